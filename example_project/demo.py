@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import get_project_settings
-from scrapy_ext.crawl.commit.payload import COLLECTION as COMMITS
+from scrapy_ext.crawl.commit.staging import COLLECTION as COMMITS
 
 from example_project.site import news, shop
 from scrapy_ext.api.platform import JobKey

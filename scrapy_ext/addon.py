@@ -58,9 +58,9 @@ _BENCHMARK: Final = "bench"
 _EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
 
 
-class _OneLine(logging.Filter):
-    """A wrong setting, reported in one line. Scrapy leaves an error at the start to the event loop, which logs a
-    traceback."""
+class _SettingErrorFilter(logging.Filter):
+    """Log filter that reports a wrong setting in one line. Scrapy leaves an error at the start to the event loop, which
+    logs a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -70,7 +70,7 @@ class _OneLine(logging.Filter):
         return True
 
 
-_one_line = _OneLine()
+_setting_error_filter = _SettingErrorFilter()
 
 
 class Addon:
@@ -93,11 +93,11 @@ class Addon:
         return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Called by Scrapy when a crawl starts."""
+        """Called by Scrapy when a crawl starts. Raises :class:`SettingError`."""
         if self._command == _BENCHMARK:
             return
         for name in ("asyncio", "twisted"):
-            logging.getLogger(name).addFilter(_one_line)
+            logging.getLogger(name).addFilter(_setting_error_filter)
         if names.EXTRACT_API_ENABLED.read(settings):
             _default(settings, "EXTRACT_API_TRANSPARENT_MODE", not _has_own_handler(settings))
             _set_fingerprinter(settings)

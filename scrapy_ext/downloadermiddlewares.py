@@ -27,7 +27,7 @@ from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
 
-#: Where every request needs a browser, and the service has none.
+#: Close reason when every request needs a browser, and the service has none.
 _NO_BROWSER: Final = "extract_api_no_browser"
 
 
@@ -36,7 +36,7 @@ class _NoBrowserError(Exception):
         super().__init__(f"No request had a response, because the extraction service has no browser: {detail}")
 
 
-class _OneLine(logging.Filter):
+class _DownloadErrorFilter(logging.Filter):
     """Log filter that reports a request that failed through the service in one line, without Scrapy's traceback, which
     would precede the message."""
 
@@ -48,7 +48,7 @@ class _OneLine(logging.Filter):
         return True
 
 
-_one_line = _OneLine()
+_download_error_filter = _DownloadErrorFilter()
 
 
 class CrawlClosingError(ExtractError):
@@ -74,10 +74,10 @@ class ExtractMiddleware:
         self._check_meta = self._session.unknown_names.check_meta
         self._extraction = Extraction(crawler, self._session)
         self._limiter = self._extraction.limiter
-        #: Requests that this process gave back to the scheduler.
+        #: Requests that this process returned to the scheduler.
         self._returned: WeakSet[Request] = WeakSet()
         self._task: asyncio.Future[None] | None = None
-        logging.getLogger("scrapy.core.scraper").addFilter(_one_line)
+        logging.getLogger("scrapy.core.scraper").addFilter(_download_error_filter)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signal=signals.spider_idle)
 
@@ -124,8 +124,8 @@ class ExtractMiddleware:
         return returned
 
     def _end(self, end: CrawlEnd, error: Exception) -> bool:
-        """Close the spider. Returns whether this is the first request that has to, and nobody keeps the queue: then
-        whoever waits for the request, as scrapy shell does, must get the error."""
+        """Close the spider. Returns true for the first request that requires it, if no queue is kept: the caller of
+        that request, such as scrapy shell, must get the error."""
         is_first = not self._limiter.is_closed
         self._limiter.close()
         if end.is_failure:
@@ -184,7 +184,7 @@ class OwnHeadersMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        """Note those of the user."""
+        """Note the headers that the user has set."""
         note_headers(request, self._defaults)
 
     def _spider_opened(self) -> None:

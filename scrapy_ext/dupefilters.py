@@ -2,11 +2,11 @@
 
 Invariants:
 
-- a page is recorded only when an item of it is durable, so that a crawl that dies before has not seen it;
+- a page is recorded only when an item of it is durable, so that a crawl that dies before does not skip it;
 - fingerprints are compared completely, so that only pages in the collection are skipped;
 - start requests are never skipped, since a crawl must begin.
 
-There are two ways to look pages up, since a frontier can wait for an answer, but Scrapy's scheduler cannot:
+Pages are looked up in two ways, since a frontier can wait for an answer, and Scrapy's scheduler cannot:
 
 - :meth:`CollectionDupeFilter.load` reads the collection when the crawl opens, and ``request_seen`` answers from memory;
 - :meth:`CollectionDupeFilter.connect` reads nothing; ``stored_among`` looks up many fingerprints at once, and
@@ -47,7 +47,7 @@ _TYPES: Final = (CollectionType.STORE, CollectionType.CACHED_STORE)
 #: Maximum characters of a URL in a record.
 _MAX_URL: Final = 8192
 #: Fingerprints per look-up: the maximum of one query, so that each look-up is one call.
-_ASKED_AT_ONCE: Final = 32
+_KEYS_AT_ONCE: Final = 32
 #: Maximum concurrent look-ups.
 _LOOK_UPS: Final = 4
 #: Maximum cached hits and written pages (10 MB each), and their lifetime in seconds: a record may expire,
@@ -55,7 +55,7 @@ _LOOK_UPS: Final = 4
 _REMEMBERED: Final = 50_000
 _REMEMBERED_SECONDS: Final = 3600.0
 #: Records between two log lines while the collection is read.
-_TOLD_EVERY: Final = 100_000
+_LOG_EVERY: Final = 100_000
 
 
 class CollectionDupeFilter(BaseDupeFilter):
@@ -145,8 +145,7 @@ class CollectionDupeFilter(BaseDupeFilter):
         (platform-api.md, Collection and collection record)."""
         try:
             found = await self._session.client.collections.list(self._session.job.key.project)
-        # A project without any collection.
-        except NotFound:
+        except NotFound:  # A project without any collection.
             return
         types = sorted(each.type for each in found if each.name == self._name)
         if types and self._type.value not in types:
@@ -163,7 +162,7 @@ class CollectionDupeFilter(BaseDupeFilter):
             fp = _fingerprint(record["_key"])
             if fp is None:
                 foreign += 1
-            elif self._stored.add(fp) and len(self._stored) % _TOLD_EVERY == 0:
+            elif self._stored.add(fp) and len(self._stored) % _LOG_EVERY == 0:
                 logger.info("Collection %s: %d fingerprints read so far", self._name, len(self._stored))
         logger.info("Collection %s: %d fingerprints", self._name, len(self._stored))
         if foreign:
@@ -230,13 +229,14 @@ class CollectionDupeFilter(BaseDupeFilter):
     # ── under a frontier ──
 
     async def stored_among(self, fingerprints: Sequence[bytes]) -> set[bytes]:
-        """Return those that the collection has. Raises :class:`PlatformError`; a retry only looks up the rest.
+        """Return the fingerprints that the collection has. Raises :class:`PlatformError`; a retry only looks up the
+        rest.
 
         Exclude requests that may not be skipped: start requests and those with ``dont_filter``.
         """
         found = {fp for fp in fingerprints if fp in self._hits}
         asked = [fp for fp in dict.fromkeys(fingerprints) if fp not in found]
-        groups = [asked[first : first + _ASKED_AT_ONCE] for first in range(0, len(asked), _ASKED_AT_ONCE)]
+        groups = [asked[first : first + _KEYS_AT_ONCE] for first in range(0, len(asked), _KEYS_AT_ONCE)]
         # All complete before an error is raised, so that none continues in the background.
         for answer in await asyncio.gather(*map(self._look_up, groups), return_exceptions=True):
             if isinstance(answer, BaseException):

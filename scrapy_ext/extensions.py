@@ -93,7 +93,7 @@ class RequestLog(_Extension):
     """Stores a request record for each answer (platform-api.md, Request record), including retries and redirects.
 
     ``time`` and ``duration`` are those of the download, ``rs`` is the size of the body, ``parent`` the index of the
-    record of the request whose callback made this one. A request without an answer has no status, and so no record:
+    record of the request whose callback returned this one. A request without an answer has no status, and so no record:
     Scrapy logs its error, and stat ``platform/requests/no_answer`` counts it.
     """
 

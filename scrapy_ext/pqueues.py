@@ -62,7 +62,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         """Return the next request of a domain with room, or None."""
         if self._limiter is None:
             return super().pop()
-        self._look_who_is_back()
+        self._release_finished()
         busy: list[str] = []
         request = None
         while request is None and (key := self._turns.first()) is not None:
@@ -91,7 +91,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         """Return the result of the next :meth:`pop`."""
         if self._limiter is None:
             return super().peek()
-        self._look_who_is_back()
+        self._release_finished()
         key = next((key for key in self._turns if self._has_room(key, self._limiter)), None)
         return None if key is None else self.pqueues[key].peek()
 
@@ -105,7 +105,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
                 del others[key]
             self.pqueues = others
 
-    def _look_who_is_back(self) -> None:
+    def _release_finished(self) -> None:
         active = self.crawler.engine.downloader.active
         for request in [request for request in self._out if request not in active]:
             key = self._out.pop(request)

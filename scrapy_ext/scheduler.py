@@ -138,7 +138,7 @@ class FrontierScheduler(BaseScheduler):
         return True
 
     def enqueue_request(self, request: Request) -> bool:
-        """Send a request to the frontier. False for a duplicate that this process knows of."""
+        """Send a request to the frontier. False for a duplicate of a request of this process."""
         if self._frontier is None:
             # The session could not be opened: the spider is about to be closed, and nothing was started.
             return False
@@ -200,7 +200,7 @@ class FrontierScheduler(BaseScheduler):
             raise SettingError(
                 "FRONTIER_SLOTS",
                 f"is {self._slots}, but frontier {name} has slot {max(foreign)}",
-                "Use the number that the frontier was made with: its requests are spread over so many slots.",
+                "Use the number that the frontier was created with: its requests are spread over that many slots.",
             )
         self._ownership = ownership = Ownership(
             session.client,
@@ -218,7 +218,7 @@ class FrontierScheduler(BaseScheduler):
         if self._worker is not None:
             await ownership.claim_all(mine)
         ownership.stores_start_items |= self._alone
-        # After the commits that a former process had begun, which are finished by now.
+        # Read after the unfinished commits of a former process, which ``open`` has completed.
         stats = await self._session.client.items.stats(self._session.job.key)
         options = Options(
             slots=self._slots,
@@ -244,11 +244,11 @@ class FrontierScheduler(BaseScheduler):
 
     async def _job_is_over(self) -> bool:
         session = self._session
-        return await self._retry.until_done(lambda: is_over(session.client, session.job), "look at the job")
+        return await self._retry.until_done(lambda: is_over(session.client, session.job), "read the job")
 
     async def _cannot_be_resumed(self) -> bool:
         session = self._session
-        return await self._retry.until_done(lambda: cannot_be_resumed(session.client, session.job), "look at the job")
+        return await self._retry.until_done(lambda: cannot_be_resumed(session.client, session.job), "read the job")
 
     def _new_leases(self, ownership: Ownership, frontier: Frontier) -> Leases:
         lease_time: float = names.FRONTIER_LEASE_TIME.read(self._crawler.settings)

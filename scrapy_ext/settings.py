@@ -37,20 +37,20 @@ class SettingType(str, Enum):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """A setting: its name, type, default and one line of meaning.
-
-    ``environment`` says that an environment variable of the same name is read when the setting is not set;
-    ``secret``, that its value must never be shown; ``separator``, what stands between the values of a list there (None:
-    white space). ``least`` and ``most`` bound a number.
-    """
+    """A setting."""
 
     name: str
     type: SettingType
     default: Any
+    #: One line of meaning, for the reference page.
     meaning: str
+    #: True: read from the environment variable of the same name when the setting is not set.
     environment: bool = False
+    #: True: the value is never shown.
     secret: bool = False
+    #: Separator of a list in the environment; None: white space.
     separator: str | None = ","
+    #: Bounds of a number.
     least: float | None = None
     most: float | None = None
 
@@ -105,7 +105,7 @@ SETTINGS: Final[dict[str, Setting]] = {}
 
 # ── extraction ──
 EXTRACT_API_ENABLED = _setting(
-    "EXTRACT_API_ENABLED", _BOOL, True, "Whether the downloader middleware routes requests through the extraction API."
+    "EXTRACT_API_ENABLED", _BOOL, True, "Route requests through the extraction API, by the downloader middleware."
 )
 EXTRACT_API_URL = _setting(
     "EXTRACT_API_URL",
@@ -130,7 +130,7 @@ EXTRACT_API_EXTRA_FIELDS = _setting(
     "EXTRACT_API_EXTRA_FIELDS",
     _LIST,
     [],
-    "Fields that the service knows and this version does not: sent as they are, unchecked.",
+    "Fields of the service that this version does not have: sent unchanged and unchecked.",
 )
 EXTRACT_API_RETRY_POLICY = _setting(
     "EXTRACT_API_RETRY_POLICY",
@@ -162,13 +162,13 @@ EXTRACT_API_LEDGER = _setting(
     "EXTRACT_API_LEDGER",
     _BOOL,
     True,
-    "Whether answers are kept on disk until their request is finished, so that a resumed crawl does not pay twice.",
+    "Keep answers on disk until their requests are finished, so that a resumed crawl does not pay twice.",
 )
 EXTRACT_API_MEMORY_LIMIT_MB = _setting(
     "EXTRACT_API_MEMORY_LIMIT_MB",
     _INT,
     0,
-    "Most MiB of memory that all answers of the extraction service take together, until their responses are gone; "
+    "MiB of memory that all answers of the extraction service may take together, until their responses are freed; "
     "beyond it, requests wait. 0: an eighth of the memory of the machine or its container (64 to 1024), but at most a "
     "quarter of MEMUSAGE_LIMIT_MB.",
     least=0,
@@ -177,8 +177,8 @@ EXTRACT_API_STOP_GRACE = _setting(
     "EXTRACT_API_STOP_GRACE",
     _FLOAT,
     20.0,
-    "Seconds for the answers that are under way when the crawl is stopped by a signal; then their requests go back to "
-    "the queue.",
+    "Seconds to wait for answers when the crawl is stopped by a signal; then the requests without one return to the "
+    "queue.",
     least=0,
 )
 EXTRACT_API_LOG_REQUESTS = _setting(
@@ -187,7 +187,7 @@ EXTRACT_API_LOG_REQUESTS = _setting(
 
 # ── platform ──
 PLATFORM_ENABLED = _setting(
-    "PLATFORM_ENABLED", _BOOL, True, "Whether job record, items, request records and logs go to the platform."
+    "PLATFORM_ENABLED", _BOOL, True, "Store job record, items, request records and logs on the platform."
 )
 PLATFORM_URL = _setting(
     "PLATFORM_URL",
@@ -222,12 +222,12 @@ PLATFORM_RETRY_TIME = _setting(
     "PLATFORM_RETRY_TIME",
     _FLOAT,
     0.0,
-    "Seconds after which a write that keeps failing gives up and the crawl stops; 0: never, the crawl waits.",
+    "Seconds of failed attempts after which a write gives up and the crawl stops; 0: no limit, the crawl waits.",
     least=0,
 )
-PLATFORM_BATCH_SIZE = _setting("PLATFORM_BATCH_SIZE", _INT, 1000, "Records sent in one write, at most.", least=1)
+PLATFORM_BATCH_SIZE = _setting("PLATFORM_BATCH_SIZE", _INT, 1000, "Maximum number of records in one write.", least=1)
 PLATFORM_FLUSH_INTERVAL = _setting(
-    "PLATFORM_FLUSH_INTERVAL", _FLOAT, 2.0, "Seconds after which a record is sent, however few there are.", least=0.01
+    "PLATFORM_FLUSH_INTERVAL", _FLOAT, 2.0, "Seconds after which a record is sent, also in a small batch.", least=0.01
 )
 PLATFORM_BUFFER_BYTES = _setting(
     "PLATFORM_BUFFER_BYTES",
@@ -240,8 +240,8 @@ PLATFORM_ITEMS_MODE = _setting(
     "PLATFORM_ITEMS_MODE",
     _STR,
     "exact",
-    "exact: an item is stored once, when its request is finished. streaming: at once, and again when a crash has its "
-    "request repeated.",
+    "exact: an item is stored once, when its request is finished. streaming: at once, and again when its request is "
+    "repeated after a crash.",
 )
 PLATFORM_STATS_INTERVAL = _setting(
     "PLATFORM_STATS_INTERVAL",
@@ -253,7 +253,7 @@ PLATFORM_STATS_INTERVAL = _setting(
 PLATFORM_LOG_LEVEL = _setting("PLATFORM_LOG_LEVEL", _STR, "INFO", "Lowest level of log records that are stored.")
 
 # ── frontier ──
-FRONTIER_ENABLED = _setting("FRONTIER_ENABLED", _BOOL, True, "Whether the add-on makes the frontier the scheduler.")
+FRONTIER_ENABLED = _setting("FRONTIER_ENABLED", _BOOL, True, "Use FrontierScheduler as the scheduler, with the add-on.")
 FRONTIER_NAME = _setting(
     "FRONTIER_NAME",
     _STR,
@@ -261,7 +261,7 @@ FRONTIER_NAME = _setting(
     "Name of the frontier. Not set: one of the job's own, removed when the job finishes.",
 )
 FRONTIER_SLOTS = _setting(
-    "FRONTIER_SLOTS", _INT, 8, "Number of virtual slots; must not change while a frontier lives.", least=1, most=1024
+    "FRONTIER_SLOTS", _INT, 8, "Number of virtual slots; must not change while a frontier exists.", least=1, most=1024
 )
 FRONTIER_WORKER = _setting(
     "FRONTIER_WORKER",
@@ -274,7 +274,7 @@ FRONTIER_LEASE_TIME = _setting(
     "FRONTIER_LEASE_TIME",
     _FLOAT,
     30.0,
-    "With FRONTIER_WORKER auto: seconds without a sign of a worker after which others take its slots.",
+    "With FRONTIER_WORKER auto: seconds without a heartbeat of a worker after which others take its slots.",
     least=1,
 )
 FRONTIER_POLL_INTERVAL = _setting(
@@ -288,19 +288,19 @@ FRONTIER_MAX_ATTEMPTS = _setting(
     "FRONTIER_MAX_ATTEMPTS",
     _INT,
     1,
-    "How often a request whose callback or errback raises is run before it is moved to slot dead-letters. Each run "
-    "downloads, and has pipelines and feeds see its items again. Meta frontier_max_attempts overrides it.",
+    "Attempts at a request whose callback or errback raises, before it is moved to slot dead-letters. Each attempt "
+    "downloads again and repeats items for pipelines and feeds. Meta frontier_max_attempts overrides it.",
     least=1,
 )
 FRONTIER_ORDER = _setting(
     "FRONTIER_ORDER",
     _STR,
     None,
-    "Order of requests of one host and priority: depth-first or breadth-first. Not set: as SCHEDULER_MEMORY_QUEUE has "
-    "it, which is depth-first by default.",
+    "Order of requests of one host and priority: depth-first or breadth-first. Not set: that of "
+    "SCHEDULER_MEMORY_QUEUE, by default depth-first.",
 )
 FRONTIER_PREFETCH = _setting(
-    "FRONTIER_PREFETCH", _INT, 300, "Requests to hold in memory, read ahead of the downloader, at most.", least=1
+    "FRONTIER_PREFETCH", _INT, 300, "Maximum number of requests in memory, read ahead of the downloader.", least=1
 )
 
 # ── dupefilter ──
@@ -351,5 +351,5 @@ SERVER_DATABASE = SETTINGS["SERVER_DATABASE"]
 
 
 def of_server(settings: BaseSettings) -> dict[str, Any]:
-    """The values of the settings that are options of the server, by name; raises :class:`SettingError`."""
+    """Return the values of the settings that are options of the server, by name; raises :class:`SettingError`."""
     return {option.setting: SETTINGS[option.setting].read(settings) for option in OPTIONS if option.setting}

@@ -1,4 +1,4 @@
-"""HTTP as both clients speak it: addresses, keys, proxies, compressed bodies."""
+"""HTTP of both clients: addresses, keys, proxies, compressed bodies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _THREAD_ABOVE: Final = 64 * 1024
 
 
 def authorization(key: str, setting: str) -> str:
-    """The ``Authorization`` header of a key, which both services take as user name, with an empty password.
+    """Return the ``Authorization`` header of a key, which both services take as a user name with an empty password.
 
     Raises :class:`ValueError` naming ``setting``, and never the key.
     """
@@ -35,7 +35,7 @@ def authorization(key: str, setting: str) -> str:
 
 
 def base_url(url: str, setting: str, example: str) -> str:
-    """The address without blanks and slashes around it; raises :class:`ValueError` naming ``setting``.
+    """Return an address without blanks around it and slashes at its end; raise :class:`ValueError` naming ``setting``.
 
     An address with credentials is refused, and not shown: keys have settings of their own.
     """
@@ -56,7 +56,7 @@ def base_url(url: str, setting: str, example: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Return whether an address is this machine's own."""
     host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True
@@ -67,10 +67,10 @@ def is_local(url: str) -> bool:
 
 
 def proxy_of(url: str) -> str | None:
-    """The proxy that the environment names for an address (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). None for this
-    machine's own, to which no proxy leads.
+    """Return the proxy that the environment names for an address (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). None for an
+    address of this machine, which a proxy would not reach.
 
-    Read here and not by aiohttp, which would look into a file of passwords for each request as well.
+    aiohttp would read a file of passwords (.netrc) for each request as well.
     """
     parts = urlsplit(url)
     if is_local(url) or proxy_bypass(parts.netloc):
@@ -80,7 +80,7 @@ def proxy_of(url: str) -> str | None:
 
 
 def is_same_page(url: str, other: str) -> bool:
-    """Whether two URLs are the same but for what browsers and clients write in different ways, and the fragment."""
+    """Return whether two URLs are equal without their fragments and once normalized."""
     if url == other:
         return True
     try:
@@ -97,23 +97,23 @@ def _normal(url: str) -> URL:
 
 
 async def gzipped(body: bytes) -> bytes:
-    """A request body as a gzip stream, compressed off the event loop if it is large."""
+    """Compress a request body to a gzip stream, in a thread if it is large."""
     return await asyncio.to_thread(compression.gzip, body) if len(body) > _THREAD_ABOVE else compression.gzip(body)
 
 
 def is_compressed(response: aiohttp.ClientResponse) -> bool:
-    """Whether an answer is a gzip stream; raises :class:`aiohttp.ClientPayloadError` for any other coding."""
+    """Return whether an answer is a gzip stream; raises :class:`aiohttp.ClientPayloadError` for any other coding."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip"):
-        raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not asked for")
+        raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not requested")
     return encoding != "identity"
 
 
 async def decompressed(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-    """A gzip stream in pieces of bounded size, however much one chunk of it expands to.
+    """Decompress a gzip stream into pieces of bounded size, whatever the ratio.
 
-    Raises :class:`aiohttp.ClientPayloadError` for damaged data, and for a stream that was cut off. An answer without a
-    body may have the header of a coding.
+    Raises :class:`aiohttp.ClientPayloadError` for damaged data, and for a stream that was cut off. An empty body is
+    valid: an answer without a body may have the header of a coding.
     """
     inflater, has_begun = compression.Inflater(sys.maxsize), False
     async for chunk in chunks:

@@ -1,7 +1,7 @@
-"""The retry loop of both clients: how long to wait, how often to try, and the report of an outage.
+"""The retry loop of both clients: waits, number of attempts, and the report of an outage.
 
-A wait is what the server asked for, else exponential backoff, always with jitter. Jitter is only ever added to what a
-server asked for, never taken away: coming back early earns another refusal.
+A wait is the one that the server requests, else exponential backoff, always with jitter. Jitter is only added to a wait
+that a server requests: an early request would be refused again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, TypeVar
@@ -26,8 +27,8 @@ _WARN_EVERY: Final = 60.0
 
 
 async def repeat(call: Callable[[], Awaitable[T]], failed: Callable[[Exception], Awaitable[None]]) -> T:
-    """Repeat a call until it works, and return its result. ``failed`` waits for the next attempt, or raises the error
-    when there is to be none."""
+    """Repeat a call until it succeeds, and return its result. ``failed`` waits for the next attempt, or raises the
+    error if there is none."""
     while True:
         try:
             return await call()
@@ -35,30 +36,43 @@ async def repeat(call: Callable[[], Awaitable[T]], failed: Callable[[Exception],
             await failed(error)
 
 
+async def resumed(stream: Callable[[], AsyncGenerator[T]], attempts: Attempts) -> AsyncGenerator[T]:
+    """Read a stream to its end, past failures. ``stream`` opens it again, after what it yielded before."""
+    while True:
+        try:
+            async with aclosing(stream()) as parts:
+                async for part in parts:
+                    attempts.progressed()
+                    yield part
+            return
+        except Exception as error:
+            await attempts.failed(error)
+
+
 class Backoff(msgspec.Struct, frozen=True):
-    """Exponential backoff: ``first`` seconds, doubled with each failure, at most ``most``; then spread over its
-    upper half."""
+    """Exponential backoff: ``first`` seconds, doubled with each failure, at most ``most``; then a random time in the
+    upper half of that."""
 
     first: float = 0.5
     most: float = 30.0
 
     def seconds(self, failures: int) -> float:
-        """The wait after so many failures in a row (1 = the first)."""
+        """Return the wait after a number of failures in a row, from 1."""
         longest = min(self.most, self.first * 2.0 ** min(failures - 1, 32))
         return random.uniform(longest / 2, longest)
 
     def wait(self, failures: int, retry_after: float | None) -> float:
-        """The wait after a failure whose answer carried ``retry_after``, if it did."""
+        """Return the wait after a failure whose answer has ``retry_after`` (None: it has not)."""
         return self.seconds(failures) if retry_after is None else jittered(retry_after)
 
 
 def jittered(retry_after: float) -> float:
-    """A ``Retry-After`` with its jitter."""
+    """Return a ``Retry-After`` with its jitter."""
     return retry_after + random.uniform(0, RETRY_AFTER_JITTER)
 
 
 def parse_retry_after(value: str | None) -> float | None:
-    """Seconds from a ``Retry-After`` header in either of its forms (RFC 9110); None when absent or malformed."""
+    """Return the seconds of a ``Retry-After`` header in either of its forms (RFC 9110); None: absent or malformed."""
     if value is None:
         return None
     text = value.strip()
@@ -74,17 +88,15 @@ def parse_retry_after(value: str | None) -> float | None:
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Limits of the attempts at one operation of the platform.
+    """Limits of the attempts at one operation of the platform."""
 
-    ``attempts``: failures in a row, the last of which is raised; 0: any number.
-    ``retry_time``: seconds from the first of them; 0: any. It replaces ``attempts``.
-    ``longest_wait``: seconds. A server that asks for more is waited for so long, where ``attempts`` is 0; else its
-    error is raised at once.
-    """
-
+    #: Failures in a row, the last of which is raised; 0: any number.
     attempts: int = 5
+    #: Seconds from the first of these failures, in place of ``attempts``; 0: no limit.
     retry_time: float = 0.0
     backoff: Backoff = Backoff()
+    #: Seconds. When a server requests a longer wait: with ``attempts`` the error is raised at once, without the wait is
+    #: this one.
     longest_wait: float = 300.0
 
 
@@ -103,7 +115,7 @@ class Attempts:
         self._failures = 0
 
     async def failed(self, error: Exception) -> None:
-        """Wait for the next attempt; raises the error when there is to be none."""
+        """Wait for the next attempt; raises the error if there is none."""
         if self._failures == 0:
             self._failing_since = time.monotonic()
         self._failures += 1
@@ -114,7 +126,7 @@ class Attempts:
 
     def _wait(self, error: Exception) -> float:
         limits = self._limits
-        # The errors of both services have these; what else may pass is an error of the network.
+        # The errors of both services have these attributes; of all others, errors of the network are temporary.
         if not getattr(error, "retryable", isinstance(error, OSError)):
             raise error
         wait = limits.backoff.wait(self._failures, getattr(error, "retry_after", None))
@@ -131,9 +143,9 @@ class Attempts:
 
 
 class Retry:
-    """Repeats calls to the platform that a crawl cannot go on without: it waits for the platform, and logs that.
+    """Repeats calls to the platform that a crawl needs, and logs the outage.
 
-    ``retry_time`` is how many seconds a call may keep failing; 0: any number.
+    ``retry_time``: seconds for which a call may fail; 0: no limit.
     """
 
     def __init__(
@@ -147,9 +159,9 @@ class Retry:
         self._outage = outage or Outage()
 
     async def until_done(self, call: Callable[[], Awaitable[T]], what: str) -> T:
-        """The result of ``call``, which must be safe to repeat; raises its error when repeating is of no use.
+        """Return the result of ``call``, which must be repeatable; raises an error that is not temporary.
 
-        ``what`` is what could not be done, for the log: a verb and its object, as "store items".
+        ``what`` names the operation in the log: a verb and its object, as "store items".
         """
         try:
             result = await repeat(call, Attempts(self._limits, self._outage, what).failed)
@@ -162,9 +174,9 @@ class Retry:
 class Outage:
     """Report of an outage of the platform, for all writers of a crawl together.
 
-    One warning when the first write fails, one a minute with the number of failures while any write still does, and one
-    line when all of them work again: a full disk or a platform that is away fails hundreds of writes. ``remedy`` is a
-    sentence for whoever reads the log.
+    One warning when the first write fails, one a minute with the number of failures while any write fails, and one line
+    when all of them succeed again: a full disk or an unreachable platform fails hundreds of writes. ``remedy`` is a
+    sentence for the reader of the log.
     """
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
@@ -189,13 +201,13 @@ class Outage:
             self._warn(now, text, ", ".join(self._failing), now - self._began, self._failures, error)
 
     def worked(self, what: str) -> None:
-        """Report that ``what`` was done."""
+        """Report that ``what`` succeeded."""
         if what in self._failing and self._ended(what):
             failures = "1 failure" if self._failures == 1 else f"{self._failures} failures"
             self._logger.info("The platform stores everything again, after %s", failures)
 
     def given_up(self, what: str) -> None:
-        """Report that ``what`` is not tried any more."""
+        """Report that ``what`` is not tried again."""
         self._ended(what)
 
     def _ended(self, what: str) -> bool:

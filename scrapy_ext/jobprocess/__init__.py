@@ -1,1 +1,1 @@
-"""The process of one job: how it is started, watched, confined and ended."""
+"""The process of one job: launch, supervision, confinement and end."""

@@ -1,7 +1,7 @@
 """A child process: started, fed, read, bounded in time and output, killed, and waited for.
 
-A child leads a process group, which is killed as a whole. What it starts can leave that group; so code that is not
-trusted runs under a *supervisor*, which ends all that it has started, also when the parent of the child is gone.
+A child leads a process group, which is killed as a whole. Processes that it starts can leave that group; so untrusted
+code runs under a *supervisor*, which ends all of them, also when the parent of the child has ended.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import Final, NamedTuple
 from scrapy_ext.jobprocess import supervisor
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports, system
 
-#: Lines of output that are kept, the last ones.
+#: Last lines of output that are kept.
 _KEPT_LINES: Final = 100
 _PIECE: Final = 64 * 1024
-#: Seconds for the last output of a child that has ended, while a process that it started keeps the pipe open.
+#: Seconds to read the last output of an ended child while a process that it started keeps the pipe open.
 _LAST_OUTPUT: Final = 0.5
-#: Seconds for a supervisor to end all that it supervises, and for a killed process to be gone.
+#: Seconds for a supervisor to end its processes, and for a killed process to end.
 _SUPERVISOR: Final = 12.0
 _KILLED: Final = 5.0
 
 
 class Supervision(NamedTuple):
-    """Supervised work. ``confinement`` None: with the rights of the process that starts it. ``own_ports``: the
-    descriptor of the ports that are closed to confined work; None: those of this process."""
+    """Conditions of a supervised program. ``confinement`` None: it has the rights of this process. ``own_ports``: the
+    descriptor of ports that a confined program cannot connect to; None: those of this process."""
 
     confinement: Confinement | None
     own_ports: int | None = None
@@ -45,7 +45,7 @@ class Ended(NamedTuple):
 
 
 class Child:
-    """A child process that runs. Made by :meth:`start`; :meth:`end` it in any case."""
+    """A child process. Create it with :meth:`start`, and always call :meth:`end`."""
 
     def __init__(self, process: asyncio.subprocess.Process, *, supervised: bool) -> None:
         self._process = process
@@ -68,12 +68,12 @@ class Child:
     ) -> Child:
         """Start a program; raises ``OSError``.
 
-        ``given``: all of its standard input; None: the input stays open, for :meth:`feed`. ``descriptors``: those that
-        it inherits. ``errors``: where standard error goes, as in :mod:`subprocess`. ``session``: it has no terminal.
+        ``given``: its whole standard input; None: the input stays open, for :meth:`feed`. ``descriptors``: those that
+        it inherits. ``errors``: target of standard error, as in :mod:`subprocess`. ``session``: without a terminal.
         """
         if supervision is not None:
             confinement, ports = supervision
-            task = supervisor.Task(
+            program = supervisor.SupervisedProgram(
                 parent=os.getpid(),
                 command=command,
                 folder=str(folder or Path.cwd()),
@@ -83,8 +83,8 @@ class Child:
                 confinement=None if confinement is None else confinement._asdict(),
                 own_ports=own_ports.descriptor() if ports is None else ports,
             )
-            command, environment, given = supervisor.command(), supervisor.environment(), supervisor.line_of(task)
-            descriptors, folder = supervisor.descriptors(task), None  # the supervisor enters the folder
+            command, environment, given = supervisor.command(), supervisor.environment(), supervisor.line_of(program)
+            descriptors, folder = supervisor.descriptors(program), None  # the supervisor enters the folder
         process = await asyncio.create_subprocess_exec(
             *command,
             cwd=folder,
@@ -99,7 +99,7 @@ class Child:
         child = cls(process, supervised=supervision is not None)
         if given:
             child._write(given)
-            if supervision is None:  # a supervisor takes the end of its input for that of this process
+            if supervision is None:  # for a supervisor, the end of its input means the end of this process
                 child.close_input()
         return child
 
@@ -125,21 +125,21 @@ class Child:
         return self._process.stdin
 
     def close_input(self) -> None:
-        """Close the standard input once all of it is written. A supervisor ends its work then."""
+        """Close the standard input once all of it is written. A supervisor then ends its program."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     def terminate(self) -> None:
-        """Ask it to end. A supervisor passes that on to the program, and to nothing that this has started."""
+        """Send SIGTERM. A supervisor passes it on to the program alone."""
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
 
     async def wait(self) -> int:
-        """Wait for its end; returns the exit status, negative for a signal."""
+        """Wait for the end; returns the exit status, negative for a signal."""
         return await self._process.wait()
 
     async def end(self) -> None:
-        """Kill it, and all that it has started and that belongs to it, and wait for that."""
+        """Kill it and its group, or its supervised processes, and wait for their end."""
         if self._supervised:
             self.close_input()
             with contextlib.suppress(TimeoutError):
@@ -151,12 +151,12 @@ class Child:
             await asyncio.wait_for(self.wait(), _KILLED)
 
     def kill_group(self) -> None:
-        """Kill what is left of its group."""
+        """Kill the rest of its group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     async def read_lines(self, on_line: Callable[[str], None], longest: int) -> None:
-        """Read the output until it ends, or the child does: a process that it started may keep the pipe open."""
+        """Read the output until it or the child ends: a process that the child started may keep the pipe open."""
         rest = b""
         ended = asyncio.ensure_future(self.wait())
         try:
@@ -187,9 +187,9 @@ async def run(
     on_line: Callable[[str], None] = lambda _line: None,
     longest: int = 1000,
 ) -> Ended:
-    """Read a child to its end, and end what is left of it; raises ``TimeoutError`` after so many seconds.
+    """Read a child to its end, and end its remaining processes; raises ``TimeoutError`` after ``seconds``.
 
-    ``on_line`` is called with each line of its output, of which it gets ``longest`` characters.
+    ``on_line`` is called with the first ``longest`` characters of each line of its output.
     """
     kept: deque[str] = deque(maxlen=_KEPT_LINES)
 
@@ -207,12 +207,11 @@ async def run(
 
 
 def die_with_parent() -> None:
-    """End this process when the one that started it ends; called in the process itself. Where the system cannot do
-    that, nothing happens."""
+    """End this process when its parent ends, on Linux; called in the process itself."""
     if system.IS_LINUX:
         parent = os.getppid()
         system.prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before it could be noticed
+        if os.getppid() != parent:  # it ended before this was set
             os._exit(1)
 
 

@@ -1,12 +1,12 @@
-"""Walk and removal of folders that code which is not trusted may have filled.
+"""Walk and removal of folders that untrusted code may have filled.
 
-Such a tree can be deeper than a path can be long, deeper than Python recurses and than a process may have descriptors,
-and it can change meanwhile. So, here:
+Such a tree can be deeper than the longest path, than Python's recursion limit and than the limit of descriptors, and it
+can change meanwhile. Invariants:
 
-- No folder is opened by more than its name in an open one, and none through a symbolic link.
+- A folder is opened only by its name in an open folder, and never through a symbolic link.
 - There is neither recursion nor a descriptor for each level.
 
-It needs the standard library alone: supervisors use it, too.
+It needs the standard library alone, because supervisors use it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _OWN: Final = 0o700
 
 
 def remove(path: Path | str, deadline: float = inf) -> None:
-    """Remove a file, or a folder with all that is in it, if it is there. Modes of folders do not matter to their owner.
+    """Remove a file, or a folder with its content, if it exists; also folders that their owner may not write.
 
-    Raises ``OSError`` when something is left: the first reason, after all else was removed; ``TimeoutError`` when it is
-    not done at the ``deadline`` (of ``time.monotonic``). Called again, it goes on where it was.
+    Raises the first ``OSError`` of entries that remain, after all others were removed; ``TimeoutError`` when it is not
+    done at the ``deadline`` (of ``time.monotonic``). A further call continues.
     """
     try:
         is_folder = stat.S_ISDIR(os.lstat(path).st_mode)
@@ -46,8 +46,8 @@ def remove(path: Path | str, deadline: float = inf) -> None:
 
 
 def walk(path: Path | str) -> Iterator[tuple[int, str]]:
-    """All that is below a folder: the descriptor of the folder that it is in, open until the next one, and its name.
-    Raises ``OSError`` when a folder is moved meanwhile."""
+    """Yield each entry below a folder: the descriptor of its folder, open until the next entry, and its name. Raises
+    ``OSError`` when a folder is moved meanwhile."""
     folder = os.open(path, _FOLDER)
     above: list[tuple[os.stat_result, list[str]]] = []
     try:
@@ -73,19 +73,19 @@ def change_mode(folder: int, name: str, mode: int) -> None:
 
 
 class _Removal:
-    """Empties one folder. The folders in a folder of it are moved up into it, so that none is ever deeper."""
+    """Empties one folder. The folders inside its folders are moved up into it, so that none is ever deeper."""
 
     def __init__(self, top: int, deadline: float) -> None:
         self._top = top
         self._deadline = deadline
         self._error: OSError | None = None
         self._has_moved_on = False
-        #: Not to be guessed: what is there of a name would be in the way.
+        #: Random: an existing name would prevent the move.
         self._prefix = os.urandom(8).hex()
         self._moved = 0
 
     def run(self) -> None:
-        """Raises ``OSError`` when something is left."""
+        """Raise ``OSError`` when something is left."""
         while True:
             self._error, self._has_moved_on = None, False
             with os.scandir(self._top) as entries:
@@ -123,13 +123,13 @@ class _Removal:
             new = f"{self._prefix}-{self._moved}"
             try:
                 os.rename(name, new, src_dir_fd=folder, dst_dir_fd=self._top)
-            except PermissionError:  # of a folder its owner may write only to what it may write
+            except PermissionError:  # the owner may move only a folder that it may write
                 os.close(_opened(name, folder))
                 os.rename(name, new, src_dir_fd=folder, dst_dir_fd=self._top)
 
     @contextlib.contextmanager
     def _noting(self) -> Iterator[None]:
-        """Note that a step was done, or the first one that fails."""
+        """Note the success of a step, or the first error."""
         if time.monotonic() > self._deadline:
             raise TimeoutError("there is more in it than could be removed in the time for that")
         try:
@@ -142,7 +142,7 @@ class _Removal:
 
 
 def _entries(folder: int) -> Generator[tuple[int, str], None, list[str]]:
-    """Yield what is in an open folder; returns the names of the folders."""
+    """Yield the entries of an open folder; returns the names of the folders."""
     folders = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -153,20 +153,20 @@ def _entries(folder: int) -> Generator[tuple[int, str], None, list[str]]:
 
 
 def _replaced(folder: int, name: str) -> int:
-    """Open a folder by its name in an open one, which is closed."""
+    """Open a folder by its name in an open folder, and close that one."""
     opened = os.open(name, _FOLDER, dir_fd=folder)
     os.close(folder)
     return opened
 
 
 def _opened(name: Path | str, folder: int | None = None) -> int:
-    """Open a folder to empty it, which its owner may then."""
+    """Open a folder, and allow its owner to empty it."""
     try:
         opened = os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:
         _change_mode(name, _OWN, folder)
         opened = os.open(name, _FOLDER, dir_fd=folder)
-    with contextlib.suppress(OSError):  # of another's: it may be possible to empty it all the same
+    with contextlib.suppress(OSError):  # another's folder: it may be possible to empty it all the same
         os.fchmod(opened, _OWN)
     return opened
 
@@ -175,7 +175,7 @@ def _change_mode(name: Path | str, mode: int, folder: int | None) -> None:
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
         return
-    # Linux has no call for this before 6.6: by its name, a link that was put in its place would be followed.
+    # Linux has no call for this before 6.6: by its name, a link in its place would be followed.
     found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         os.chmod(f"/proc/self/fd/{found}", mode)

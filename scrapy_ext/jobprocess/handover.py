@@ -1,5 +1,5 @@
-"""Secrets that one process hands to the next by a descriptor: what a program is executed with, its command line and its
-environment, can be read by others for as long as it runs."""
+"""Data that one process passes to the next by a descriptor. Others can read the arguments and environment of a running
+program, so that secrets do not belong there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 
 
 def offer(data: bytes) -> int:
-    """A descriptor from which a process that is given it can :func:`take` the data. Close it here afterwards."""
+    """Return a descriptor from which a process that inherits it can :func:`take` the data. Close it afterwards."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("handover")
     else:
@@ -21,6 +21,6 @@ def offer(data: bytes) -> int:
 
 
 def take(descriptor: int) -> bytes:
-    """The data that was offered; raises ``OSError``."""
+    """Return the data that was offered; raises ``OSError``."""
     with open(descriptor, "rb") as file:
         return file.read()

@@ -1,10 +1,10 @@
 """``python -m scrapy_ext.jobprocess.launch``: the process of one job, as a node starts it.
 
-On standard input comes a :class:`Launch` as JSON. The ``supervisor`` has started this process, and confined it where
-the job is of a deployed version; so nothing here has to be trusted.
+Standard input is a :class:`Launch` as JSON. The ``supervisor`` has started this process, and confined it if the job is
+of a deployed version; so nothing here has to be trusted.
 
-What the spider prints goes to its log, and so to the platform. The real standard output and error are for what happens
-before there is a log, and after it, and for scripts.
+The output of the spider goes to its log, and so to the platform. The real standard output and error are for the time
+before and after the log, and for scripts.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ import msgspec
 
 from scrapy_ext.jobprocess.messages import LOG_IS_STORED, NO_SPIDER, Launch
 
-#: Log records kept for the time before the log is sent to the platform.
+#: Log records that are kept before the log is sent to the platform.
 _EARLY: Final = 1000
 _ADDON: Final = "scrapy_ext.Addon"
-#: Of what a job may have, the part at which its crawl ends by itself.
+#: Part of the job's memory limit at which the crawl ends by itself.
 _OWN_LIMIT: Final = 0.9
-#: Of what a spider prints: characters of a line, and of lines that go to its log at once and each second. A record is
-#: larger than its line.
+#: Limits of the output of a spider: characters of a line, and of all lines at once and per second. A record has more
+#: characters than its line.
 _LONGEST_LINE: Final = 64 * 1024
 _CHARACTERS_AT_ONCE: Final = 8 * 1024 * 1024
 _CHARACTERS_A_SECOND: Final = 512 * 1024
 _OF_A_RECORD: Final = 200
-#: Seconds between two looks of a crawl at its memory.
+#: Seconds between two checks of the memory of a crawl.
 _MEMORY_CHECK: Final = 5
 
 
 def main() -> None:
-    """Run what standard input names; ends the process."""
+    """Run the job that standard input names; ends this process."""
     launch = msgspec.json.decode(sys.stdin.buffer.read(), type=Launch)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _is_up(launch: Launch) -> None:
-    """Let the node start the next one: the start is what takes the processor."""
+    """Report that the job is running, so that the node starts the next one: a start takes the processor."""
     if launch.up >= 0:
         with contextlib.suppress(OSError):
             os.close(launch.up)
@@ -65,7 +65,7 @@ def _is_up(launch: Launch) -> None:
 def _run(launch: Launch) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)  # its log is read while it runs
+            stream.reconfigure(line_buffering=True)  # its output is read while it runs
     sys.argv = [launch.script, *launch.words]
     sys.path[0] = os.path.dirname(launch.script)
     if os.getcwd() not in sys.path:
@@ -80,13 +80,13 @@ def _crawl(launch: Launch) -> None:
 
     early = _Early()
     logging.getLogger().addHandler(early)
-    atexit.register(early.tell)
+    atexit.register(early.write_out)
     settings = get_project_settings()
     _add_storage(settings, launch.settings)
     if launch.memory:
         settings.set("MEMUSAGE_LIMIT_MB", int(launch.memory * _OWN_LIMIT), "command")
         settings.set("MEMUSAGE_CHECK_INTERVAL_SECONDS", _MEMORY_CHECK, "command")
-        # It tells each look at level INFO: a job of a day would have 17,000 lines of it. Its samples tell its memory.
+        # It logs each check at level INFO: 17,000 lines a day. The samples of the job have its memory.
         logging.getLogger("scrapy.extensions.memusage").setLevel(logging.WARNING)
     settings.setdict({"LOG_ENABLED": False, **launch.settings}, priority="cmdline")
     streams = [_Lines("stdout", logging.INFO), _Lines("stderr", logging.ERROR)]
@@ -95,7 +95,7 @@ def _crawl(launch: Launch) -> None:
 
 
 def _crawled(settings: Any, launch: Launch, streams: Sequence[_Lines]) -> int:
-    """Crawl as ``scrapy crawl`` does, without looking for the commands that there are; returns the exit status."""
+    """Crawl like ``scrapy crawl``, without its discovery of commands; returns the exit status."""
     from scrapy import crawler, signals
 
     own_loop = settings["TWISTED_REACTOR"] == "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
@@ -127,7 +127,7 @@ def _crawled(settings: Any, launch: Launch, streams: Sequence[_Lines]) -> int:
 
 
 def _add_storage(settings: Any, given: Mapping[str, Any]) -> None:
-    """What stores the job, for a project that does not have the add-on: its pages still come the way they did."""
+    """Enable the add-on, which stores the job, in a project without it; its requests are not routed to the service."""
     addons = {**settings.getdict("ADDONS"), **(given.get("ADDONS") or {})}
     names = {each if isinstance(each, str) else f"{each.__module__}.{each.__qualname__}" for each in addons}
     if not names & {_ADDON, "scrapy_ext.addon.Addon"}:
@@ -136,8 +136,11 @@ def _add_storage(settings: Any, given: Mapping[str, Any]) -> None:
             settings.set("EXTRACT_API_ENABLED", False, "project")
 
 
-class _Lines:
-    """A stream whose lines are records of the log."""
+class _Lines(io.TextIOBase):
+    """A stream whose lines are log records."""
+
+    encoding = "utf-8"
+    errors = "replace"
 
     def __init__(self, name: str, level: int) -> None:
         self._logger = logging.getLogger(name)
@@ -148,11 +151,9 @@ class _Lines:
         self._since = time.monotonic()
         self._left_out = 0
         self._busy = threading.local()
-        self.encoding = "utf-8"
-        self.errors = "replace"
 
     def write(self, text: str) -> int:
-        if getattr(self._busy, "on", False):  # the log itself writes here when it fails
+        if getattr(self._busy, "on", False):  # logging writes its own failures here
             return _raw(text)
         with self._lock:
             *lines, self._rest = (self._rest + text).split("\n")
@@ -169,7 +170,7 @@ class _Lines:
         return len(text)
 
     def _take(self, line: str) -> None:
-        """Log a line, unless there are more of them than the platform could be sent: they would fill the memory."""
+        """Log a line, unless there are more than can be sent to the platform: they would fill the memory."""
         now = time.monotonic()
         self._room = min(self._room + (now - self._since) * _CHARACTERS_A_SECOND, _CHARACTERS_AT_ONCE)
         self._since = now
@@ -183,19 +184,9 @@ class _Lines:
         self._logger.log(self._level, "%s", line)
 
     def finish(self) -> None:
-        """Log what has no end of line."""
+        """Log the last line, which has no end of line."""
         if self._rest:
             self.write("\n")
-
-    def writelines(self, lines: Any) -> None:
-        for line in lines:
-            self.write(line)
-
-    def flush(self) -> None:
-        return
-
-    def isatty(self) -> bool:
-        return False
 
     def fileno(self) -> int:
         return 1 if self._level == logging.INFO else 2
@@ -212,8 +203,8 @@ def _raw(text: str) -> int:
 
 
 class _Early(logging.Handler):
-    """What is logged before the log gets to the platform. If it never does, because the crawl ends before it begins,
-    this goes to standard error."""
+    """Keeps records that are logged before the log is sent to the platform. If it never is, because the crawl ends
+    before, they are written to standard error."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -221,7 +212,7 @@ class _Early(logging.Handler):
         self._lines: deque[str] = deque(maxlen=_EARLY)
 
     def emit(self, record: logging.LogRecord) -> None:
-        if LOG_IS_STORED.is_set():  # not removed: its neighbour in the list of handlers would miss this record
+        if LOG_IS_STORED.is_set():  # not removed: logging would then skip the next handler for this record
             self._lines.clear()
             return
         try:
@@ -229,7 +220,7 @@ class _Early(logging.Handler):
         except Exception:
             self.handleError(record)
 
-    def tell(self) -> None:
+    def write_out(self) -> None:
         if not LOG_IS_STORED.is_set():
             for line in self._lines:
                 _raw(f"{line}\n")

@@ -1,6 +1,6 @@
-"""The processes of this machine, as Linux shows them in ``/proc``: their parents, their groups and their memory.
+"""The processes of this machine in ``/proc`` of Linux: their parents, groups and memory.
 
-Elsewhere nothing is known of them: then :func:`table` is empty.
+On other systems :func:`table` is empty.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-#: Places of fields in /proc/PID/stat, counted from behind the name of the program.
+#: Indexes of fields in /proc/PID/stat after the name of the program.
 _STATE, _PARENT, _GROUP, _STARTED, _RESIDENT = 0, 1, 2, 19, 21
-#: Lines of /proc/PID/status: memory that a process shares with nobody through a file.
+#: Lines of /proc/PID/status: memory that is not part of a file.
 _OWN_MEMORY: Final = (b"RssAnon", b"RssShmem")
 _SHARED: Final = "/dev/shm"  # noqa: S108 - the folder of shared memory
-#: Beginnings of the names of files that are in memory.
+#: Prefixes of the names of files in memory.
 _IN_MEMORY: Final = ("/memfd:", f"{_SHARED}/")
 _BLOCK: Final = 512
-#: Descriptors that are looked at, of so many in all and of each process at least: each takes 6 µs.
+#: Descriptors that are read, of all processes and at least of each one: each takes 6 µs.
 _MOST_DESCRIPTORS: Final = 20_000
 _LEAST_DESCRIPTORS: Final = 16
-#: Taken for the memory of a machine that does not say it.
+#: Assumed memory of a machine that does not report it.
 _UNKNOWN_MEMORY: Final = 4 * 2**30
-#: How often a tree is looked at again for what it has started meanwhile.
-_LOOKS: Final = 20
+#: Reads of a tree of processes, for those that it starts meanwhile.
+_READS: Final = 20
 
 
 class Process(NamedTuple):
-    """A process and its parent, by their IDs. ``started``: no other process of the same ID was started then.
+    """A process and its parent, by their IDs. ``started``: time that distinguishes processes with the same ID.
     ``memory``: resident bytes. ``group``: the ID of its process group."""
 
     pid: int
@@ -42,20 +42,16 @@ class Process(NamedTuple):
 
 
 def table() -> dict[int, Process]:
-    """All processes that have not ended, by their IDs."""
-    found = {}
+    """Return all processes that have not ended, by their IDs."""
     try:
-        names = os.listdir("/proc")
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return {}
-    for name in names:
-        if name.isdigit() and (process := of_pid(int(name))) is not None:
-            found[process.pid] = process
-    return found
+    return {pid: process for pid in pids if (process := of_pid(pid)) is not None}
 
 
 def of_pid(pid: int) -> Process | None:
-    """The process of an ID; None when it has ended."""
+    """Return the process with an ID; None when it has ended."""
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except OSError:
@@ -73,19 +69,19 @@ def of_pid(pid: int) -> Process | None:
 
 
 def command_line(pid: int) -> bytes:
-    """The command line of a process, its arguments divided by zero bytes; empty when it has ended."""
+    """Return the arguments of a process, separated by zero bytes; empty when it has ended."""
     return _read(pid, "cmdline")
 
 
 def own_memory(pid: int) -> int:
-    """Bytes that a process holds for itself. The pages of its program, which processes share, are not among them.
+    """Return the bytes of a process's own memory, without the pages of its program, which processes share.
 
-    Readable for sandboxed processes too, whose ``smaps_rollup`` (PSS) is not."""
+    Readable for sandboxed processes too, unlike ``smaps_rollup`` (PSS)."""
     return sum(1024 * int(value.split()[0]) for name, value in _status(pid) if name in _OWN_MEMORY)
 
 
 def process_of(thread: int) -> int:
-    """The ID of the process that a thread belongs to; raises ``ProcessLookupError``."""
+    """Return the ID of the process of a thread; raises ``ProcessLookupError``."""
     for name, value in _status(thread):
         if name == b"Tgid":
             return int(value)
@@ -107,7 +103,7 @@ def _read(pid: int, name: str) -> bytes:
 
 
 def below(roots: Collection[int], processes: Mapping[int, Process]) -> dict[int, list[Process]]:
-    """Of each of these processes itself and all that it has started, with what those have started."""
+    """Return each of these processes with all of its descendants, by its ID."""
     children: dict[int, list[Process]] = {}
     for process in processes.values():
         children.setdefault(process.parent, []).append(process)
@@ -121,8 +117,8 @@ def below(roots: Collection[int], processes: Mapping[int, Process]) -> dict[int,
 
 
 def children() -> list[int]:
-    """The IDs of the children of this process, as the kernel lists them: in microseconds, where :func:`table` takes
-    milliseconds. Empty where it does not."""
+    """Return the IDs of the children of this process from the kernel's list, in microseconds where :func:`table` takes
+    milliseconds. Empty on a system without the list."""
     own = os.getpid()
     try:
         with open(f"/proc/{own}/task/{own}/children", "rb") as file:
@@ -132,39 +128,35 @@ def children() -> list[int]:
 
 
 def send(pids: Iterable[int], number: int) -> None:
-    """Send a signal to those of these processes that are there, and that it may be sent to."""
+    """Send a signal to those of these processes that exist and that this process may signal."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def signal_below(root: int, number: int) -> None:
-    """Send a signal to all that a process has started, and not to itself. What they start meanwhile gets it too."""
-    told: set[tuple[int, int]] = set()
-    for _ in range(_LOOKS):
+    """Send a signal to all descendants of a process, and not to itself; also to those that are started meanwhile."""
+    signalled: set[tuple[int, int]] = set()
+    for _ in range(_READS):
         tree = below([root], table())[root][1:]
-        new = [process for process in tree if (process.pid, process.started) not in told]
+        new = [process for process in tree if (process.pid, process.started) not in signalled]
         if not new:
             return
-        told |= {(process.pid, process.started) for process in new}
+        signalled |= {(process.pid, process.started) for process in new}
         send([process.pid for process in new], number)
 
 
 def kill_same(processes: Collection[Process]) -> None:
-    """Kill those of these processes that are still there."""
-    if not processes:
-        return
-    now = table()
+    """Kill those of these processes that have not ended."""
     for process in processes:
-        same = now.get(process.pid)
+        same = of_pid(process.pid)
         if same is not None and same.started == process.started:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, signal.SIGKILL)
+            send([process.pid], signal.SIGKILL)
 
 
 def shared_memory(pids: Collection[int]) -> int:
-    """Bytes that these processes hold as files in memory, mapped or not: of the ``memfd`` and the files in ``/dev/shm``
-    that they have open, each once, and all of a ``/dev/shm`` that is not that of this process."""
+    """Return the bytes of these processes' files in memory, mapped or not: each ``memfd`` and file in ``/dev/shm`` that
+    they have open counts once, and a ``/dev/shm`` that is not that of this process as a whole."""
     own = _device(_SHARED)
     folders: dict[int, int] = {}
     files: dict[tuple[int, int], int] = {}
@@ -198,7 +190,7 @@ def _files_in_memory(pid: int, most: int) -> Iterator[os.stat_result]:
 
 
 def open_descriptors() -> int | None:
-    """How many files and sockets this process has open; None where that is not known."""
+    """Return the number of open files and sockets of this process; None on a system without ``/proc``."""
     try:
         return len(os.listdir("/proc/self/fd"))
     except OSError:
@@ -206,13 +198,13 @@ def open_descriptors() -> int | None:
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this machine has, or the container that this process runs in, whichever is less."""
+    """Return the bytes of memory of this machine or of the container of this process, the lower of both."""
     pages = os.sysconf("SC_PHYS_PAGES") if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}) else 0
     return min([limit for limit in (pages * _PAGE, *cgroup_limits()) if limit], default=_UNKNOWN_MEMORY)
 
 
 def cgroup_limits(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> list[int]:
-    """The memory limits of the control groups that this process is in, of version 1 and 2, and of those above them."""
+    """Return the memory limits of this process's control groups, of version 1 and 2, and of their parents."""
     limits = []
     try:
         with open(membership, encoding="utf-8") as file:
@@ -229,14 +221,14 @@ def cgroup_limits(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cg
             folder, name = os.path.join(root, "memory"), "memory.limit_in_bytes"
         else:
             continue
-        # In a container the path is often that of the host: then the group is at the root.
+        # In a container the path is often that on the host: then the group is at the root.
         parts = [part for part in path.split("/") if part and part != ".."]
         limits += [_number(os.path.join(folder, *parts[:depth], name)) for depth in range(len(parts) + 1)]
     return [limit for limit in limits if limit]
 
 
 def _number(path: str) -> int:
-    """The number in a file; 0 where there is none."""
+    """Return the number in a file; 0 without one."""
     try:
         with open(path, encoding="utf-8") as file:
             return int(file.read())
@@ -245,7 +237,7 @@ def _number(path: str) -> int:
 
 
 def kernel_kills() -> int | None:
-    """How many processes the kernel has killed for want of memory since it was started; None where it does not say."""
+    """Return the number of processes that the kernel has killed for lack of memory; None when it reports none."""
     try:
         with open("/proc/vmstat", "rb") as file:
             for line in file:

@@ -1,24 +1,24 @@
-"""The first process of what is run for others: it starts the one that does the work, and stays until nothing of that is
-left. A node runs jobs by it, and a server the builds and checks of deployed versions.
+"""The supervisor: a process that starts a program, and stays until the program and all that it has started have ended.
+A node runs jobs under it, and a server the builds and checks of deployed versions.
 
-On standard input comes one line, a :class:`Task` as JSON; then the input stays open for as long as the one that gave it
-lives. Rules that hold here:
+On standard input comes one line, a :class:`SupervisedProgram` as JSON; then the input stays open for as long as its
+writer, called the node here, lives. Invariants:
 
-- Whatever the work starts is below this process, also what leaves its group or makes a daemon of itself: Linux hands
-  orphans to the nearest *subreaper*, which this is.
-- When the work has ended, what is left below is killed, and waited for. The same happens at once when the node is gone,
-  which shows as the end of standard input.
-- Where the work is confined, and the system can do that, signals of this process reach nobody but what is below it. So
-  it may send one to everybody, which no process escapes by forking.
-- What does the work is in a group of its own, with this process's ID and without this process, which so goes on when
+- All processes of the work are below this one, also those that leave its group or become daemons: Linux makes orphans
+  children of the nearest *subreaper*, which this is.
+- When the program has ended, what is left below is killed, and waited for. The same happens at once when the node has
+  ended, which shows as the end of standard input.
+- Under a confinement, on systems that can, signals of this process reach only processes below it. So it may send one to
+  every process, which none escapes by forking.
+- The program is in a group of its own, with this process's ID and without this process, which therefore continues when
   that group is stopped.
-- Should this process be killed, the kernel kills the one that does the work.
-- It ends as the work has ended: with the same exit status, or by the same signal.
+- If this process is killed, the kernel kills the program.
+- It ends as the program has ended: with the same exit status, or by the same signal.
 - No code of the work runs here. It runs in another program, which is confined (``scrapy_ext.jobprocess.confinement``)
-  before it begins, and this process makes the connections that it may make.
+  before it starts, and this process makes the connections that it may make.
 
 It imports the standard library alone, starts quickly, and takes little memory. It has threads only for connections that
-take their time, and only after it has forked.
+take long, and only after it has forked.
 """
 
 from __future__ import annotations
@@ -35,30 +35,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from scrapy_ext.jobprocess import file_trees
+from scrapy_ext.jobprocess import file_trees, handover
 from scrapy_ext.jobprocess.confinement import Confinement, system
 from scrapy_ext.jobprocess.proc import below, children, send, table
 
 if TYPE_CHECKING:
-    from scrapy_ext.jobprocess.confinement.connections import Connections
+    from scrapy_ext.jobprocess.confinement.connections import ConnectionBroker
 
-#: What comes from outside.
-_ASKED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-#: Ended processes that are waited for until the input is looked at again: those that fork and end at once never stop.
+#: Signals from outside.
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+#: Ended processes that are waited for before the next poll of the input: those that fork and end at once never stop.
 _REAPED_AT_ONCE: Final = 1000
-#: Seconds for killed processes to be gone.
-_PATIENCE: Final = 10.0
-#: Exit status of work that could not be started, as shells have it.
+#: Seconds for killed processes to end.
+_KILL_SECONDS: Final = 10.0
+#: Exit status of a program that could not be started, as in shells.
 _NOT_STARTED: Final = 126
-#: In environment variables of a task: the path of its temporary folder.
+#: Environment variables with the path of the temporary folder.
 _FOLDER_VARIABLES: Final = ("TMPDIR", "HOME")
 _NEEDED: Final = ("PATH", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
 _ROOT: Final = str(Path(__file__).resolve().parents[2])
 
 
-class Task(NamedTuple):
-    """A program to run. ``parent``: process ID of the one that starts it."""
+class SupervisedProgram(NamedTuple):
+    """A program to run."""
 
+    #: Process ID of the node.
     parent: int
     command: Sequence[str]
     folder: str
@@ -67,53 +68,53 @@ class Task(NamedTuple):
     input: str = ""
     #: Descriptors that the program inherits, and this process does not keep.
     keep: Sequence[int] = ()
-    #: Fields of a :class:`Confinement`; None: the program has the rights of the one that starts it. One that is
-    #: confined has a temporary folder of its own as ``TMPDIR`` and ``HOME``.
+    #: Fields of a :class:`Confinement`; None: the program has the rights of the node. A confined one has a temporary
+    #: folder of its own as ``TMPDIR`` and ``HOME``.
     confinement: Mapping[str, Any] | None = None
-    #: Descriptor of the ports of the server's own (``confinement.own_ports``), which the program does not inherit.
+    #: Descriptor of the internal ports of the server (``confinement.own_ports``), which the program does not inherit.
     own_ports: int | None = None
 
 
 def command(module: str = "supervisor") -> list[str]:
-    """The command line of a supervisor: neither the environment nor the packages of anybody change it. ``module``:
-    another of this folder that needs the standard library alone."""
+    """Return the command line of a supervisor, which neither environment nor installed packages change. ``module``:
+    another one of this folder that needs the standard library alone."""
     code = f"import sys; sys.path.append({_ROOT!r}); from scrapy_ext.jobprocess.{module} import main; main()"
     return [sys.executable, "-I", "-S", "-c", code]
 
 
 def environment() -> dict[str, str]:
-    """The environment of a supervisor: where temporary folders are, and what a Python needs to start."""
+    """Return the environment of a supervisor: the variables for temporary folders and for the start of Python."""
     return {name: value for name in _NEEDED if (value := os.environ.get(name)) is not None}
 
 
-def line_of(task: Task) -> bytes:
-    """The line that a supervisor reads."""
-    return json.dumps(task._asdict()).encode() + b"\n"
+def line_of(program: SupervisedProgram) -> bytes:
+    """Return the line that a supervisor reads."""
+    return json.dumps(program._asdict()).encode() + b"\n"
 
 
-def descriptors(task: Task) -> list[int]:
-    """The descriptors that a supervisor is to inherit."""
-    return [*task.keep, *([] if task.own_ports is None else [task.own_ports])]
+def descriptors(program: SupervisedProgram) -> list[int]:
+    """Return the descriptors that a supervisor inherits."""
+    return [*program.keep, *([] if program.own_ports is None else [program.own_ports])]
 
 
 def main() -> NoReturn:
-    """Run the task that standard input names; ends the process."""
+    """Run the program that standard input names; ends this process."""
     system.hide_memory()
     source = os.dup(0)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
-    task = Task(**json.loads(_line(source)))
-    for descriptor in descriptors(task):
+    program = SupervisedProgram(**json.loads(_line(source)))
+    for descriptor in descriptors(program):
         os.set_inheritable(descriptor, False)
-    if os.getppid() != task.parent:
+    if os.getppid() != program.parent:
         sys.exit("The node ended before its job began.")
-    confinement = None if task.confinement is None else Confinement.of(dict(task.confinement))
+    confinement = None if program.confinement is None else Confinement.of(dict(program.confinement))
     with _temporary_folder(confinement) as temporary:
         if confinement is not None and temporary:
             named = dict.fromkeys(_FOLDER_VARIABLES, temporary)
-            task = task._replace(environment={**task.environment, **named})
+            program = program._replace(environment={**program.environment, **named})
             confinement = confinement._replace(write=[*confinement.write, temporary])
-        supervisor = _split(task, confinement, source)
+        supervisor = _split(program, confinement, source)
         supervisor.run()
     supervisor.end()
 
@@ -123,14 +124,14 @@ def _line(source: int) -> bytes:
     while not line.endswith(b"\n"):
         piece = os.read(source, 65536)
         if not piece:
-            sys.exit("The node ended before it said what to run.")
+            sys.exit("The node ended before it sent a program.")
         line += piece
     return line
 
 
 @contextlib.contextmanager
 def _temporary_folder(confinement: Confinement | None) -> Iterator[str]:
-    """A folder of the work's own, which is removed when nothing of that is left."""
+    """Create a private folder for a confined program, and remove it when all of its processes have ended."""
     if confinement is None:
         yield ""
         return
@@ -147,44 +148,43 @@ def _temporary_folder(confinement: Confinement | None) -> Iterator[str]:
 
 
 def _report(text: str) -> None:
-    """Write a line to the log of the work."""
+    """Write a line to the log of the program."""
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode())
 
 
-def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervisor:
-    """Start the work in a process of its own; this returns in the one that stays. ``source``: where the end of the node
-    shows."""
-    view, is_enclosed = (-1, False) if confinement is None else _enclose(task, confinement)
+def _split(program: SupervisedProgram, confinement: Confinement | None, source: int) -> _Supervisor:
+    """Start the program in a child process; returns in the parent. ``source``: input that ends with the node."""
+    view, is_enclosed = (-1, False) if confinement is None else _enclose(program, confinement)
     if system.IS_LINUX:
         system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
-        system.prctl(system.PR_SET_PDEATHSIG, signal.SIGCONT)  # one that is stopped must see that the node is gone
-    given = _input(task.input)
+        system.prctl(system.PR_SET_PDEATHSIG, signal.SIGCONT)  # a stopped one must see the end of the node
+    given = handover.offer(program.input.encode())
     parent, group = os.getpid(), os.getpgrp()
     confined, sending = os.pipe()
     waiting, go = os.pipe()
-    with contextlib.suppress(PermissionError):  # one that leads a session leads its group
+    with contextlib.suppress(PermissionError):  # the leader of a session leads its group
         os.setpgid(0, 0)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ASKED)  # until somebody listens
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # until handlers are set
     work = os.fork()
     if work == 0:
         os.dup2(given, 0)
         os.close(go)
-        _begin(task, confinement, view, parent, _Turn(sending, waiting))
-    for descriptor in (given, sending, waiting, *task.keep, *([view] if view >= 0 else [])):
+        _begin(program, confinement, view, parent, _Listener(sending, waiting))
+    for descriptor in (given, sending, waiting, *program.keep, *([view] if view >= 0 else [])):
         os.close(descriptor)
     with contextlib.suppress(PermissionError):
         os.setpgid(0, group)
-    connections = _connections(work, task, confinement, confined) if confinement is not None else None
+    broker = _broker(work, program, confinement, confined) if confinement is not None else None
     os.close(confined)
     os.close(go)
-    return _Supervisor(work, source, connections, is_enclosed=is_enclosed)
+    return _Supervisor(work, source, broker, is_enclosed=is_enclosed)
 
 
-def _enclose(task: Task, confinement: Confinement) -> tuple[int, bool]:
-    """Make the view of the work, and then keep the signals of this process among itself and what it starts. Returns
-    the descriptor of the view, or -1, and whether signals are kept. The work, which gives up more, sends none to this
-    process."""
+def _enclose(program: SupervisedProgram, confinement: Confinement) -> tuple[int, bool]:
+    """Make the view of the program, and then restrict the signals of this process to itself and its descendants.
+    Returns the descriptor of the view, or -1, and whether signals are restricted. The program is restricted further,
+    and cannot send signals to this process."""
     from scrapy_ext.jobprocess.confinement import applying, landlock
 
     try:
@@ -195,9 +195,9 @@ def _enclose(task: Task, confinement: Confinement) -> tuple[int, bool]:
     except OSError as error:
         _report(f"The process could not be started: {error}")
         sys.exit(_NOT_STARTED)
-    # A signal to everybody is sent on the strength of this: believe the kernel's answer, not its version.
+    # A signal to every process relies on this: test the kernel, and do not trust its version.
     try:
-        os.kill(task.parent, 0)
+        os.kill(program.parent, 0)
     except PermissionError:
         return view, True
     except ProcessLookupError:
@@ -205,103 +205,91 @@ def _enclose(task: Task, confinement: Confinement) -> tuple[int, bool]:
     return view, False
 
 
-def _input(text: str) -> int:
-    """A descriptor from which a text is read."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("input")
-        with open(descriptor, "wb", closefd=False) as file:
-            file.write(text.encode())
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return descriptor
-    with tempfile.TemporaryFile() as file:
-        file.write(text.encode())
-        file.seek(0)
-        return os.dup(file.fileno())
-
-
-class _Turn(NamedTuple):
-    """Of the process of the work: where it reports its listener, and waits until the supervisor has it."""
+class _Listener(NamedTuple):
+    """Pipes of the child that pass the descriptor of its filter to the supervisor."""
 
     sending: int
     waiting: int
 
-    def take(self, descriptor: int) -> None:
-        """Report the descriptor, and wait."""
+    def hand_over(self, descriptor: int) -> None:
+        """Report the descriptor, and wait until the supervisor has it."""
         os.write(self.sending, b"%d" % descriptor)
         os.close(self.sending)
         os.read(self.waiting, 1)
 
 
-def _begin(task: Task, confinement: Confinement | None, view: int, parent: int, turn: _Turn) -> NoReturn:
-    """In the process of the work: execute its program."""
+def _begin(
+    program: SupervisedProgram, confinement: Confinement | None, view: int, parent: int, listener: _Listener
+) -> NoReturn:
+    """Execute the program, in the child."""
     try:
-        for descriptor in task.keep:
+        for descriptor in program.keep:
             os.set_inheritable(descriptor, True)
         if confinement is not None:
             from scrapy_ext.jobprocess.confinement.applying import confine
 
             descriptor = confine(confinement, view)
             if system.IS_LINUX:
-                system.prctl(system.PR_SET_DUMPABLE, 1)  # else its supervisor may not take the descriptor
-            turn.take(descriptor)
-        os.chdir(task.folder)
-        if system.IS_LINUX:  # set anew: another user has lost it
+                system.prctl(system.PR_SET_DUMPABLE, 1)  # else the supervisor may not take the descriptor
+            listener.hand_over(descriptor)
+        os.chdir(program.folder)
+        if system.IS_LINUX:  # set again: a change of user ends it
             system.prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and a program that it starts would
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, and so by a program that it executes
             signal.signal(number, signal.SIG_DFL)
-        os.execve(task.command[0], list(task.command), dict(task.environment))  # noqa: S606 - no shell
+        os.execve(program.command[0], list(program.command), dict(program.environment))  # noqa: S606 - no shell
     except BaseException as error:
         _report(f"The process could not be started: {error}")
         os._exit(_NOT_STARTED)
 
 
-def _connections(work: int, task: Task, confinement: Confinement, confined: int) -> Connections | None:
-    """Take over the connections of the work, once it is confined."""
+def _broker(work: int, program: SupervisedProgram, confinement: Confinement, confined: int) -> ConnectionBroker | None:
+    """Return the broker of the connections of the program, once it is confined."""
     text = os.read(confined, 16)
     if not text or int(text) < 0:
         return None
-    from scrapy_ext.jobprocess.confinement.connections import Connections, Rules
+    from scrapy_ext.jobprocess.confinement.connections import ConnectionBroker, Rules
 
-    rules = Rules(confinement.denied, confinement.denied_ports, task.own_ports)
-    return Connections.of(work, int(text), rules, confinement.write)
+    rules = Rules(confinement.denied, confinement.denied_ports, program.own_ports)
+    return ConnectionBroker.of(work, int(text), rules, confinement.write)
 
 
 class _Supervisor:
-    """``is_enclosed``: signals of this process reach nobody but what is below it."""
+    """``is_enclosed``: signals of this process reach only processes below it."""
 
-    def __init__(self, work: int, source: int, connections: Connections | None, *, is_enclosed: bool) -> None:
+    def __init__(self, work: int, source: int, broker: ConnectionBroker | None, *, is_enclosed: bool) -> None:
         self._work = work
         self._source = source
-        self._connections = connections
+        self._broker = broker
         self._is_enclosed = is_enclosed
         self._status: int | None = None
 
     def run(self) -> None:
-        """Wait until nothing of the work is left."""
+        """Wait until the program and all that it has started have ended."""
         wake, woken = os.pipe()
         for end in (wake, woken):
             os.set_blocking(end, False)
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda number, _: self._pass_on(number))
-        for number in (signal.SIGINT, signal.SIGHUP):  # of the terminal: they are for the node
+        for number in (signal.SIGINT, signal.SIGHUP):  # of the terminal: the node handles them
             signal.signal(number, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
-        reaped = self._reap()  # the work may have ended before its signal could be noticed
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        reaped = self._reap()  # the program may have ended before the handler of its signal was set
         while self._status is None:
-            calls = [] if self._connections is None else [self._connections.descriptor]
+            calls = [] if self._broker is None else [self._broker.descriptor]
             more = reaped == _REAPED_AT_ONCE
             ready, _, _ = select.select([self._source, wake, *calls], [], [], 0 if more else None)
-            if self._source in ready and not self._hears_of_node():
+            if self._source in ready and not self._node_lives():
                 break
             if wake in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(wake, 4096)
-            if self._connections is not None and ready[-1:] == calls and not self._connections.answer():
-                self._connections = None
+            if self._broker is not None and ready[-1:] == calls and not self._broker.answer():
+                self._broker = None
             reaped = self._reap() if more or wake in ready else 0
         self._kill_all()
 
@@ -310,14 +298,14 @@ class _Supervisor:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._work, number)
 
-    def _hears_of_node(self) -> bool:
+    def _node_lives(self) -> bool:
         try:
             return bool(os.read(self._source, 4096))
         except OSError:
             return False
 
     def _reap(self) -> int | None:
-        """Wait for those who have ended, so many at most; returns how many they were, None when nobody is left."""
+        """Wait for ended processes, a bounded number; returns their number, None when no process is left."""
         for reaped in range(_REAPED_AT_ONCE):
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -330,39 +318,39 @@ class _Supervisor:
         return _REAPED_AT_ONCE
 
     def _kill_all(self) -> None:
-        deadline = time.monotonic() + _PATIENCE
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who ends from now on needs nobody to wait for it
-        with contextlib.suppress(OSError):  # root may: many that fork would leave little time to who ends them
+        deadline = time.monotonic() + _KILL_SECONDS
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # further ended processes need no wait
+        with contextlib.suppress(OSError):  # allowed for root: forking processes would leave this one little time
             os.setpriority(os.PRIO_PROCESS, 0, -20)
         while (reaped := self._reap()) is not None and time.monotonic() < deadline:
             if self._is_enclosed:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(-1, signal.SIGKILL)  # in one step: who is forking then fails to
+                    os.kill(-1, signal.SIGKILL)  # in one step: a fork at that time fails
             else:
                 self._kill_tree()
             if not reaped:
                 time.sleep(0.005)
 
     def _kill_tree(self) -> None:
-        """Kill what is below this process now. It is stopped before, so that none of it answers the end of another."""
-        # Those that fork and end at once are gone before the table is whole; whoever is left of them is a child.
+        """Kill all processes below this one. They are stopped first, so that none reacts to the end of another."""
+        # Those that fork and end at once have ended before the table is complete; the remaining ones are children.
         send(children(), signal.SIGKILL)
         own = os.getpid()
         tree = [process.pid for process in below([own], table())[own][1:]]
-        if not tree and self._status is None:  # a system that does not show its processes
+        if not tree and self._status is None:  # a system without /proc
             tree = [self._work]
         send(tree, signal.SIGSTOP)
         send(tree, signal.SIGKILL)
 
     def end(self) -> NoReturn:
-        """End as the work has ended."""
+        """End as the program has ended."""
         status = self._status
         if status is None or os.WIFSIGNALED(status):
             number = signal.SIGKILL if status is None else os.WTERMSIG(status)
             with contextlib.suppress(OSError, ValueError):
                 import resource
 
-                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # one of the work is enough
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # that of the program is enough
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)

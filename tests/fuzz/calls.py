@@ -61,4 +61,4 @@ def call_of(query: list[tuple[str, str]], path: str = "/items/1") -> Call:
     async def receive() -> Any:
         raise AssertionError("nothing is read here")
 
-    return Call(scope_of(path.encode(), text.encode()) | {"method": "GET"}, receive, store)
+    return Call(scope_of(path.encode(), text.encode()) | {"method": "GET"}, receive, store, {})

@@ -1,11 +1,11 @@
-"""Who may send a request now: the state machine, without time or waiting of its own.
+"""Admission of requests to the service: a state machine without clock and waiting.
 
-- A request waits in the queue of its domain, and in no other place.
-- At most as many requests are active as the window of all has room for, and of one domain as many as the domain's
-  window has room for. A window is what the caller allows until a limit halves it; each success then gives some of it
-  back, one request a round: additive increase, multiplicative decrease.
-- A pause of a domain holds that domain back; a pause of everything holds all back. Pauses only grow, and end by
-  time alone.
+- A waiting request is in the queue of its domain, and nowhere else.
+- The number of active requests is bounded by one window for all, and one for each domain. A window has the caller's
+  limit until the service reports a limit, which halves it; each success then enlarges it by one request per round:
+  additive increase, multiplicative decrease.
+- A pause of a domain holds back that domain, a pause of everything holds back all. Pauses only grow, and end by time
+  alone.
 - Domains with a request that could go take turns, so that a full or paused domain costs the others nothing.
 """
 
@@ -22,41 +22,41 @@ from scrapy_ext.api.extraction.problems import Scope
 T = TypeVar("T", bound=Hashable)
 
 _LONG_AGO = float("-inf")
-#: Seconds for which the smaller window of a domain is remembered when nothing more is sent to it.
+#: Seconds for which the smaller window of a domain is kept when nothing more is sent to it.
 _REMEMBERED = 600.0
-#: So many times a domain's cap of its requests may sleep without counting for it: a few pages that the site bans
-#: hold back nothing, and many do.
-_SLEEPERS = 4
-_LEAST_SLEEPERS = 32
+#: Requests of a domain that may back off without counting as active, as a multiple of its cap, and at least: a few
+#: pages that the site bans hold back nothing, and many do.
+_BACKING_OFF = 4
+_LEAST_BACKING_OFF = 32
 
 
 class Window:
-    """How many requests may be active at once; 0: any number."""
+    """The number of requests that may be active at once; 0: any number."""
 
     __slots__ = ("_most", "_size", "cut_at")
 
     def __init__(self, most: int) -> None:
         self._most = most or math.inf
         self._size = self._most
-        #: When it was made smaller last.
+        #: Time of the last decrease.
         self.cut_at = _LONG_AGO
 
     def is_cut(self, now: float) -> bool:
-        """Whether it is smaller than it may be, and was made so lately."""
+        """Return whether it is smaller than its limit by a recent decrease."""
         return self._size < self._most and now < self.cut_at + _REMEMBERED
 
     def has_room(self, active: int) -> bool:
-        """Whether one more may be active."""
+        """Return whether one more may be active."""
         return active + 1 <= self._size
 
     def grow(self) -> None:
-        """A request of it succeeded."""
+        """Record a success."""
         if self._size < self._most:
             self._size = min(self._most, self._size + 1 / self._size)
 
     def cut(self, active: int, sent: float, now: float) -> bool:
-        """A request that was sent at ``sent`` met a limit, with so many active. What was sent before the last cut
-        tells nothing about the window there has been since: then nothing is done, and False returned."""
+        """Record a limit for a request that was sent at ``sent``, with this number of active ones. Returns False, and
+        changes nothing, for one sent before the last cut: it met the limit of the former window."""
         if sent < self.cut_at:
             return False
         self._size = max(1.0, min(self._size, active) / 2)
@@ -65,28 +65,28 @@ class Window:
 
 
 class _Domain(Generic[T]):
-    __slots__ = ("active", "in_hand", "limited_until", "paused_until", "sleeping", "waiting", "window")
+    __slots__ = ("active", "backing_off", "extractions", "limited_until", "paused_until", "waiting", "window")
 
     def __init__(self, window: Window) -> None:
         self.waiting: OrderedDict[T, None] = OrderedDict()
         self.active = 0
-        #: Extractions that have begun and not ended, without those that sleep between two attempts.
-        self.in_hand = 0
-        self.sleeping = 0
-        #: Nothing is sent before, be it for a delay or for a limit; for a limit alone.
+        #: Extractions that have begun and not ended, without those that back off.
+        self.extractions = 0
+        self.backing_off = 0
+        #: End of a pause by a delay or a limit; by a limit alone.
         self.paused_until = self.limited_until = _LONG_AGO
         self.window = window
 
     def is_forgettable(self, now: float) -> bool:
-        is_busy = self.waiting or self.active or self.in_hand or self.sleeping or self.paused_until > now
+        is_busy = self.waiting or self.active or self.extractions or self.backing_off or self.paused_until > now
         return not is_busy and not self.window.is_cut(now)
 
 
 class Admission(Generic[T]):
-    """The state machine. Requests are told apart by a ticket; a cap of 0 is none.
+    """The state machine. A ticket identifies a waiting request; a cap of 0 is none.
 
-    ``caps`` overrides ``per_domain`` for single domains; ``delay_of(domain)`` is how many seconds pass between the
-    starts of two requests to a domain.
+    ``caps`` overrides ``per_domain`` for single domains; ``delay_of(domain)`` returns the seconds between the starts of
+    two requests to a domain.
     """
 
     def __init__(
@@ -101,238 +101,229 @@ class Admission(Generic[T]):
         self._caps = caps or {}
         self._delay_of = delay_of
         self._domains: dict[str, _Domain[T]] = {}
-        #: Domains of which a request may go, as far as the domain is concerned, in the order of their turns.
+        #: Domains with a request that neither window nor pause of the domain holds back, in the order of their turns.
         self._ready: OrderedDict[str, None] = OrderedDict()
-        #: Heap of when a pause may end, or a domain may be forgotten.
+        #: Heap of times at which a pause may end, or a domain may be forgotten.
         self._changes: list[tuple[float, str]] = []
-        #: Domains with requests that wait.
+        #: Domains with waiting requests.
         self._queued: dict[str, _Domain[T]] = {}
         self._all_paused_until = _LONG_AGO
-        self._active = 0
-        self._waiting = 0
-
-    @property
-    def active(self) -> int:
-        """How many requests were admitted and have not finished."""
-        return self._active
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait."""
-        return self._waiting
+        #: Requests that were admitted and have not finished.
+        self.active = 0
+        #: Requests that wait for admission.
+        self.waiting = 0
 
     def held(self, now: float) -> int:
-        """Number of requests that wait for a limit of the service to end. Delays and caps of the caller do not count:
-        a request that waits for these has its place among all, as in Scrapy's downloader."""
+        """Return the number of requests that wait for the end of a limit of the service. Delays and caps of the caller
+        do not count: a request that waits for these occupies a slot, as in Scrapy's downloader."""
         if now < self._all_paused_until:
-            return self._waiting
+            return self.waiting
         return sum(
-            len(known.waiting)
-            for domain, known in self._queued.items()
-            if domain not in self._ready and self._is_limited(domain, known, now)
+            len(state.waiting)
+            for domain, state in self._queued.items()
+            if domain not in self._ready and self._is_limited(domain, state, now)
         )
 
     def is_all_paused(self, now: float) -> bool:
-        """Whether everything is held back."""
+        """Return whether everything is held back."""
         return now < self._all_paused_until
 
     # ── extractions ──
 
-    def take_up(self, domain: str) -> None:
-        """An extraction begins: until it ends or sleeps it counts for :meth:`has_room`, whatever it does."""
-        self._domain(domain).in_hand += 1
+    def begin(self, domain: str) -> None:
+        """Count an extraction for :meth:`has_room`, until it ends or backs off."""
+        self._domain(domain).extractions += 1
 
-    def put_down(self, domain: str) -> None:
-        """An extraction ends."""
-        known = self._domains[domain]
-        known.in_hand -= 1
-        self._forget(domain, known)
+    def end(self, domain: str) -> None:
+        """End an extraction."""
+        state = self._domains[domain]
+        state.extractions -= 1
+        self._forget(domain, state)
 
-    def fall_asleep(self, domain: str) -> bool:
-        """An extraction waits for its next attempt. False: too many of its domain do, and it counts as before."""
-        known = self._domains[domain]
-        if known.sleeping >= self._most_asleep(domain):
+    def begin_backoff(self, domain: str) -> bool:
+        """Stop counting an extraction that waits for its next attempt. Returns False, and goes on counting it, when too
+        many of its domain do."""
+        state = self._domains[domain]
+        if state.backing_off >= self._backoff_limit(domain):
             return False
-        known.in_hand -= 1
-        known.sleeping += 1
+        state.extractions -= 1
+        state.backing_off += 1
         return True
 
-    def wake_up(self, domain: str) -> None:
-        """One that fell asleep goes on."""
-        known = self._domains[domain]
-        known.in_hand += 1
-        known.sleeping -= 1
+    def end_backoff(self, domain: str) -> None:
+        """Count an extraction again that has backed off."""
+        state = self._domains[domain]
+        state.extractions += 1
+        state.backing_off -= 1
 
     def is_limited(self, domain: str, now: float) -> bool:
         """Return whether the service limits a domain, or many of its requests wait for another attempt."""
-        known = self._domains.get(domain)
-        return known is not None and self._is_limited(domain, known, now)
+        state = self._domains.get(domain)
+        return state is not None and self._is_limited(domain, state, now)
 
     def has_room(self, domain: str, others: int, now: float) -> bool:
-        """Whether an extraction that began now could be sent without waiting for its domain. ``others`` is how many of
-        the domain the caller knows of: those that are here, and those that are on their way."""
-        known = self._domains.get(domain)
-        if known is None:
+        """Return whether an extraction that began now could be sent without waiting for its domain. ``others`` is the
+        number of the domain's requests that the caller has begun or is about to begin."""
+        state = self._domains.get(domain)
+        if state is None:
             return not others or self._new_window(domain).has_room(others)
-        return now >= known.paused_until and known.window.has_room(max(known.in_hand, others - known.sleeping))
+        return now >= state.paused_until and state.window.has_room(max(state.extractions, others - state.backing_off))
 
     # ── requests ──
 
     def enter_now(self, domain: str, now: float) -> bool:
-        """Admit a request that need not wait at all; False: it must :meth:`enter`."""
-        known = self._domain(domain)
-        if known.waiting or now < self._all_paused_until or not self._window.has_room(self._active):
+        """Admit a request that need not wait; False: it must :meth:`enter`."""
+        state = self._domain(domain)
+        if state.waiting or now < self._all_paused_until or not self._window.has_room(self.active):
             return False
-        if now < known.paused_until or not known.window.has_room(known.active):
+        if now < state.paused_until or not state.window.has_room(state.active):
             return False
         if self._ready:
-            return False  # Others are before it.
-        self._activate(domain, known, now)
+            return False  # Others come first.
+        self._activate(domain, state, now)
         return True
 
     def enter(self, domain: str, ticket: T) -> None:
-        """A request begins to wait."""
-        known = self._domain(domain)
-        known.waiting[ticket] = None
-        self._queued[domain] = known
-        self._waiting += 1
-        self._offer(domain, known)
+        """Queue a request."""
+        state = self._domain(domain)
+        state.waiting[ticket] = None
+        self._queued[domain] = state
+        self.waiting += 1
+        self._offer(domain, state)
 
     def leave(self, domain: str, ticket: T) -> None:
-        """A request gives up waiting."""
-        known = self._domains.get(domain)
-        if known is not None and ticket in known.waiting:
-            del known.waiting[ticket]
-            self._waiting -= 1
-            if not known.waiting:
+        """Remove a queued request."""
+        state = self._domains.get(domain)
+        if state is not None and ticket in state.waiting:
+            del state.waiting[ticket]
+            self.waiting -= 1
+            if not state.waiting:
                 self._ready.pop(domain, None)
                 del self._queued[domain]
-            self._forget(domain, known)
+            self._forget(domain, state)
 
     def finish(self, domain: str) -> None:
-        """An admitted request is done."""
-        known = self._domains[domain]
-        self._active -= 1
-        known.active -= 1
-        self._offer(domain, known)
-        self._forget(domain, known)
+        """Finish an admitted request."""
+        state = self._domains[domain]
+        self.active -= 1
+        state.active -= 1
+        self._offer(domain, state)
+        self._forget(domain, state)
 
     def succeeded(self, domain: str) -> None:
-        """A request of the domain succeeded: told before it finishes."""
+        """Record the success of a request, before it finishes."""
         self._window.grow()
         self._domain(domain).window.grow()
 
     def refused(self, scope: Scope, domain: str, sent: float, now: float) -> None:
-        """A request that was sent at ``sent`` met a limit: told before it finishes."""
+        """Record a limit that a request sent at ``sent`` met, before it finishes."""
         if scope in (Scope.USER, Scope.GLOBAL):
-            self._window.cut(self._active, sent, now)
+            self._window.cut(self.active, sent, now)
         elif scope is not Scope.NONE:
-            known = self._domain(domain)
-            if known.window.cut(known.active, sent, now):
+            state = self._domain(domain)
+            if state.window.cut(state.active, sent, now):
                 heapq.heappush(self._changes, (now + _REMEMBERED, domain))
-                if not known.window.has_room(known.active):
+                if not state.window.has_room(state.active):
                     self._ready.pop(domain, None)
 
     def pause(self, scope: Scope, domain: str, until: float) -> float:
-        """Hold back what a limit is about, until a point of time. Returns until when it is held back already."""
+        """Hold back the scope of a limit until a point of time. Returns the former end of its pause."""
         if scope in (Scope.USER, Scope.GLOBAL):
             before = self._all_paused_until
             self._all_paused_until = max(before, until)
             return before
-        known = self._domain(domain)
-        before = known.paused_until
-        if scope is not Scope.NONE and until > known.limited_until:
-            known.limited_until = until
-            self._hold(domain, known, until)
+        state = self._domain(domain)
+        before = state.paused_until
+        if scope is not Scope.NONE and until > state.limited_until:
+            state.limited_until = until
+            self._hold(domain, state, until)
         return before
 
     def admit(self, now: float) -> list[tuple[str, T]]:
-        """Domain and ticket of the requests that may go now. They are active from here on."""
+        """Admit the requests that may go now; returns domain and ticket of each."""
         self.end_pauses(now)
         admitted: list[tuple[str, T]] = []
         if now < self._all_paused_until:
             return admitted
-        while self._ready and self._window.has_room(self._active):
+        while self._ready and self._window.has_room(self.active):
             domain, _ = self._ready.popitem(last=False)
-            known = self._domains.get(domain)
-            if known is None or not self._may_go(known, now):
+            state = self._domains.get(domain)
+            if state is None or not self._may_go(state, now):
                 continue
-            ticket, _ = known.waiting.popitem(last=False)
-            if not known.waiting:
+            ticket, _ = state.waiting.popitem(last=False)
+            if not state.waiting:
                 del self._queued[domain]
-            self._waiting -= 1
-            self._activate(domain, known, now)
+            self.waiting -= 1
+            self._activate(domain, state, now)
             admitted.append((domain, ticket))
-            self._offer(domain, known, now)
+            self._offer(domain, state, now)
         return admitted
 
     def next_change(self, now: float) -> float | None:
-        """When :meth:`admit` and :meth:`end_pauses` may next do something by time alone; None: never."""
+        """Return the time at which :meth:`admit` or :meth:`end_pauses` next have an effect; None: never."""
         if now < self._all_paused_until:
             return self._all_paused_until
         return self._changes[0][0] if self._changes else None
 
     def end_pauses(self, now: float) -> list[str]:
-        """The domains whose pause has ended since the last call."""
+        """Return the domains whose pause has ended since the last call."""
         ended: list[str] = []
         while self._changes and self._changes[0][0] <= now:
             when, domain = heapq.heappop(self._changes)
-            known = self._domains.get(domain)
-            if known is None:
+            state = self._domains.get(domain)
+            if state is None:
                 continue
             # A pause that grew has a later entry.
-            if known.paused_until == when:
-                known.paused_until = known.limited_until = _LONG_AGO
+            if state.paused_until == when:
+                state.paused_until = state.limited_until = _LONG_AGO
                 ended.append(domain)
-                self._offer(domain, known, now)
-            self._forget(domain, known, now)
+                self._offer(domain, state, now)
+            self._forget(domain, state, now)
         return ended
 
     def tickets(self) -> list[tuple[str, T]]:
-        """Domain and ticket of every request that waits."""
-        return [(name, ticket) for name, known in self._domains.items() for ticket in known.waiting]
+        """Return domain and ticket of every waiting request."""
+        return [(name, ticket) for name, state in self._domains.items() for ticket in state.waiting]
 
-    # ── inside ──
-
-    def _hold(self, domain: str, known: _Domain[T], until: float) -> None:
-        if until > known.paused_until:
-            known.paused_until = until
+    def _hold(self, domain: str, state: _Domain[T], until: float) -> None:
+        if until > state.paused_until:
+            state.paused_until = until
             heapq.heappush(self._changes, (until, domain))
             self._ready.pop(domain, None)
 
-    def _is_limited(self, domain: str, known: _Domain[T], now: float) -> bool:
-        return now < known.limited_until or known.window.is_cut(now) or known.sleeping >= self._most_asleep(domain)
+    def _is_limited(self, domain: str, state: _Domain[T], now: float) -> bool:
+        return now < state.limited_until or state.window.is_cut(now) or state.backing_off >= self._backoff_limit(domain)
 
-    def _most_asleep(self, domain: str) -> int:
-        return max(_LEAST_SLEEPERS, _SLEEPERS * self._caps.get(domain, self._per_domain))
+    def _backoff_limit(self, domain: str) -> int:
+        return max(_LEAST_BACKING_OFF, _BACKING_OFF * self._caps.get(domain, self._per_domain))
 
     def _domain(self, name: str) -> _Domain[T]:
-        known = self._domains.get(name)
-        if known is None:
-            known = self._domains[name] = _Domain(self._new_window(name))
-        return known
+        state = self._domains.get(name)
+        if state is None:
+            state = self._domains[name] = _Domain(self._new_window(name))
+        return state
 
     def _new_window(self, domain: str) -> Window:
         return Window(self._caps.get(domain, self._per_domain))
 
-    def _forget(self, name: str, known: _Domain[T], now: float = _LONG_AGO) -> None:
-        """Without a time, a pause and a smaller window count for as long as they were not looked at."""
-        if known.is_forgettable(now):
+    def _forget(self, name: str, state: _Domain[T], now: float = _LONG_AGO) -> None:
+        """Forget an unused domain. Without a time, a pause or smaller window counts until its end was processed."""
+        if state.is_forgettable(now):
             del self._domains[name]
             self._ready.pop(name, None)
 
-    def _activate(self, domain: str, known: _Domain[T], now: float) -> None:
-        self._active += 1
-        known.active += 1
+    def _activate(self, domain: str, state: _Domain[T], now: float) -> None:
+        self.active += 1
+        state.active += 1
         delay = self._delay_of(domain) if self._delay_of is not None else 0
         if delay > 0:
-            self._hold(domain, known, now + delay)
+            self._hold(domain, state, now + delay)
 
-    def _may_go(self, known: _Domain[T], now: float) -> bool:
-        return bool(known.waiting) and now >= known.paused_until and known.window.has_room(known.active)
+    def _may_go(self, state: _Domain[T], now: float) -> bool:
+        return bool(state.waiting) and now >= state.paused_until and state.window.has_room(state.active)
 
-    def _offer(self, domain: str, known: _Domain[T], now: float | None = None) -> None:
-        """Give a domain its turn. Without a time, a pause counts for as long as it was not ended."""
-        is_paused = known.paused_until > (_LONG_AGO if now is None else now)
-        if known.waiting and not is_paused and known.window.has_room(known.active):
+    def _offer(self, domain: str, state: _Domain[T], now: float | None = None) -> None:
+        """Give a domain its turn. Without a time, a pause counts until its end was processed."""
+        is_paused = state.paused_until > (_LONG_AGO if now is None else now)
+        if state.waiting and not is_paused and state.window.has_room(state.active):
             self._ready.setdefault(domain)

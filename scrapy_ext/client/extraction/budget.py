@@ -1,8 +1,7 @@
-"""What extraction may cost: a number of requests, a sum of money, or both.
+"""The budget of extraction: a number of requests, a sum of money, or both.
 
-A request is taken from the budget before it is sent, and given back when the service says that it failed, so that
-what is in flight is never more than what is left. A request whose answer never came may have been billed: it is not
-given back.
+A request is reserved in the budget before it is sent, and released when the service reports that it failed, so that
+requests in flight never exceed the budget. A request without an answer may have been billed: it stays spent.
 """
 
 from __future__ import annotations
@@ -20,14 +19,15 @@ from scrapy_ext.api.violations import ContractError, Violation
 
 logger = logging.getLogger(__name__)
 
-#: Share of a budget at whose use the log warns.
+#: Used share of a budget at which the log warns.
 _WARNING: Final = 0.8
 #: Sums of floats are compared with this tolerance: 0.1 + 0.2 costs 0.3.
 _TOLERANCE: Final = 1e-9
 
 
 def kind_of(fields: Mapping[str, Any]) -> str:
-    """The kind of request that the service makes for these fields, ``"http"`` or ``"browser"`` (rules 2 and 3)."""
+    """Return the kind of request that the service makes for these fields, ``"http"`` or ``"browser"`` (rules 2 and
+    3)."""
     if fields.get("browserHtml") or fields.get("screenshot"):
         return RequestKind.BROWSER.value
     if fields.get("httpResponseBody"):
@@ -40,14 +40,14 @@ def kind_of(fields: Mapping[str, Any]) -> str:
 
 
 class MissingPriceError(ContractError):
-    """A request of a kind that EXTRACT_API_PRICES does not name, while EXTRACT_API_MAX_COST bounds what is spent."""
+    """EXTRACT_API_MAX_COST is set, and EXTRACT_API_PRICES has no price for this kind of request."""
 
 
 class Prices:
     """A price table: ``{"http": 0.0002, "browser": 0.001, "screenshot": 0.0005, "product": {"http": 0.001,
-    "browser": 0.002}}``. A request costs what its kind costs, and on top what each of its outputs does.
+    "browser": 0.002}}``. The price of a request is that of its kind and of each of its outputs.
 
-    ``required`` says that a request must have a price: then one of a kind without is refused.
+    ``required``: a request of a kind without a price is refused.
     """
 
     def __init__(self, table: Mapping[str, Any] | None = None, *, required: bool = False) -> None:
@@ -64,14 +64,14 @@ class Prices:
             raise ContractError(faults)
 
     def of(self, fields: Mapping[str, Any]) -> float:
-        """What a request with these fields costs. Raises :class:`MissingPriceError`."""
+        """Return the price of a request with these fields. Raises :class:`MissingPriceError`."""
         if not self._kinds and not self._required:
             return 0.0
         kind = kind_of(fields)
         price = self._kinds.get(kind)
         if price is None:
             if self._required:
-                rule = f"has no price for {kind} requests, and EXTRACT_API_MAX_COST bounds what is spent"
+                rule = f"has no price for {kind} requests, and EXTRACT_API_MAX_COST is set"
                 raise MissingPriceError([Violation("EXTRACT_API_PRICES", rule, _REMEDY)])
             price = 0.0
         for name, by_kind in self._outputs.items():
@@ -103,7 +103,7 @@ def _amount(value: Any) -> float:
 
 
 class Spent(msgspec.Struct):
-    """What was spent: requests sent, and what they cost."""
+    """Number of requests that were sent, and their cost."""
 
     requests: int = 0
     cost: float = 0.0
@@ -112,64 +112,55 @@ class Spent(msgspec.Struct):
 class OverBudgetError(Exception):
     """Nothing more may be sent. ``setting`` names the budget that is used up."""
 
-    def __init__(self, setting: str, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, setting: str, used: str) -> None:
+        super().__init__(f"{setting} reached: {used}. To go on, raise it")
         self.setting = setting
 
 
 class Budget:
-    """At most so many requests, and at most so much money; 0 is no limit. ``spent`` is what earlier runs of the same
-    crawl spent."""
+    """At most ``max_requests`` requests and ``max_cost`` money; 0 is no limit. ``spent`` is that of earlier runs of the
+    same crawl, and then of this one, without requests in flight."""
 
     def __init__(self, max_requests: int = 0, max_cost: float = 0.0, spent: Spent | None = None) -> None:
         self._max_requests = max_requests
         self._max_cost = max_cost
-        self._spent = spent or Spent()
+        self.spent = spent or Spent()
         self._reserved = 0.0
         self._settled: list[asyncio.Future[None]] = []
         self._warned: set[str] = set()
 
-    @property
-    def spent(self) -> Spent:
-        """What was spent, without what is in flight."""
-        return self._spent
-
     async def reserve(self, price: float) -> None:
-        """Take a request out of the budget; :meth:`settle` follows.
+        """Reserve a request in the budget; :meth:`settle` follows.
 
-        Waits while it depends on what is in flight whether there is enough. Raises :class:`OverBudgetError`.
+        Waits while the outcome of requests in flight decides whether the budget is enough. Raises
+        :class:`OverBudgetError`.
         """
-        if self._max_requests and self._spent.requests >= self._max_requests:
-            raise OverBudgetError(
-                "EXTRACT_API_MAX_REQUESTS",
-                f"EXTRACT_API_MAX_REQUESTS reached: {self._spent.requests} extraction requests were sent. To go on, "
-                "raise it",
-            )
-        while self._max_cost and self._spent.cost + self._reserved + price > self._max_cost + _TOLERANCE:
-            if self._reserved <= _TOLERANCE or self._spent.cost + price > self._max_cost + _TOLERANCE:
+        if self._max_requests and self.spent.requests >= self._max_requests:
+            raise OverBudgetError("EXTRACT_API_MAX_REQUESTS", f"{self.spent.requests} extraction requests were sent")
+        while self._max_cost and self.spent.cost + self._reserved + price > self._max_cost + _TOLERANCE:
+            if self._reserved <= _TOLERANCE or self.spent.cost + price > self._max_cost + _TOLERANCE:
+                used = f"{self.spent.cost:.6g} of {self._max_cost:.6g} spent"
                 raise OverBudgetError(
-                    "EXTRACT_API_MAX_COST",
-                    f"EXTRACT_API_MAX_COST reached: {self._spent.cost:.6g} of {self._max_cost:.6g} spent, and the next "
-                    f"extraction request would cost {price:.6g}. To go on, raise it",
+                    "EXTRACT_API_MAX_COST", f"{used}, and the next extraction request would cost {price:.6g}"
                 )
             settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._settled.append(settled)
             await settled
-        self._spent.requests += 1
+        self.spent.requests += 1
         self._reserved += price
-        self._warn("EXTRACT_API_MAX_REQUESTS", self._spent.requests, self._max_requests)
+        self._warn("EXTRACT_API_MAX_REQUESTS", self.spent.requests, self._max_requests)
 
-    def give_back(self, price: float) -> None:
-        """A request that was taken out of the budget was not sent."""
-        self._spent.requests -= 1
+    def release(self, price: float) -> None:
+        """Release a reserved request that was not sent."""
+        self.spent.requests -= 1
         self.settle(price, billed=False)
 
     def settle(self, price: float, *, billed: bool) -> None:
-        """What became of a request."""
+        """Settle a reserved request."""
         self._reserved -= price
         if billed:
-            self._spent.cost += price
-            self._warn("EXTRACT_API_MAX_COST", self._spent.cost, self._max_cost)
+            self.spent.cost += price
+            self._warn("EXTRACT_API_MAX_COST", self.spent.cost, self._max_cost)
         waiting, self._settled = self._settled, []
         for settled in waiting:
             if not settled.done():
@@ -180,8 +171,5 @@ class Budget:
             self._warned.add(setting)
             logger.warning(
                 "%d %% of %s is used: %.6g of %.6g. Nothing more is sent when it is used up.",
-                100 * used / most,
-                setting,
-                used,
-                most,
+                *(100 * used / most, setting, used, most),
             )

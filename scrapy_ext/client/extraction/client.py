@@ -1,8 +1,8 @@
-"""The client of the extraction service: checks, waits its turn, sends, and tries again where that helps.
+"""The client of the extraction service: checks, limits, sends and retries.
 
-One extraction is a loop: wait for a turn, send, and on failure look up what went wrong. A limit pauses its scope
-in the limiter, and the request queues there again; another failure that may pass is waited out by this request
-alone. Between two attempts it holds no place of the limiter.
+One extraction is a loop: wait for a permit of the limiter, send, and on failure look up the retry policy. A limit
+pauses its scope in the limiter, where the request queues again; after another temporary failure this request alone
+waits. Between two attempts it has no permit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
-from scrapy_ext.client.extraction.coalescing import Flights
+from scrapy_ext.client.extraction.coalescing import Coalescing
 from scrapy_ext.client.extraction.errors import (
     ExtractError,
     IncompleteAnswerError,
@@ -38,16 +38,16 @@ from scrapy_ext.client.extraction.transport import Bounds, ExtractTransport, Raw
 from scrapy_ext.client.retry import repeat
 
 _ANY: Final = Bounds()
-#: What tells a result of the service from other JSON.
+#: Members that distinguish a result of the service from other JSON.
 _MARKS: Final = ("url", "statusCode")
-#: What an answer has when it was asked for. Headers may be missing: they are asked for with every page.
+#: Outputs that an answer has if they were requested. Headers may be missing: they are requested with every page.
 _RESULTS: Final = tuple(name for name in OUTPUTS if name != "httpResponseHeaders")
 
 
 class RequestAttempt(msgspec.Struct, frozen=True):
-    """One POST and what came of it: ``error`` is None for a success; ``wait`` is the number of seconds until the
-    next attempt, None when there is none; ``paused``, by how many seconds a limit made a pause longer. ``kind`` is
-    ``"http"`` or ``"browser"``; ``cost`` is what was billed, for all that is known."""
+    """One POST and its outcome. ``kind``: ``"http"`` or ``"browser"``; ``cost``: the billed amount, as far as it is
+    known; ``error``: None for a success; ``wait``: seconds until the next attempt, None: there is none; ``paused``:
+    seconds by which a limit extended a pause."""
 
     domain: str
     kind: str
@@ -59,7 +59,7 @@ class RequestAttempt(msgspec.Struct, frozen=True):
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """How one extraction is made. Only those that are made alike are shared."""
+    """Conditions of an extraction. Coalesced requests have equal ones."""
 
     domain: str
     policy: RetryPolicy
@@ -75,29 +75,29 @@ class _Attempt(msgspec.Struct, frozen=True):
 
 
 class _Rounds:
-    """How often in a row the service took no connection, by rounds: of what was sent together one counts."""
+    """Counter of failed connections in a row, by rounds: requests that were sent together count as one."""
 
     def __init__(self) -> None:
         self._rounds = 0
         self._counted_at = float("-inf")
 
     def round(self, sent: float) -> int:
-        """The number of the round that a request sent at this time belongs to, from 1."""
+        """Return the number of the round of a request that was sent at this time, from 1."""
         if sent >= self._counted_at:
             self._rounds += 1
             self._counted_at = asyncio.get_running_loop().time()
         return self._rounds
 
     def end(self) -> None:
-        """The service answered."""
+        """End the row: the service answered."""
         self._rounds = 0
 
 
 class ExtractClient:
     """Extractions through one transport and one limiter.
 
-    ``extra_fields`` admits fields that the service learned after this version; ``memory`` bounds the answers under
-    way; ``observe`` is called after each POST, for stats.
+    ``extra_fields``: fields of the service that this version does not have; ``memory`` bounds the memory of answers;
+    ``observe`` is called after each POST, for stats.
     """
 
     def __init__(
@@ -121,12 +121,12 @@ class ExtractClient:
         self._budget = budget or Budget()
         self._prices = prices or Prices()
         self._ledger = ledger
-        self._observe = observe
-        self._flights: Flights[Hashable, dict[str, Any]] = Flights(limiter.aside)
+        self._observe = observe or (lambda _attempt: None)
+        self._coalescing: Coalescing[Hashable, dict[str, Any]] = Coalescing(limiter.aside)
         self._rounds = _Rounds()
-        #: Whether the service is known to be there: it has brought a result, or a problem of the contract.
+        #: True once the service has answered with a result, or with a problem of the contract.
         self.is_there = False
-        #: How many extractions needed no POST: they had another's result, or an answer that a former run paid for.
+        #: Extractions that needed no POST: they had the result of an identical one, or an answer of a former run.
         self.shared = 0
         self.reused = 0
 
@@ -155,34 +155,33 @@ class ExtractClient:
         bounds: Bounds = _ANY,
         ledger_key: bytes = b"",
     ) -> dict[str, Any]:
-        """The decoded body of the 200 answer to these fields. Identical requests under way share one POST.
+        """Return the decoded body of the 200 answer to these fields. Identical requests under way share one POST.
 
-        ``domain`` is what the limits of a site hold for; ``policy`` replaces the client's own;
-        ``ledger_key`` is the request's in the ledger, if it is known. Raises
-        :class:`ContractError` with every broken rule, before anything is sent,
-        :class:`~scrapy_ext.client.extraction.errors.ExtractError`,
+        ``domain`` is the one that the limits of a site refer to; ``policy`` replaces the client's own; ``ledger_key``
+        is the request's key in the ledger, if the caller has it. Raises :class:`ContractError` with every broken rule,
+        before anything is sent, :class:`~scrapy_ext.client.extraction.errors.ExtractError`,
         :class:`~scrapy_ext.client.extraction.budget.OverBudgetError`, and
         :class:`~scrapy_ext.client.extraction.limiter.Closing`.
         """
         body = self.encoded(fields)
         self._prices.of(fields)  # Raises before anything waits.
         call = _Call(domain, policy or self._policy, bounds)
-        self._limiter.take_up(domain)
+        self._limiter.begin(domain)
         try:
             if not _is_repeatable(fields):
                 return await self._extract(fields, body, call, ledger_key)
-            result, was_shared = await self._flights.share(
+            result, was_shared = await self._coalescing.share(
                 (body, call), lambda: self._extract(fields, body, call, ledger_key)
             )
         finally:
-            self._limiter.put_down(domain)
+            self._limiter.end(domain)
         if not was_shared:
             return result
         self.shared += 1
         return await self._copy(result)
 
     async def _copy(self, result: dict[str, Any]) -> dict[str, Any]:
-        """A result of its own for another request. It shares its texts, and has its own bytes for what is Base64."""
+        """Return a copy of a result for another request. It shares the texts, and has its own bytes of Base64 data."""
         hold = await self._memory.hold()
         try:
             shared = hold_of(result)
@@ -203,14 +202,14 @@ class ExtractClient:
 
         async def once() -> dict[str, Any]:
             nonlocal wait
-            # Until the service has answered once, nothing else is to go in the place of what fails.
-            async with self._limiter.turn(call.domain, again=bool(failures) and self.is_there):
+            # Until the service has answered once, no other request goes in the place of a failed one.
+            async with self._limiter.permit(call.domain, again=bool(failures) and self.is_there):
                 attempt = await self._attempt(fields, body, call, ledger_key)
                 if isinstance(attempt.result, dict):
                     self._succeeded(attempt, call.domain)
                     return attempt.result
-                # Reported while it has its turn, also when it gives up: when the turn ends another request may take
-                # it, and must not run into the same limit.
+                # Reported while it has its permit, also without another attempt: the request that is admitted next must
+                # not meet the same limit.
                 wait = self._failed(attempt, attempt.result, call, failures)
             raise attempt.result
 
@@ -219,12 +218,12 @@ class ExtractClient:
                 raise error
             # A limit pauses its scope in the limiter, where the request waits.
             if error.scope is Scope.NONE:
-                await self._limiter.sleep(call.domain, wait, lend=self.is_there)
+                await self._limiter.back_off(call.domain, wait, lend=self.is_there)
 
         return await repeat(once, failed)
 
     async def _paid(self, key: bytes, fields: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The result that a former run paid for, if the ledger has it."""
+        """Return the result that a former run paid for, if the ledger has it."""
         if self._ledger is None or not self._ledger.may_have(key):
             return None
         hold = await self._memory.hold()
@@ -238,7 +237,7 @@ class ExtractClient:
             hold.end()
 
     async def _attempt(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> _Attempt:
-        """One POST, with what it costs."""
+        """Make one POST."""
         hold = await self._memory.hold()
         try:
             return await self._held_attempt(fields, body, call, ledger_key, hold)
@@ -254,7 +253,7 @@ class ExtractClient:
         if ledger is not None:
             ledger.sent(ledger_key, price)
         sent = asyncio.get_running_loop().time()
-        # What is cancelled on its way was sent.
+        # A cancelled request was sent.
         refund = 0.0
         answer: RawAnswer | None = None
         try:
@@ -283,25 +282,25 @@ class ExtractClient:
     async def _reserve(self, price: float, domain: str) -> None:
         await self._budget.reserve(price)
         try:
-            self._limiter.check_open(domain)  # It may have waited for others.
+            self._limiter.check_open(domain)  # The budget may have waited for others.
         except Closing:
-            self._budget.give_back(price)
+            self._budget.release(price)
             raise
 
     def _succeeded(self, attempt: _Attempt, domain: str) -> None:
         self.is_there = True
         self._limiter.succeeded(domain)
         self._rounds.end()
-        self._tell(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost))
+        self._observe(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost))
 
     def _failed(self, attempt: _Attempt, error: ExtractError, call: _Call, failures: Counter[str]) -> float | None:
-        """Seconds until the next attempt; None: there is none."""
+        """Record a failure. Returns the seconds until the next attempt; None: there is none."""
         domain, row = call.domain, row_of(error)
         self.is_there |= error.type in PROBLEM_TYPES or isinstance(error, IncompleteAnswerError)
         policy = call.policy.later if self.is_there else call.policy
         failures[row] += 1
         if row == NO_CONNECTION:
-            # All requests meet the same wall, so that its rounds are counted, not their attempts.
+            # All requests fail together, so that rounds are counted and not attempts.
             rounds = self._rounds.round(attempt.sent)
             wait = policy.wait(error, rounds)
             if isinstance(error, UnreachableServiceError):
@@ -313,36 +312,31 @@ class ExtractClient:
         if error.scope is not Scope.NONE:
             seconds = (error.retry_after if wait is None else wait) or 0.0
             paused = self._limiter.refused(error.scope, domain, min(seconds, LONGEST_WAIT), attempt.sent)
-        self._tell(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost, error, wait, paused))
+        self._observe(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost, error, wait, paused))
         return wait
 
-    def _tell(self, attempt: RequestAttempt) -> None:
-        if self._observe is not None:
-            self._observe(attempt)
-
     def encoded(self, fields: Mapping[str, Any]) -> bytes:
-        """The body that is sent for these fields. Raises :class:`ContractError`."""
+        """Return the request body of these fields. Raises :class:`ContractError`."""
         violations = check(fields, extra_fields=self._extra_fields)
         if violations:
             raise ContractError(violations)
         try:
             body = msgspec.json.encode(fields)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ContractError(
-                [Violation("request", f"cannot be written as JSON: {error}", "Use strings, numbers, lists and dicts.")]
-            ) from None
+            rule = f"cannot be written as JSON: {error}"
+            raise ContractError([Violation("request", rule, "Use strings, numbers, lists and dicts.")]) from None
         if len(body) > limits.MAX_BODY_BYTES:
             raise ContractError([body_too_large(len(body))])
         return body
 
 
 def _is_repeatable(fields: Mapping[str, Any]) -> bool:
-    """Whether doing it once or twice is the same to the site: then one POST can serve two requests."""
+    """Return whether one POST can serve two identical requests: their effect on the site is that of one."""
     return not fields.get("actions") and fields.get("httpRequestMethod", "GET") in ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 async def _result(answer: RawAnswer, fields: Mapping[str, Any], hold: Hold) -> dict[str, Any] | ExtractError:
-    """The decoded body, or the error that it stands for; raises :class:`OverMemoryError`."""
+    """Return the decoded body, or the error that it reports; raises :class:`OverMemoryError`."""
     await hold.resize(len(answer.body) + decoded_size(answer.body))
     if answer.status != 200:
         return error_of(answer.status, answer.headers, answer.body, redacted(fields))
@@ -356,7 +350,7 @@ async def _result(answer: RawAnswer, fields: Mapping[str, Any], hold: Hold) -> d
     if missing:
         made = UnexpectedAnswerError if decoded.keys().isdisjoint(_MARKS) else IncompleteAnswerError
         return _not_a_result(answer, fields, f"an answer without {' and '.join(missing)}", made)
-    # What the text of the body took is what the body of the response will take.
+    # The memory of the text of the answer is counted on for the body of the response.
     return HeldResult(decoded, hold)
 
 

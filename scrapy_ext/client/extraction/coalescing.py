@@ -1,7 +1,7 @@
-"""Identical work that is under way is done once, and its outcome shared.
+"""Coalescing of identical work that is under way: it is done once, and its outcome shared.
 
-Who comes first does the work itself; who comes while it does waits for the outcome. When the first is cancelled, the
-next does the work in its place.
+The first caller does the work; the others wait for the outcome. When the first is cancelled, the next one does the
+work.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-class Flights(Generic[K, T]):
-    """Work under way, by what makes it identical. ``waiting()`` is entered by who waits for another's work."""
+class Coalescing(Generic[K, T]):
+    """Work under way, by a key that is equal for identical work. ``waiting()`` is the context of a wait for the outcome
+    of another caller."""
 
     def __init__(self, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._waiting = waiting
-        #: Who waits for each. No future is made for work that nobody else waits for.
+        #: Waiting callers by key. Work of a single caller needs no future.
         self._followers: dict[K, list[asyncio.Future[T]]] = {}
 
     async def share(self, key: K, work: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-        """The outcome of the work, and whether somebody else did it. Raises what the work raises."""
+        """Return the outcome of the work, and whether another caller did it. Raises the errors of the work."""
         while (followers := self._followers.get(key)) is not None:
             outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
             followers.append(outcome)
             try:
                 with self._waiting():
                     return await outcome, True
-            except _LeaderGone:
+            except _LeaderCancelled:
                 continue
         return await self._lead(key, work), False
 
     async def _lead(self, key: K, work: Callable[[], Awaitable[T]]) -> T:
         followers = self._followers[key] = []
-        failure: Exception = _LeaderGone()
+        failure: Exception = _LeaderCancelled()
         try:
             result = await work()
         except Exception as error:
@@ -53,8 +54,8 @@ class Flights(Generic[K, T]):
                 follower.set_exception(failure)
 
 
-class _LeaderGone(Exception):  # noqa: N818  # nobody outside sees it
-    """Who did the work was cancelled."""
+class _LeaderCancelled(Exception):  # noqa: N818  # it does not leave this module
+    """The caller that did the work was cancelled."""
 
 
 def _still_waiting(followers: list[asyncio.Future[T]]) -> Iterator[asyncio.Future[T]]:

@@ -1,7 +1,7 @@
-"""The errors of an extraction request, one class for each thing that a caller can do about it.
+"""Errors of an extraction request: one class per reaction of the caller.
 
-Every error carries what the service said and, redacted, the fields that were sent. Rules of the contract are
-checked before anything is sent: those raise :class:`~scrapy_ext.api.violations.ContractError` instead.
+Every error has the problem that the service reported and, redacted, the fields that were sent. Rules of the contract
+are checked before anything is sent: those raise :class:`~scrapy_ext.api.violations.ContractError` instead.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from scrapy_ext.client.retry import parse_retry_after
 class ExtractError(Exception):
     """An extraction that failed.
 
-    ``status``, ``type``, ``title``, ``detail`` and ``blocked_domain`` are those of the problem that the service
-    answered with (extraction-api.md, Problem object); ``status`` is None and ``type`` empty when there was no
-    such answer. ``cause`` says why the site could not be downloaded (a value of
-    :class:`~scrapy_ext.api.extraction.problems.Cause`), where it is known. ``retry_after`` is in seconds. ``sent`` is
-    the request's fields, with secrets and long values cut. ``ambiguous`` says that the service may have done, and
-    billed, the work all the same.
+    - ``status``, ``type``, ``title``, ``detail`` and ``blocked_domain``: those of the problem that the service reported
+      (extraction-api.md, Problem object); without one ``status`` is None and ``type`` empty.
+    - ``cause``: the reason why the site could not be downloaded, a value of
+      :class:`~scrapy_ext.api.extraction.problems.Cause`; empty when it is unknown.
+    - ``retry_after``: seconds.
+    - ``sent``: the fields of the request, with secrets and long values cut.
+    - ``ambiguous``: the service may have done, and billed, the work all the same.
     """
 
     remedy: ClassVar[str] = ""
@@ -50,15 +51,15 @@ class ExtractError(Exception):
         super().__init__(detail)
 
     def __str__(self) -> str:
-        told = ": ".join(part for part in (self.title, self.detail) if part).rstrip(".")
+        problem = ": ".join(part for part in (self.title, self.detail) if part).rstrip(".")
         if self.status is not None and self.title != f"HTTP {self.status}":
-            told = " ".join(part for part in (str(self.status), self.type, told) if part)
+            problem = " ".join(part for part in (str(self.status), self.type, problem) if part)
         where = f"extraction of {self.sent['url']} failed: " if "url" in self.sent else ""
-        return f"{where}{told}. {self.remedy}".rstrip()
+        return f"{where}{problem}. {self.remedy}".rstrip()
 
     @property
     def scope(self) -> Scope:
-        """What a limit holds for; a 429 or 503 that does not tell is taken by its status."""
+        """The scope of a limit. That of a 429 or 503 without a problem type follows from the status."""
         row = PROBLEM_TYPES.get(self.type)
         if row is not None:
             return row.scope
@@ -66,7 +67,7 @@ class ExtractError(Exception):
 
 
 class InvalidRequestError(ExtractError):
-    """400 or 413: the service takes the request for malformed."""
+    """400 or 413: the service refuses the request as malformed."""
 
 
 class KeyRefusedError(ExtractError):
@@ -86,7 +87,7 @@ class DomainUnreachableError(ExtractError):
 
 
 class UnprocessableError(ExtractError):
-    """422: the fields do not go together."""
+    """422: the fields contradict each other."""
 
 
 class BrowserMissingError(UnprocessableError):
@@ -110,78 +111,77 @@ class ServiceError(ExtractError):
 
 
 class BanError(ExtractError):
-    """520: the site banned the service; later it may not."""
+    """520: the site banned the service; another attempt may succeed."""
 
 
 class DownloadError(ExtractError):
-    """521: the page cannot be downloaded, now or later."""
+    """521: the page cannot be downloaded; another attempt would fail, too."""
 
 
 class UnreachableServiceError(ExtractError):
-    """No whole answer came: no connection (then ``ambiguous`` is False), one that broke, or a timeout."""
+    """No whole answer: no connection (then ``ambiguous`` is False), a broken one, or a timeout."""
 
     remedy = "Check EXTRACT_API_URL, and that the service is up."
 
     def __init__(self, detail: str, *, ambiguous: bool, sent: Mapping[str, Any] | None = None) -> None:
         super().__init__(detail, sent=sent)
         self.ambiguous = ambiguous
-        #: How often in a row the service has taken no connection, whoever asked.
+        #: Failed connections to the service in a row, of all requests.
         self.rounds = 0
 
     @property
     def scope(self) -> Scope:
-        """A service that takes no connection takes none from anybody."""
+        """GLOBAL without a connection: then no request reaches the service."""
         return Scope.NONE if self.ambiguous else Scope.GLOBAL
 
 
 class TooLargeError(ExtractError):
-    """The content has more bytes than DOWNLOAD_MAXSIZE, or than meta ``download_maxsize``, lets it have."""
+    """The content has more bytes than DOWNLOAD_MAXSIZE, or meta ``download_maxsize``, allows."""
 
     remedy = "Raise DOWNLOAD_MAXSIZE, or set download_maxsize in the meta of the request."
     ambiguous = True
 
 
 class OverMemoryError(TooLargeError):
-    """One answer takes more memory than all answers under way may have together."""
+    """One answer takes more memory than all answers together may have."""
 
     remedy = "Raise EXTRACT_API_MEMORY_LIMIT_MB, if the machine has that memory."
 
 
 class RedirectFollowedError(ExtractError):
-    """The service followed a redirect that the request, the spider or a setting (``kept_by``) asks to be kept."""
+    """The service followed a redirect that the request, the spider or a setting (``kept_by``) excludes."""
 
     ambiguous = True
     remedy = (
         "Browsers follow redirects by themselves, and so do services without the field followRedirect: ask for "
-        "httpResponseBody, send the request direct (meta extract_api False), or let redirects be followed."
+        "httpResponseBody, send the request direct (meta extract_api False), or allow redirects."
     )
 
     def __init__(self, kept_by: str, url: str, *, sent: Mapping[str, Any] | None = None) -> None:
-        super().__init__(f"the service followed a redirect to {url}, which {kept_by} rules out", sent=sent)
+        super().__init__(f"the service followed a redirect to {url}, which {kept_by} excludes", sent=sent)
         self.kept_by = kept_by
         self.url = url
 
 
 class UnexpectedAnswerError(ExtractError):
-    """An answer that is not one of the service: 200 with something other than a JSON object, a redirect, or a
-    result that does not hold what it says."""
+    """An answer that the service does not give: 200 without a JSON object, a redirect, or a malformed result."""
 
-    remedy = "Check that EXTRACT_API_URL leads to the extraction service, and what stands before it."
+    remedy = "Check that EXTRACT_API_URL leads to the extraction service, and check the proxies in front of it."
     ambiguous = True
 
 
 class IncompleteAnswerError(UnexpectedAnswerError):
-    """A result without something that was asked for."""
+    """A result without a requested output."""
 
 
-def is_fatal(error: ExtractError, *, has_answered: bool, patience: int) -> bool:
-    """Whether every further request would fail in the same way. ``has_answered`` says that the service is known to be
-    there: until then, whatever is no answer of it means that it is not. ``patience`` is how often in a row it may take
-    no connection."""
+def is_fatal(error: ExtractError, *, has_answered: bool, attempts: int) -> bool:
+    """Return whether every further request would fail in the same way. ``has_answered``: the service has answered
+    before; without that, any other answer means that it is not at this address. ``attempts``: failed connections in a
+    row that are fatal."""
     if isinstance(error, KeyRefusedError | AccountSuspendedError):
         return True
     if isinstance(error, UnreachableServiceError):
-        return not error.ambiguous and error.rounds >= patience
+        return not error.ambiguous and error.rounds >= attempts
     if has_answered:
         return False
     return error.status in _NO_SUCH_PATH or isinstance(error, UnexpectedAnswerError)
@@ -204,7 +204,7 @@ _BY_STATUS: Final[Mapping[int, type[ExtractError]]] = {
 
 
 def timed_out(detail: str) -> UnreachableServiceError:
-    """The service did not answer within DOWNLOAD_TIMEOUT."""
+    """Return the error for a service that did not answer within DOWNLOAD_TIMEOUT."""
     error = UnreachableServiceError(detail, ambiguous=True)
     error.cause = Cause.TIMEOUT.value
     return error
@@ -219,7 +219,7 @@ def _class_of(status: int, cause: str) -> type[ExtractError]:
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, sent: Mapping[str, Any] | None = None
 ) -> ExtractError:
-    """The error of an answer that is no success. Its body may be absent, or anything at all."""
+    """Return the error of an answer without success. Its body may be absent, or arbitrary data."""
     if status < 400:
         place = headers.get("Location", "")[:200]
         return UnexpectedAnswerError(f"a redirect to {place}" if place else "no success", status=status, sent=sent)

@@ -1,27 +1,26 @@
-"""What a crawl sent to the extraction service and what it was answered, on disk, so that the crawl can be stopped or
-killed and go on without paying twice for an answer it has.
+"""Ledger of a crawl on disk: the requests that it sent to the extraction service, and their answers. A crawl that is
+stopped or killed continues without paying again for an answer that it has.
 
 The life of an entry, by its key, which is the same for equal requests of every run:
 
 ========================  ============================================================================================
 :meth:`Ledger.sent`       the request counts as spent, and as unanswered
-:meth:`Ledger.failed`     it is not unanswered any more, and what was not billed is given back
-:meth:`Ledger.answered`   its answer is kept
-:meth:`Ledger.finished`   the answer is dropped: nobody will ask for it
+:meth:`Ledger.failed`     it does not count as unanswered, and an amount that was not billed is refunded
+:meth:`Ledger.answered`   its answer is stored
+:meth:`Ledger.finished`   the answer is removed: the crawl does not need it again
 ========================  ============================================================================================
 
-A later run asks with :meth:`Ledger.stored` before it sends. Rules that hold:
+A later run calls :meth:`Ledger.stored` before it sends. Invariants:
 
-- These calls are operations on dicts in memory. Each flush interval what has changed since is written, in one
-  transaction and in a thread of its own. An answer that comes and is finished within one interval is never written.
-- What a flush wrote is there after the process was killed at any moment. Up to one interval may be lost: then the
-  answer is paid for twice, which is the worst that can happen.
-- An answer that is given is what came: it is stored with a checksum, and one that does not match is not given.
-- The crawl is worth more than the ledger. When the file cannot be written, the ledger says so once and does nothing
-  from there on but count. Only a file that must not be touched is an error: one that is damaged, of something else,
-  or in use.
-- Everything is bounded: answers on disk by ``max_bytes``, of which the oldest go first; answers in memory by
-  :data:`BUFFER_BYTES`, once waiting and once being written, beyond which an answer is not kept.
+- These calls are operations on dicts in memory. Changes are written once per flush interval, in one transaction and in
+  a thread of its own. An answer that comes and is finished within one interval is never written.
+- A completed flush survives a kill of the process at any moment. The changes of one interval may be lost: then those
+  answers are paid for twice.
+- An answer is returned only if its checksum matches.
+- The crawl is worth more than the ledger. When the file cannot be written, the ledger logs that once and only counts
+  from then on. It is an error only if the file must not be touched: it is damaged, of another format, or in use.
+- Everything is bounded: answers on disk by ``max_bytes``, the oldest are dropped first; answers in memory by
+  :data:`BUFFER_BYTES` that are pending, and as many that are being written; further ones are not stored.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.client.extraction.budget import Spent
-from scrapy_ext.client.extraction.ledger_file import ROW_BYTES, Batch, LedgerError, LedgerFile
+from scrapy_ext.client.extraction.ledger_file import ROW_BYTES, LedgerChanges, LedgerError, LedgerFile
 
 logger = logging.getLogger(__name__)
 
-#: Answers in memory that are written before their interval is over.
+#: Bytes of pending answers that start a flush before the end of the interval.
 BUFFER_BYTES: Final = 8 * 2**20
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -51,33 +50,33 @@ __all__ = ["BUFFER_BYTES", "Ledger", "LedgerError", "key_of"]
 
 
 def key_of(fields: Mapping[str, Any]) -> bytes:
-    """The key of a request: equal fields have the same, in every run. The job does not count: a crawl that goes on may
-    do so as another one."""
+    """Return the key of a request: equal for equal fields, in every run. ``jobId`` does not count: a resumed crawl may
+    be another job."""
     content = {name: value for name, value in fields.items() if name != "jobId"}
     return hashlib.blake2b(_encode(content), digest_size=16).digest()
 
 
 class Ledger:
-    """The ledger of one crawl; made by :meth:`open`, used from the thread of its event loop."""
+    """The ledger of one crawl, created by :meth:`open` and used in the thread of its event loop."""
 
     def __init__(self, path: Path, flush_interval: float, max_bytes: int) -> None:
         self._path = path
         self._flush_interval = flush_interval
         self._max_bytes = max_bytes
-        #: What all runs with this file spent, this one included. Kept up to date; who counts too takes a copy.
+        #: Spent by all runs with this file, this one included. The ledger updates it: copy it to count elsewhere.
         self.spent = Spent()
-        #: Requests that former runs sent and that had no answer when they ended: they may have been billed.
+        #: Requests of former runs that had no answer when these ended: they may have been billed.
         self.unanswered = 0
-        #: Answers that were not kept, for want of room.
+        #: Answers that were not stored for lack of room.
         self.dropped = 0
-        #: Why the ledger is switched off; None: it is not.
+        #: The error that disabled the ledger; None: it is enabled.
         self.error: Exception | None = None
         self._closed = False
         self._file = LedgerFile(path, max_bytes)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="extract-ledger")
         self._loop = asyncio.get_running_loop()
         self._former: set[bytes] = set()
-        #: Keys that have a row, or will when the batch that is being written is.
+        #: Keys that have a row, or will have once the current flush is done.
         self._rows: set[bytes] = set()
         self._in_flight: set[bytes] = set()
         self._changes: dict[bytes, bytes | None] = {}
@@ -113,8 +112,8 @@ class Ledger:
         return key in self._former and not self._is_off
 
     async def stored(self, key: bytes) -> bytes | None:
-        """The answer that a former run paid for and did not finish with. Each is given once in a run, and stays on
-        disk until it is :meth:`finished`."""
+        """Return an unfinished answer of a former run. Each is returned once per run, and stays on disk until it is
+        :meth:`finished`."""
         if not self.may_have(key):
             return None
         self._former.discard(key)
@@ -127,20 +126,20 @@ class Ledger:
         return answer
 
     def sent(self, key: bytes, cost: float) -> None:
-        """A request goes out."""
+        """Record a request that is being sent."""
         self.spent.requests += 1
         self.spent.cost += cost
         self._in_flight.add(key)
         self._changed()
 
     def failed(self, key: bytes, refund: float = 0.0) -> None:
-        """A request that was sent has failed: no answer will come. ``refund`` is what of its cost was not billed."""
+        """Record the failure of a request. ``refund``: the part of its cost that was not billed."""
         self.spent.cost -= refund
         self._in_flight.discard(key)
         self._changed()
 
     def answered(self, key: bytes, answer: bytes) -> None:
-        """The body of the 200 answer to a request, as it came. It replaces one that the key has already."""
+        """Store the body of the 200 answer to a request, in place of a former one."""
         self._in_flight.discard(key)
         self._former.discard(key)
         if self._is_off:
@@ -157,7 +156,7 @@ class Ledger:
             self._flush()
 
     def finished(self, key: bytes) -> None:
-        """The crawl needs the answer to this request no more."""
+        """Remove the answer to a request: the crawl does not need it again."""
         buffered = self._changes.pop(key, None)
         if buffered is not None:
             self._buffered -= len(buffered)
@@ -168,14 +167,14 @@ class Ledger:
             self._changed()
 
     async def flush(self) -> None:
-        """Write now what has changed; returns when that is on disk, or the ledger is off."""
+        """Write all changes now; returns when they are on disk, or the ledger is disabled."""
         await self._written_out()
         if self._has_changed:
             self._flush()
             await self._written_out()
 
     async def close(self, *, complete: bool) -> None:
-        """Write what there is and close the file. ``complete`` says that the crawl is over: then the file goes."""
+        """Write all changes and close the file. ``complete``: the crawl is finished, and the file is deleted."""
         if self._closed:
             return
         await (self._written_out() if complete else self.flush())
@@ -204,10 +203,10 @@ class Ledger:
         self._stop_timer()
         if self._writing is not None or self._is_off:
             return
-        batch = Batch(self._changes, self.spent.requests, self.spent.cost, len(self._in_flight))
+        changes = LedgerChanges(self._changes, self.spent.requests, self.spent.cost, len(self._in_flight))
         self._rows.update(key for key, answer in self._changes.items() if answer is not None)
         self._changes, self._buffered, self._has_changed = {}, 0, False
-        self._writing = self._loop.run_in_executor(self._thread, self._file.write, batch)
+        self._writing = self._loop.run_in_executor(self._thread, self._file.write, changes)
         self._writing.add_done_callback(self._written)
 
     def _written(self, writing: asyncio.Future[list[bytes]]) -> None:
@@ -235,7 +234,7 @@ class Ledger:
         self._former, self._rows, self._changes, self._buffered = set(), set(), {}, 0
         logger.warning(
             "The ledger %s cannot be used (%s). The crawl goes on without it: when it is resumed, answers may "
-            "be paid for twice. Make room on the disk and check the permissions; delete the file if it is damaged.",
+            "be paid for twice. Free disk space and check the permissions; delete the file if it is damaged.",
             self._path,
             error,
         )

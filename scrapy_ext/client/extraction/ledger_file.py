@@ -1,10 +1,10 @@
 """The file of a ledger: an SQLite database that one process uses.
 
-- Everything is called from one thread, the ledger's.
-- The lock is taken with the first transaction and kept until the process ends, however it does.
-- Answers are rows; the oldest go when there are more than ``max_bytes``. Pages that become free are used again.
-- What is committed has left the process: it survives SIGKILL. The log is synced only before it is copied into the file,
-  so that a power cut may take the last answers, and leaves the file whole.
+- All calls come from one thread, the ledger's.
+- The lock is taken with the first transaction and released when the process ends, also by a kill.
+- Answers are rows; the oldest are deleted when there are more than ``max_bytes``. Free pages are used again.
+- A committed transaction has left the process: it survives SIGKILL. The write-ahead log is synced only before it is
+  copied into the file, so that a power failure may lose the last answers, and leaves the file intact.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.client.extraction.budget import Spent
 
-#: How the file says what it is: "ExtL", and the version of its tables.
+#: Identification of the file: "ExtL", and the version of its tables.
 APPLICATION_ID: Final = 0x4578744C
 FORMAT: Final = 1
 
-#: What a row takes beside its answer, so that many small answers are bounded too.
+#: Bytes of a row besides its answer, so that many small answers are bounded, too.
 ROW_BYTES: Final = 256
-#: How long a lock is waited for: a run that is just ending lets go of it.
+#: Seconds to wait for the lock: a run that is ending releases it.
 _BUSY_SECONDS: Final = 1.0
 #: Large answers fill large pages faster.
 _PAGE_BYTES: Final = 16384
-#: What is written is collected in a log of this size before it is copied into the file. Pages are used again soon, so
-#: that most of it is never copied.
+#: Size of the write-ahead log before it is copied into the file. Pages are used again soon, so that most of it is never
+#: copied.
 _LOG_BYTES: Final = 64 * 2**20
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _UNUSABLE: Final = (
@@ -56,8 +56,8 @@ class LedgerError(Exception):
     """A ledger file that must not be used. The message names the file and what to do."""
 
 
-class Batch(NamedTuple):
-    """What one flush writes. A key without an answer has its row removed."""
+class LedgerChanges(NamedTuple):
+    """Changes that one flush writes. The row of a key without an answer is deleted."""
 
     answers: dict[bytes, bytes | None]
     requests: int
@@ -66,7 +66,7 @@ class Batch(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What former runs left."""
+    """Totals and keys of former runs."""
 
     spent: Spent
     unanswered: int
@@ -83,13 +83,13 @@ class LedgerFile:
         self._stored_bytes = 0
 
     def open(self) -> Opened:
-        """Raises :class:`LedgerError` for a file that must not be used, and what SQLite and the system raise where
-        there can be none."""
+        """Open or create the file. Raises :class:`LedgerError` for a file that must not be touched, and
+        ``sqlite3.Error`` or ``OSError`` when the system cannot open it."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(OSError):  # SQLite says what is wrong with the path.
-            # Answers are their owner's; SQLite gives the files beside this one the same mode.
+            # Answers are private to the user; SQLite gives the files beside this one the same mode.
             self._path.touch(mode=0o600)
-        with self._told_apart():
+        with self._classified_errors():
             try:
                 self._connect()
                 return self._begun()
@@ -98,18 +98,18 @@ class LedgerFile:
                 raise
 
     def read(self, key: bytes) -> bytes | None:
-        """An answer, if it is there and whole."""
+        """Return an answer; None when it is absent or damaged."""
         row = self._opened.execute("SELECT checksum, answer FROM answers WHERE key = ?", (key,)).fetchone()
         if row is None or zlib.crc32(row[1]) != row[0]:
             return None
         answer: bytes = row[1]
         return answer
 
-    def write(self, batch: Batch) -> list[bytes]:
-        """Commit a batch; returns the keys of answers that had to go for want of room."""
+    def write(self, changes: LedgerChanges) -> list[bytes]:
+        """Commit changes; returns the keys of answers that were deleted for lack of room."""
         execute = self._opened.execute
         execute("BEGIN IMMEDIATE")
-        for key, answer in batch.answers.items():
+        for key, answer in changes.answers.items():
             removed = execute("DELETE FROM answers WHERE key = ? RETURNING size", (key,)).fetchall()
             self._stored_bytes -= sum(size for (size,) in removed)
             if answer is not None:
@@ -122,15 +122,15 @@ class LedgerFile:
         dropped = self._make_room()
         execute(
             "UPDATE totals SET requests = ?, cost = ?, in_flight = ?, stored_bytes = ?",
-            (batch.requests, batch.cost, batch.in_flight, self._stored_bytes),
+            (changes.requests, changes.cost, changes.in_flight, self._stored_bytes),
         )
         execute("COMMIT")
         return dropped
 
     def close(self, remove: bool) -> None:
-        """Let go of the file; ``remove``: delete it."""
+        """Close the file; ``remove``: delete it."""
         if not remove and self._connection is not None:
-            with contextlib.suppress(sqlite3.Error):  # It is as good without.
+            with contextlib.suppress(sqlite3.Error):  # The file is as good without.
                 self._compact(self._connection)
         self._disconnect()
         if remove:
@@ -180,7 +180,7 @@ class LedgerFile:
     def _begun(self) -> Opened:
         execute = self._opened.execute
         execute("BEGIN IMMEDIATE")
-        # Those who were in flight when the last run ended will not be heard of.
+        # Requests in flight when the last run ended get no answer.
         execute("UPDATE totals SET unanswered = unanswered + in_flight, in_flight = 0")
         ((requests, cost, unanswered, self._stored_bytes),) = execute(
             "SELECT requests, cost, unanswered, stored_bytes FROM totals"
@@ -204,7 +204,7 @@ class LedgerFile:
         return dropped
 
     def _compact(self, connection: sqlite3.Connection) -> None:
-        """Pages are used again while the crawl runs; what it leaves behind should not be mostly free ones."""
+        """Shrink a file that is mostly free pages, which a running crawl uses again."""
         pages, free = (
             connection.execute(query).fetchone()[0] for query in ("PRAGMA page_count", "PRAGMA freelist_count")
         )
@@ -217,23 +217,23 @@ class LedgerFile:
             connection.close()
 
     @contextlib.contextmanager
-    def _told_apart(self) -> Iterator[None]:
-        """A file that cannot be had is the caller's to survive; one that must not be touched is told."""
+    def _classified_errors(self) -> Iterator[None]:
+        """Raise :class:`LedgerError` unless the error is one of the system, which the caller handles."""
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code in _UNUSABLE:
                 raise
-            raise LedgerError(self._told(code, error)) from error
+            raise LedgerError(self._message(code, error)) from error
         except (ValueError, TypeError) as error:
-            raise LedgerError(self._told(sqlite3.SQLITE_CORRUPT, error)) from error
+            raise LedgerError(self._message(sqlite3.SQLITE_CORRUPT, error)) from error
 
-    def _told(self, code: int, error: Exception) -> str:
+    def _message(self, code: int, error: Exception) -> str:
         if code in _LOCKED:
             return (
                 f"{self._path} is in use: another crawl that runs now writes this ledger. Wait until it ends, or give "
-                "this crawl a place of its own."
+                "this crawl another path."
             )
         return (
             f"{self._path} is damaged or not a ledger ({error}). Delete it: at worst, answers are paid for twice. Or "

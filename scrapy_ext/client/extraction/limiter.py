@@ -1,23 +1,25 @@
-"""The waiting around :mod:`~scrapy_ext.client.extraction.admission`: futures, and one timer.
+"""Waiting for :mod:`~scrapy_ext.client.extraction.admission`: futures, and one timer.
 
-A request that waits here holds nothing else. It can be cancelled. When the crawl closes, one that waits for a limit of
-the service to end, or for another attempt, ends with :class:`Closing`, so that it can go back to where it came from.
-One that waits for its turn alone is sent, as it is by Scrapy.
+A request that waits here holds no other resource, and can be cancelled. When the crawl closes, one that waits for the
+end of a limit of the service, or for another attempt, ends with :class:`Closing`, so that it can return to the
+scheduler. One that only waits for its turn is sent, as it is by Scrapy.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from types import TracebackType
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.client.extraction.admission import Admission
 
 
 class Closing(Exception):  # noqa: N818  # it is no error
-    """The crawl closes: nothing more is sent."""
+    """The request is not sent: the crawl is closing."""
+
+    def __init__(self, reason: str = "the crawl is closing") -> None:
+        super().__init__(reason)
 
 
 class Limiter:
@@ -35,82 +37,92 @@ class Limiter:
         self._admission: Admission[asyncio.Future[None]] = Admission(total, per_domain, caps, delay_of)
         self._has_delays = delay_of is not None
         self._timer: asyncio.TimerHandle | None = None
-        self._sleepers: set[asyncio.Future[None]] = set()
-        #: How many wait for another attempt, or for another's request.
+        self._backing_off: set[asyncio.Future[None]] = set()
+        #: Requests that wait for another attempt, or for an identical request.
         self._aside = 0
-        #: How many wait for their turn after a first attempt, and how many have it.
+        #: Requests that wait for a permit after a first attempt, and those that have it.
         self._again = 0
         self._repeated = 0
-        self._is_closed = self._is_closing = False
-        #: Told that there may be room for a domain.
+        self._is_closing = False
+        #: True: nothing may be sent any more.
+        self.is_closed = False
+        #: Called with a domain that may have room.
         self.on_room: list[Callable[[str], None]] = []
-        #: Told that the service wants nothing for a domain for so many seconds.
+        #: Called with a domain that the service limits, and the seconds of the limit.
         self.on_pause: list[Callable[[str, float], None]] = []
-        #: Told, in its own context, that a request waits for another attempt and others may go in its place.
+        #: Called in the context of a request that backs off, so that others may go in its place.
         self.on_sleep: list[Callable[[], None]] = []
-        #: Told that :attr:`held` may have changed.
+        #: Called when :attr:`held` may have changed.
         self.on_held: Callable[[], None] = lambda: None
 
     @property
-    def is_closed(self) -> bool:
-        """Whether nothing may be sent any more."""
-        return self._is_closed
-
-    @property
     def active(self) -> int:
-        """How many requests are being sent."""
+        """Number of requests that are being sent."""
         return self._admission.active
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for their turn."""
+        """Number of requests that wait for a permit."""
         return self._admission.waiting
 
     @property
     def is_all_paused(self) -> bool:
-        """Whether nothing may be sent to any domain for now."""
+        """True while nothing may be sent to any domain."""
         return self._admission.is_all_paused(asyncio.get_running_loop().time())
 
     @property
     def held(self) -> int:
         """Number of requests that wait for a limit, for the time before another attempt, or for an identical request.
-        Another attempt counts as well, until it ends: with a slow service, many that are repeated would take every
-        turn, and keep out all that has not been tried yet."""
+        Another attempt counts as well, until it ends: with a slow service, many repeated requests would take every
+        permit, and keep out all first attempts."""
         held = self._admission.held(asyncio.get_running_loop().time())
         return min(self._admission.waiting, held + self._again) + self._repeated + self._aside
 
     def has_room(self, domain: str, others: int = 0) -> bool:
-        """Whether a request for the domain would be sent without waiting for its domain. ``others`` is how many of the
-        domain the caller knows of: those that are here, and those that are on their way. A pause of everything does not
-        count: it holds all back here."""
+        """Return whether a request for the domain would be sent without waiting for its domain. ``others`` is the
+        number of the domain's requests that the caller has begun or is about to begin. A pause of everything does not
+        count: it holds back all requests here."""
         return self._admission.has_room(domain, others, asyncio.get_running_loop().time())
 
     def is_limited(self, domain: str) -> bool:
         """Return whether the service limits a domain, or many of its requests wait for another attempt."""
         return self._admission.is_limited(domain, asyncio.get_running_loop().time())
 
-    def take_up(self, domain: str) -> None:
-        """An extraction begins."""
-        self._admission.take_up(domain)
+    def begin(self, domain: str) -> None:
+        """Begin an extraction."""
+        self._admission.begin(domain)
 
-    def put_down(self, domain: str) -> None:
-        """An extraction ends."""
-        self._admission.put_down(domain)
-        self._tell_room(domain)
+    def end(self, domain: str) -> None:
+        """End an extraction."""
+        self._admission.end(domain)
+        self._notify_room(domain)
 
     def check_open(self, domain: str) -> None:
-        """Raises :class:`Closing` when nothing may be sent to a domain any more."""
-        if self._is_closed or (self._is_closing and (self.is_all_paused or self.is_limited(domain))):
-            raise _closing()
+        """Raise :class:`Closing` when nothing may be sent to a domain any more."""
+        if self.is_closed or (self._is_closing and (self.is_all_paused or self.is_limited(domain))):
+            raise Closing
 
-    def turn(self, domain: str, *, again: bool = False) -> Turn:
-        """A request's turn, waited for; it lasts as long as the context. ``again`` says that it had one before. Raises
-        :class:`Closing`."""
-        return Turn(self, domain, again)
+    @asynccontextmanager
+    async def permit(self, domain: str, *, again: bool = False) -> AsyncIterator[None]:
+        """Wait for the permit to send a request, which lasts as long as the context. ``again``: it had one before.
+        Raises :class:`Closing`."""
+        await self._admitted(domain, again)
+        if again:
+            self._repeated += 1
+            self.on_held()
+        try:
+            yield
+        finally:
+            self._admission.finish(domain)
+            if self._admission.waiting:
+                self._advance()
+            if again:
+                self._repeated -= 1
+                self.on_held()
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What runs inside waits for another's request."""
+        """Count a request as held that waits inside, for another attempt or for an identical request."""
         self._aside += 1
         self.on_held()
         try:
@@ -119,60 +131,60 @@ class Limiter:
             self._aside -= 1
             self.on_held()
 
-    async def sleep(self, domain: str, seconds: float, *, lend: bool = True) -> None:
-        """Wait before another attempt, in an extraction that was taken up; ``lend``: others may go meanwhile. Raises
-        :class:`Closing`."""
-        if self._is_closed or self._is_closing:
-            raise _closing()
-        if not lend or not self._admission.fall_asleep(domain):
-            await self._sleep(seconds, lend)
+    async def back_off(self, domain: str, seconds: float, *, lend: bool = True) -> None:
+        """Wait before another attempt at an extraction; ``lend``: others may go meanwhile. Raises :class:`Closing`."""
+        if self.is_closed or self._is_closing:
+            raise Closing
+        if not lend:
+            await self._sleep(seconds)
+            return
+        if not self._admission.begin_backoff(domain):
+            with self.aside():
+                await self._sleep(seconds)
             return
         try:
-            for tell in self.on_sleep:
-                tell()
-            self._tell_room(domain)
-            await self._sleep(seconds, lend)
+            for notify in self.on_sleep:
+                notify()
+            self._notify_room(domain)
+            with self.aside():
+                await self._sleep(seconds)
         finally:
-            self._admission.wake_up(domain)
+            self._admission.end_backoff(domain)
 
-    async def _sleep(self, seconds: float, lend: bool) -> None:
+    async def _sleep(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         waking: asyncio.Future[None] = loop.create_future()
         timer = loop.call_later(seconds, _wake, waking)
-        self._sleepers.add(waking)
-        self._aside += lend
-        self.on_held()
+        self._backing_off.add(waking)
         try:
             await waking
         finally:
             timer.cancel()
-            self._sleepers.discard(waking)
-            self._aside -= lend
-            self.on_held()
+            self._backing_off.discard(waking)
 
     def succeeded(self, domain: str) -> None:
-        """A request that has its turn succeeded."""
+        """Record the success of a request that has a permit."""
         self._admission.succeeded(domain)
 
     def refused(self, scope: Scope, domain: str, seconds: float, sent: float) -> float:
-        """A request that has its turn, sent at this time of the loop, met a limit that holds for so long. Returns by
-        how many seconds that makes the pause longer."""
+        """Record a limit of this many seconds for a request that has a permit and was sent at this time of the loop.
+        Returns by how many seconds it extends the pause."""
         now = asyncio.get_running_loop().time()
         self._admission.refused(scope, domain, sent, now)
         before = self._admission.pause(scope, domain, now + seconds)
         if scope in (Scope.DOMAIN, Scope.ORGANISATION_DOMAIN):
-            for tell in self.on_pause:
-                tell(domain, seconds)
+            for notify in self.on_pause:
+                notify(domain, seconds)
         if self._is_closing:
             self._end_limited()
         self._advance()
         return max(0.0, now + seconds - max(before, now))
 
     def wind_up(self) -> None:
-        """End the waits for limits and for other attempts, and let none begin. The rest goes on."""
+        """End the waits for limits and for other attempts, and refuse further ones. The rest goes on."""
         self._is_closing = True
         self._end_limited()
-        for waking in list(self._sleepers):
+        for waking in list(self._backing_off):
             _end(waking)
 
     def _end_limited(self) -> None:
@@ -182,31 +194,23 @@ class Limiter:
                 _end(ticket)
 
     def close(self) -> None:
-        """End every wait, and let none begin."""
-        self._is_closed = True
+        """End every wait, and refuse further ones."""
+        self.is_closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         for domain, ticket in self._admission.tickets():
             self._admission.leave(domain, ticket)
             _end(ticket)
-        for waking in list(self._sleepers):
+        for waking in list(self._backing_off):
             _end(waking)
-
-    # ── inside ──
-
-    async def _enter(self, domain: str, again: bool) -> None:
-        await self._admitted(domain, again)
-        if again:
-            self._repeated += 1
-            self.on_held()
 
     async def _admitted(self, domain: str, again: bool) -> None:
         self.check_open(domain)
         loop = asyncio.get_running_loop()
         if self._admission.enter_now(domain, loop.time()):
             if self._has_delays:
-                self._advance()  # The schedulers are told when the next one may go.
+                self._advance()  # Sets the timer for the next one of the domain.
             return
         ticket: asyncio.Future[None] = loop.create_future()
         self._admission.enter(domain, ticket)
@@ -225,29 +229,21 @@ class Limiter:
         finally:
             self._again -= again
             self.on_held()
-        if self._is_closed:  # It was given its turn and had not run yet.
+        if self.is_closed:  # It was admitted, and its task had not run yet.
             self._admission.finish(domain)
-            raise _closing()
-
-    def _leave(self, domain: str, again: bool) -> None:
-        self._admission.finish(domain)
-        if self._admission.waiting:
-            self._advance()
-        if again:
-            self._repeated -= 1
-            self.on_held()
+            raise Closing
 
     def _advance(self) -> None:
-        if self._is_closed:
+        if self.is_closed:
             return
         loop = asyncio.get_running_loop()
         now = loop.time()
         for domain in self._admission.end_pauses(now):
-            self._tell_room(domain)
+            self._notify_room(domain)
         while admitted := self._admission.admit(now):
             for domain, ticket in admitted:
                 if ticket.cancelled():
-                    # Its task was cancelled and has not run since; its place goes to another.
+                    # Its task was cancelled and has not run since; another request is admitted in its place.
                     self._admission.finish(domain)
                 else:
                     ticket.set_result(None)
@@ -266,28 +262,9 @@ class Limiter:
         self._timer = None
         self._advance()
 
-    def _tell_room(self, domain: str) -> None:
-        for tell in self.on_room:
-            tell(domain)
-
-
-class Turn:
-    """See :meth:`Limiter.turn`."""
-
-    __slots__ = ("_again", "_domain", "_limiter")
-
-    def __init__(self, limiter: Limiter, domain: str, again: bool) -> None:
-        self._limiter = limiter
-        self._domain = domain
-        self._again = again
-
-    async def __aenter__(self) -> None:
-        await self._limiter._enter(self._domain, self._again)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._limiter._leave(self._domain, self._again)
+    def _notify_room(self, domain: str) -> None:
+        for notify in self.on_room:
+            notify(domain)
 
 
 def _wake(waking: asyncio.Future[None]) -> None:
@@ -297,8 +274,4 @@ def _wake(waking: asyncio.Future[None]) -> None:
 
 def _end(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
-        waiter.set_exception(_closing())
-
-
-def _closing() -> Closing:
-    return Closing("the crawl is closing")
+        waiter.set_exception(Closing())

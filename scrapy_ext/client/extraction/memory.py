@@ -1,10 +1,9 @@
-"""The memory that the answers of an extraction service take together, from their first byte until their responses
-are gone.
+"""The memory of all answers of an extraction service together, from their first byte until their responses are freed.
 
 A service can answer a small request with gigabytes, and many requests at once. So each answer has a :class:`Hold`,
-which counts what was received, what it is decoded to, and what is kept of it. All holds together stay within one
-limit: beyond it no request is sent and no answer read on until another's memory is free again. The oldest answer
-under way never waits, so that there is always one that comes to its end; alone, it may have the limit for itself.
+which counts the received bytes, the decoded data, and the data that is kept. All holds together stay within one limit:
+beyond it no request is sent and no answer read further until the memory of another answer is free. The oldest answer
+under way never waits, so that one always completes; alone, it may use the whole limit.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from scrapy_ext.client.extraction.errors import OverMemoryError
 logger = logging.getLogger(__name__)
 
 _MIB: Final = 2**20
-#: Seconds that an answer waits before responses in reference cycles, which nothing else frees, are collected.
-_PATIENCE: Final = 1.0
-#: Answers up to here are counted as four times their bytes. Larger ones are looked at.
+#: Seconds that an answer waits before the garbage collector runs, which alone frees responses in reference cycles.
+_COLLECT_AFTER: Final = 1.0
+#: Answers of up to this many bytes are counted as four times their bytes. The data of larger ones is estimated.
 _SMALL: Final = 64 * 1024
 _SMALL_FACTOR: Final = 4
 
 
 def decoded_size(body: bytes) -> int:
-    """Bytes that JSON takes when it is decoded: an upper bound where it is large."""
+    """Return the bytes that JSON takes when it is decoded: an upper bound for a large body."""
     return _SMALL_FACTOR * len(body) if len(body) <= _SMALL else weight(body)
 
 
@@ -40,9 +39,8 @@ class AnswerMemory:
     def __init__(self, limit: int = 0) -> None:
         self.limit = limit
         self._used = 0
-        #: Sizes of holds that are gone and still count. They may go in any thread, and are subtracted in that of the
-        #: event loop.
-        self._gone: deque[int] = deque()
+        #: Sizes of freed holds that still count. A hold is freed in any thread, and subtracted in the event loop.
+        self._freed: deque[int] = deque()
         #: Holds of answers that are being received or decoded, oldest first.
         self._under_way: dict[Hold, None] = {}
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -51,12 +49,12 @@ class AnswerMemory:
     @property
     def used(self) -> int:
         """Bytes of all holds."""
-        while self._gone:
-            self._used -= self._gone.popleft()
+        while self._freed:
+            self._used -= self._freed.popleft()
         return self._used
 
     async def hold(self) -> Hold:
-        """Begin an answer. Waits while the limit is used up and other answers are under way."""
+        """Return the hold of a new answer. Waits while the limit is used up and other answers are under way."""
         while not self._has_room(1, None) and self._under_way:
             await self._change()
         made = Hold(self)
@@ -64,40 +62,40 @@ class AnswerMemory:
         return made
 
     def _has_room(self, size: int, asking: Hold | None) -> bool:
-        """Return whether so much more may be held. The half of the limit is for the oldest answer under way alone:
-        many that have begun and wait for each other leave it room to come to its end."""
+        """Return whether this many more bytes may be held. Half of the limit is reserved for the oldest answer under
+        way, so that it completes when many others have begun."""
         if not self.limit:
             return True
         is_oldest = next(iter(self._under_way), asking) is asking
         return self.used + size <= (self.limit if is_oldest else self.limit // 2)
 
     async def _room(self, size: int, asking: Hold) -> None:
-        """Wait until there is room. The oldest answer waits only for responses that may be gone soon."""
+        """Wait until there is room. The oldest answer waits only for responses that may be freed soon."""
         while not self._has_room(size, asking):
             if await self._change() or next(iter(self._under_way), asking) is not asking:
                 continue
             gc.collect()
             if not self._has_room(size, asking):
-                self._let_over(asking)
+                self._exempt(asking)
                 return
 
-    def _let_over(self, hold: Hold) -> None:
-        hold.is_let_over = True
+    def _exempt(self, hold: Hold) -> None:
+        hold.is_exempt = True
         if not self._has_warned:
             self._has_warned = True
             logger.warning(
                 "Responses that are still in use take %d MiB, and EXTRACT_API_MEMORY_LIMIT_MB allows %d: answers are "
-                "received one at a time until responses are gone. Keep fewer responses, or raise the limit.",
+                "received one at a time until responses are freed. Keep fewer responses, or raise the limit.",
                 self.used // _MIB,
                 self.limit // _MIB,
             )
 
     async def _change(self) -> bool:
-        """Wait for memory to be free, for a bounded time. Returns whether any is."""
+        """Wait a bounded time for memory to be freed. Returns whether it was."""
         changed = asyncio.get_running_loop().create_future()
         self._waiting.append(changed)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_COLLECT_AFTER):
                 await changed
         except TimeoutError:
             return False
@@ -112,7 +110,7 @@ class AnswerMemory:
             self._changed()
 
     def _remove(self, hold: Hold) -> None:
-        self._gone.append(hold.size)
+        self._freed.append(hold.size)
         self._changed()
 
     def _end(self, hold: Hold) -> None:
@@ -122,33 +120,33 @@ class AnswerMemory:
     def _changed(self) -> None:
         while self._waiting:
             waiting = self._waiting.popleft()
-            # The collector may come by in any thread, and when the loop is closed.
+            # The garbage collector may run in any thread, and after the loop was closed.
             with contextlib.suppress(RuntimeError):
                 waiting.get_loop().call_soon_threadsafe(_wake, waiting)
 
 
 class Hold:
-    """The memory of one answer; free when nothing refers to the hold any more."""
+    """The memory of one answer; freed with the last reference to the hold."""
 
-    __slots__ = ("_memory", "is_let_over", "size")
+    __slots__ = ("_memory", "is_exempt", "size")
 
     def __init__(self, memory: AnswerMemory) -> None:
         self._memory = memory
         self.size = 0
-        #: Whether it goes on although all holds together are over the limit.
-        self.is_let_over = False
+        #: True: it continues although all holds together exceed the limit.
+        self.is_exempt = False
 
     async def resize(self, size: int, deadline: asyncio.Timeout | None = None) -> None:
-        """Count another size.
+        """Change the size.
 
-        Waits where there is no room for a larger one; ``deadline`` is put off by that time. Raises
-        :class:`~scrapy_ext.client.extraction.errors.OverMemoryError` for a size that is over the limit by itself.
+        Waits for room for a larger one; ``deadline`` is postponed by that time. Raises
+        :class:`~scrapy_ext.client.extraction.errors.OverMemoryError` for a size that exceeds the limit by itself.
         """
         memory = self._memory
         if size > self.size and memory.limit:
             if size > memory.limit:
                 raise OverMemoryError(f"the answer takes over {memory.limit / 2**20:g} MiB of memory")
-            if not self.is_let_over and not memory._has_room(size - self.size, self):
+            if not self.is_exempt and not memory._has_room(size - self.size, self):
                 await self._wait_for(size, deadline)
         memory._add(size - self.size)
         self.size = size
@@ -163,7 +161,7 @@ class Hold:
             deadline.reschedule(ends + asyncio.get_running_loop().time() - began)
 
     def end(self) -> None:
-        """The answer was received and decoded, or failed. Its size counts until nothing refers to the hold."""
+        """End an answer that was received and decoded, or failed. Its size counts until the hold is freed."""
         self._memory._end(self)
 
     def __del__(self) -> None:
@@ -181,7 +179,7 @@ class HeldResult(dict[str, Any]):
 
 
 def hold_of(result: object) -> Hold | None:
-    """The hold that a result has, if any."""
+    """Return the hold of a result, if it has one."""
     return result.hold if isinstance(result, HeldResult) else None
 
 

@@ -1,4 +1,4 @@
-"""An extraction request's fields as they may be shown: in errors, logs and request records."""
+"""Redaction of an extraction request's fields for errors, logs and request records."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-#: Strings are cut to so many characters,
+#: Characters of a string that are shown.
 LONGEST: Final = 200
-#: and arrays to so many items.
+#: Items of an array that are shown.
 MOST_ITEMS: Final = 20
 
 _HIDDEN: Final = "(hidden)"
@@ -17,17 +17,17 @@ _SECRET_NAME: Final = re.compile(
     r"auth|cookie|token|secret|password|api-?key|session|csrf|xsrf|credential", re.IGNORECASE
 )
 _USER_IN_URL: Final = re.compile(r"(?<=://)[^/?#@]*@")
-#: What a request sends as its body may be a login form.
+#: Fields of the request body, which may be a login form.
 _BODIES: Final = ("httpRequestBody", "httpRequestText")
 
 
 def without_user(text: str) -> str:
-    """A text without the user names and passwords of the URLs in it."""
+    """Remove the user names and passwords from the URLs in a text."""
     return _USER_IN_URL.sub("", text)
 
 
 def redacted(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields without credentials, cookies and bodies, long values cut."""
+    """Return the fields without credentials, cookies and bodies, and with long values cut."""
     return {name: _field(name, value) for name, value in fields.items()}
 
 
@@ -53,8 +53,8 @@ def _object(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
     for member in shown:
         if _SECRET_NAME.search(member):
             shown[member] = _HIDDEN
-    # {name, value} pairs: the name tells whether the value is secret; cookies all are. What an action types may
-    # be a password.
+    # {name, value} pairs: the value of a secret name is secret, and so are all cookies. The text of an action may be a
+    # password.
     secret_pair = name == "requestCookies" or _SECRET_NAME.search(str(value.get("name", "")))
     if "value" in shown and secret_pair:
         shown["value"] = _HIDDEN

@@ -1,12 +1,11 @@
-"""How often an extraction is tried, by what went wrong.
+"""Attempts at an extraction, by the kind of failure.
 
-The table is plain data, and the setting EXTRACT_API_RETRY_POLICY is merged over it:
-``{"/download/temporary-error": 5}`` sets the attempts of one problem type,
-``{"network": {"attempts": 2, "wait": 1}}`` more of its row. What is not in the table, and every other 4xx, is
-attempted once: repeating a request that must fail costs money and earns bans.
+The table is plain data, and the setting EXTRACT_API_RETRY_POLICY is merged over it: ``{"/download/temporary-error":
+5}`` sets the attempts of one problem type, ``{"network": {"attempts": 2, "wait": 1}}`` more of its row. A failure
+without a row, such as every other 4xx, has one attempt: repeating a request that must fail costs money and earns bans.
 
-A limit is no failure of the request. The service says when to come back and the limiter holds all requests of
-that scope until then, so that limits have many attempts, each of which waits its turn.
+A limit is no failure of the request. The service says when it ends and the limiter holds all requests of that scope
+until then, so that limits have many attempts, each of which waits for its permit.
 """
 
 from __future__ import annotations
@@ -21,15 +20,14 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.errors import ExtractError, UnexpectedAnswerError, UnreachableServiceError
 from scrapy_ext.client.retry import Backoff
 
-#: Seconds. A service that says to come back later than this is not waited for: the caller hears of it instead.
+#: Seconds. When the service requests a longer wait, its error is raised instead.
 LONGEST_WAIT: Final = 3600.0
 
-#: How often a service that has never answered may take no connection: a wrong address is to be told at once, not after
-#: the patience that a service in use deserves.
-FIRST_PATIENCE: Final = 2
+#: Attempts to connect to a service that has never answered: a wrong address is reported at once.
+FIRST_ATTEMPTS: Final = 2
 
-#: Rows beside the problem types: nothing was sent, no whole answer, an answer of something else, a 5xx without a
-#: type of its own.
+#: Rows besides the problem types: nothing was sent, no whole answer, not an answer of the service, a 5xx without a
+#: problem type.
 NO_CONNECTION: Final = "no-connection"
 NETWORK: Final = "network"
 UNEXPECTED: Final = "unexpected-answer"
@@ -37,10 +35,11 @@ OTHER_5XX: Final = "5xx"
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row: ``attempts`` in all, the first being one of them; ``wait`` seconds before the second when the
-    service does not say, doubled each time up to ``longest``."""
+    """One row of the table."""
 
+    #: Number of all attempts, the first included.
     attempts: int = 1
+    #: Seconds before the second attempt when the service names none, doubled for each further one up to ``longest``.
     wait: float = 1.0
     longest: float = 60.0
 
@@ -53,14 +52,14 @@ DEFAULT_RULES: Final[Mapping[str, Rule]] = {
     "/server/internal": Rule(3, 2.0),
     "/server/timed-out": Rule(3, 2.0),
     "/download/temporary-error": Rule(4, 5.0),
-    # A service that is away for some minutes costs nothing but these.
+    # Failed connections cost nothing; a restart of the service takes minutes.
     NO_CONNECTION: Rule(20, 1.0, 30.0),
-    # It may have been done, and billed, each time.
+    # Each attempt may have been billed.
     NETWORK: Rule(3, 1.0),
     UNEXPECTED: Rule(3, 1.0),
     OTHER_5XX: Rule(3, 2.0),
 }
-#: Rows of what may have been done, and failed: neither a limit, nor a service that takes no connection.
+#: Rows of failures of the extraction itself: no limits, no failed connections.
 FAILURES: Final = (
     "/server/internal",
     "/server/timed-out",
@@ -71,7 +70,7 @@ FAILURES: Final = (
 )
 _ONCE: Final = Rule()
 
-#: The type to assume when an answer has none.
+#: The type of an answer that names none.
 _TYPE_BY_STATUS: Final[Mapping[int, str]] = {
     429: "/limits/over-domain-limit",
     500: "/server/internal",
@@ -82,7 +81,7 @@ _TYPE_BY_STATUS: Final[Mapping[int, str]] = {
 
 
 class RetryPolicy:
-    """The table in force. ``later`` is the one that replaces it once the service has answered."""
+    """The table in force. ``later`` replaces it once the service has answered."""
 
     def __init__(self, rules: Mapping[str, Rule] = DEFAULT_RULES) -> None:
         self._rules = rules
@@ -90,11 +89,11 @@ class RetryPolicy:
 
     @classmethod
     def merged(cls, overrides: Mapping[str, Any], setting: str = "EXTRACT_API_RETRY_POLICY") -> RetryPolicy:
-        """The default table with rows replaced; raises :class:`ContractError` naming ``setting``."""
+        """Return the default table with rows replaced; raises :class:`ContractError` naming ``setting``."""
         return cls(DEFAULT_RULES).with_overrides(overrides, setting)
 
     def with_overrides(self, overrides: Mapping[str, Any], setting: str) -> RetryPolicy:
-        """This table with rows replaced; raises :class:`ContractError` naming ``setting``."""
+        """Return this table with rows replaced; raises :class:`ContractError` naming ``setting``."""
         rules = dict(self._rules)
         faults: list[Violation] = []
         for name, value in overrides.items():
@@ -102,30 +101,27 @@ class RetryPolicy:
             try:
                 rules[name] = _merged(rules.get(name, _ONCE), row)
             except (msgspec.ValidationError, TypeError, ValueError):
-                faults.append(
-                    Violation(
-                        f"{setting}[{name!r}]",
-                        "must be a number of attempts (at least 1), or a dict of attempts, wait and longest",
-                        "Write 5, or {'attempts': 5, 'wait': 2.0, 'longest': 60.0}.",
-                    )
-                )
+                rule = "must be a number of attempts (at least 1), or a dict of attempts, wait and longest"
+                remedy = "Write 5, or {'attempts': 5, 'wait': 2.0, 'longest': 60.0}."
+                faults.append(Violation(f"{setting}[{name!r}]", rule, remedy))
         faults.extend(_unknown_rows(overrides, setting))
         if faults:
             raise ContractError(faults)
         return RetryPolicy(rules)
 
     def at_first(self) -> RetryPolicy:
-        """This table until the service has answered: with little patience for one that takes no connection."""
-        first = self.with_overrides({NO_CONNECTION: FIRST_PATIENCE}, "")
+        """Return the table to use until the service has answered: with few attempts to connect."""
+        first = self.with_overrides({NO_CONNECTION: FIRST_ATTEMPTS}, "")
         first.later = self
         return first
 
     def attempts(self, row: str) -> int:
-        """How often at most something is tried that fails in this way."""
+        """Return the number of attempts in this row."""
         return self._rules.get(row, _ONCE).attempts
 
     def wait(self, error: ExtractError, failures: int) -> float | None:
-        """Seconds until the next attempt after so many failures of the same row; None: there is none."""
+        """Return the seconds until the next attempt after this number of failures of the same row; None: there is
+        none."""
         rule = self._rules.get(row_of(error), _ONCE)
         if failures >= rule.attempts or (error.retry_after or 0) > LONGEST_WAIT:
             return None
@@ -133,7 +129,7 @@ class RetryPolicy:
 
 
 def row_of(error: ExtractError) -> str:
-    """The row of the table that an error belongs to."""
+    """Return the row of an error."""
     if isinstance(error, UnreachableServiceError):
         return NETWORK if error.ambiguous else NO_CONNECTION
     if isinstance(error, UnexpectedAnswerError):

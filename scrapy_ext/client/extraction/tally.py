@@ -1,13 +1,11 @@
-"""What extraction did: counts, costs and latencies by domain and kind of request.
+"""Counts, costs and latencies of extraction by domain and kind of request.
 
-One call updates two rows in memory, that of the domain and that of the kind, which takes a microsecond or two; stats
-and the table for the log are made of the rows when they are asked for. Everything is bounded: there are rows for
-:data:`DOMAINS` domains, what is sent to further ones is counted together, and latencies are not kept but counted in a
-histogram.
+One call updates two rows in memory, that of the domain and that of the kind, which takes one or two microseconds; stats
+and the table for the log are computed from the rows on demand. Everything is bounded: :data:`DOMAINS` domains have
+rows, requests to further ones are counted together, and latencies are counted in a histogram.
 
-The histogram's bounds grow by 4 % from 1 ms to one hour, so that a percentile is off by 2 % at most. Latency is that of
-the requests that brought a result: a refusal takes no time and a timeout takes all of it, and both would say nothing
-about how fast pages come.
+The bounds of the histogram grow by 4 % from 1 ms to one hour, so that a percentile is off by 2 % at most. Only requests
+with a result count: a refusal takes no time and a timeout takes all of it, and neither says how fast pages come.
 """
 
 from __future__ import annotations
@@ -15,11 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import ceil, exp, log
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-#: Every stat that :meth:`Tally.stats` gives. ``docs/reference/stats.rst`` describes them.
+#: Every stat of :meth:`Tally.stats`. ``docs/reference/stats.rst`` describes them.
 STATS: Final = (
     "extract_api/attempts",
     "extract_api/success",
@@ -37,15 +35,15 @@ STATS: Final = (
     "extract_api/domains/<domain>/<count>",
 )
 
-#: Domains with rows of their own, and how many of them are in the stats and in the table.
+#: Domains with rows of their own, and those of them in the stats and in the table.
 DOMAINS: Final = 10_000
 SHOWN: Final = 20
-#: The row of all the others.
+#: The row of all further domains.
 OTHERS: Final = "others"
-#: The row of what is known of a domain, whatever the kind.
+#: The row of counts of a domain that do not depend on the kind.
 _ANY: Final = ""
 
-#: Shortest and longest latency that are told apart, in seconds, and the growth of the histogram's bounds.
+#: Lowest and highest bound of the histogram in seconds, and the growth of its bounds.
 SHORTEST: Final = 0.001
 LONGEST: Final = 3600.0
 GROWTH: Final = 1.04
@@ -55,12 +53,12 @@ _SCALE: Final = 1 / _PER_BUCKET
 _OFFSET: Final = -log(SHORTEST) * _SCALE
 _PERCENTILES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 _HEADER: Final = ("domain", "kind", "requests", "retries", "errors", "throttled", "p50", "p95", "cost")
-#: A name is cut to what the numbers leave, but not further.
+#: Least characters of a name that is cut to make room for the numbers.
 _LEAST_NAME: Final = 12
 
 
 class _Row(msgspec.Struct):
-    """What one kind of request did, to one domain or in all. ``latencies`` counts by bucket of the histogram."""
+    """Counts of one kind of request, to one domain or in all. ``latencies`` counts by bucket of the histogram."""
 
     attempts: int = 0
     errors: int = 0
@@ -71,7 +69,7 @@ class _Row(msgspec.Struct):
     latencies: dict[int, int] = {}
 
     def percentile(self, share: float) -> float | None:
-        """The latency that this share of requests did not exceed, in seconds; None without any."""
+        """Return the latency that this share of requests did not exceed, in seconds; None without requests."""
         left = ceil(share * sum(self.latencies.values()))
         for bucket in sorted(self.latencies):
             left -= self.latencies[bucket]
@@ -82,7 +80,7 @@ class _Row(msgspec.Struct):
 
 
 class Tally:
-    """The counts of one crawl. A kind is a short word, ``"http"`` or ``"browser"``; there are few of them."""
+    """The counts of one crawl. A kind is ``"http"`` or ``"browser"``."""
 
     def __init__(self) -> None:
         self._domains: dict[str, dict[str, _Row]] = {}
@@ -93,7 +91,7 @@ class Tally:
         self._ambiguous = 0
 
     def answered(self, domain: str, kind: str, seconds: float, cost: float) -> None:
-        """A request brought a result after so many seconds."""
+        """Count a request with a result, and its latency."""
         bucket = int(log(seconds) * _SCALE + _OFFSET) if SHORTEST < seconds < LONGEST else _outside(seconds)
         for row in self._rows(domain, kind):
             row.attempts += 1
@@ -104,8 +102,8 @@ class Tally:
     def failed(
         self, domain: str, kind: str, seconds: float, reason: str, *, retried: bool, ambiguous: bool, cost: float
     ) -> None:
-        """A request failed. ``reason`` is the problem type or the name of the exception; ``retried`` says that another
-        attempt follows, ``ambiguous`` that it may have been done and billed; ``cost`` is what it is taken to cost."""
+        """Count a failed request. ``reason``: the problem type or the name of the exception; ``retried``: another
+        attempt follows; ``ambiguous``: it may have been done and billed; ``cost``: its presumed cost."""
         for row in self._rows(domain, kind):
             row.attempts += 1
             row.errors += 1
@@ -119,17 +117,17 @@ class Tally:
             self._retries[reason] += 1
 
     def throttled(self, domain: str, seconds: float) -> None:
-        """A request to a domain waited for its turn because of a limit."""
+        """Add seconds by which a limit delayed requests to a domain."""
         for row in self._rows(domain, _ANY):
             row.throttled_seconds += seconds
 
     def escalated(self, reason: str) -> None:
-        """A page was asked for again by browser."""
+        """Count a page that was requested again from a browser."""
         self._escalations[reason] += 1
 
     def stats(self, *, domains: bool = True) -> dict[str, int | float]:
-        """All stats by name, :data:`STATS`, without those that are 0. ``domains`` tells whether those by domain are
-        among them: which domains these are may change while the crawl runs."""
+        """Return all stats by name, :data:`STATS`, without those that are 0. ``domains`` False leaves out those by
+        domain: while the crawl runs, other domains may come to have them."""
         total = _sum(self._kinds.values())
         stats: dict[str, int | float | None] = {
             "attempts": total.attempts,
@@ -152,7 +150,7 @@ class Tally:
         return {f"extract_api/{name}": value for name, value in stats.items() if value}
 
     def table(self, width: int = 100) -> str:
-        """Domains and kinds with their counts, as text for the log; empty when nothing was sent."""
+        """Return domains and kinds with their counts, as text for the log; empty when nothing was sent."""
         total = _sum(self._kinds.values())
         if not total.attempts:
             return ""
@@ -175,7 +173,7 @@ class Tally:
             return row, self._kinds.setdefault(kind, _Row())
 
     def _largest(self) -> list[tuple[str, dict[str, _Row]]]:
-        """The domains with the most requests, by their number, and all others in one."""
+        """Return the domains with the most requests, by their number, and all others in one row."""
 
         def size(domain: str) -> tuple[int, str]:
             return -sum(row.attempts for row in self._domains[domain].values()), domain
@@ -187,11 +185,11 @@ class Tally:
         return shown
 
     def _rest(self, shown: Iterable[tuple[str, _Row]]) -> dict[str, _Row]:
-        """What all domains did but for these rows, by kind."""
+        """Return the counts of all domains by kind, without these rows."""
         by_kind: dict[str, list[_Row]] = {}
         for kind, row in shown:
             by_kind.setdefault(kind, []).append(row)
-        return {kind: _difference(row, _sum(by_kind.get(kind, ()))) for kind, row in self._kinds.items()}
+        return {kind: _combined(row, _sum(by_kind.get(kind, ())), -1) for kind, row in self._kinds.items()}
 
     def _stats_by_kind(self) -> Iterator[tuple[str, int | float]]:
         for kind in sorted(self._kinds.keys() - {_ANY}):
@@ -218,31 +216,17 @@ def _sum(rows: Iterable[_Row]) -> _Row:
     return total
 
 
-def _difference(row: _Row, other: _Row) -> _Row:
-    return _combined(row, other, -1)
-
-
 def _combined(row: _Row, other: _Row, sign: int) -> _Row:
-    latencies = dict(row.latencies)
-    for bucket, count in other.latencies.items():
-        latencies[bucket] = latencies.get(bucket, 0) + sign * count
-    return _Row(
-        attempts=row.attempts + sign * other.attempts,
-        errors=row.errors + sign * other.errors,
-        retries=row.retries + sign * other.retries,
-        # What is left of a sum of floats may be less than nothing by a hair.
-        cost=max(0.0, row.cost + sign * other.cost),
-        failed_seconds=max(0.0, row.failed_seconds + sign * other.failed_seconds),
-        throttled_seconds=max(0.0, row.throttled_seconds + sign * other.throttled_seconds),
-        latencies=latencies,
-    )
-
-
-# ── the table ──
+    """Add (1) or subtract (-1) a row. A difference of sums of floats may be slightly below 0."""
+    numbers = [name for name in _Row.__struct_fields__ if name != "latencies"]
+    counts: dict[str, Any] = {name: max(0, getattr(row, name) + sign * getattr(other, name)) for name in numbers}
+    latencies = Counter(row.latencies)
+    (latencies.update if sign > 0 else latencies.subtract)(other.latencies)
+    return _Row(**counts, latencies=latencies)
 
 
 def _lines(domain: str, rows: dict[str, _Row]) -> Iterator[list[str]]:
-    """A line for each kind; what is known of the domain only stands in the first."""
+    """Yield a line for each kind; counts that do not depend on the kind are in the first one."""
     throttled = sum(row.throttled_seconds for row in rows.values())
     sent = sorted((kind, row) for kind, row in rows.items() if row.attempts) or [("", _Row())]
     for number, (kind, row) in enumerate(sent):
@@ -266,7 +250,7 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _drawn(lines: list[list[str]], width: int) -> str:
-    """Names to the left, numbers to the right; names are cut so that a line is no wider than ``width``."""
+    """Align names to the left and numbers to the right; names are cut so that a line is no wider than ``width``."""
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     widths[0] = min(widths[0], max(_LEAST_NAME, width - sum(widths[1:]) - 2 * len(widths[1:])))
     drawn = []

@@ -1,4 +1,4 @@
-"""``POST /extract`` over HTTP: one session, one request at a time and call, nothing retried."""
+"""``POST /extract`` over HTTP: one session, one request per call, no retries."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from scrapy_ext.client.extraction.memory import AnswerMemory, Hold
 from scrapy_ext.client.extraction.redact import redacted, without_user
 from scrapy_ext.client.http import authorization, base_url, decompressed, is_compressed, proxy_of
 
-#: How much longer than the content an answer can be: Base64 makes it a third longer, escapes in JSON up to twice as
-#: long, and headers and extracted data come on top.
+#: Bytes of an answer per byte of the content, and besides it: Base64 makes it a third longer, escapes in JSON up to
+#: twice as long, and headers and extracted data are added.
 _ANSWER_PER_BYTE: Final = 2
 _ANSWER_ON_TOP: Final = 2**20
 
-#: An answer of at most so many bytes is read as a whole.
+#: Bytes of an answer that is read in one piece.
 _SMALL: Final = 64 * 1024
-#: While an answer is joined, its bytes are there twice.
+#: Copies of the bytes of an answer while its pieces are joined.
 _JOINED: Final = 2
 
-#: Errors after which nothing can have been sent.
+#: Errors before anything was sent.
 _NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
-#: Seconds for a connection.
+#: Seconds to connect.
 _CONNECT: Final = 30.0
-#: An answer without an extraction is there at once, or does not matter.
-_ASKING: Final = aiohttp.ClientTimeout(total=10.0)
-#: Statuses after which a service may answer otherwise when it is asked again.
-_LATER: Final = (429, 500, 502, 503, 504)
+#: For the request of the extensions, which needs no extraction.
+_EXTENSIONS_TIMEOUT: Final = aiohttp.ClientTimeout(total=10.0)
+#: Statuses of temporary failures.
+_TEMPORARY: Final = (429, 500, 502, 503, 504)
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """What one request may take: ``timeout`` in seconds, None: the transport's own; ``max_size`` in bytes of the page
-    that the answer holds, 0: any."""
+    """Limits of one request: ``timeout`` in seconds, None: the transport's own; ``max_size`` in bytes of the page in
+    the answer, 0: no limit."""
 
     timeout: float | None = None
     max_size: int = 0
@@ -51,7 +51,7 @@ _UNBOUNDED: Final = Bounds()
 
 
 class RawAnswer(NamedTuple):
-    """An answer as it came, decompressed."""
+    """A decompressed answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -59,11 +59,11 @@ class RawAnswer(NamedTuple):
 
 
 class ExtractTransport:
-    """The service at an address ending in ``/v1``. Made anywhere; its connections belong to the loop of the
-    first call.
+    """The service at an address ending in ``/v1``. It can be created anywhere; its connections belong to the event loop
+    of the first call.
 
-    ``timeout`` bounds one request from its first byte to the last of its answer, in seconds; ``connections``,
-    how many are open at once (0: as many as there are requests).
+    ``timeout``: seconds from the first byte of a request to the last one of its answer; ``connections``: open
+    connections at once (0: one for each request).
     """
 
     def __init__(self, url: str, key: str, timeout: float, *, connections: int = 0) -> None:
@@ -72,21 +72,21 @@ class ExtractTransport:
             "Authorization": authorization(key, "EXTRACT_API_KEY"),
             "Content-Type": "application/json",
             "Accept": "application/json, application/problem+json",
-            # The one coding that is undone in steps.
+            # The one coding that is decompressed in pieces.
             "Accept-Encoding": "gzip",
         }
         self._proxy = proxy_of(self.url)
         self._timeout = timeout
         self._connections = connections
-        #: Fields that the service knows beside those of the contract, as its answers say; None: none has said so.
+        #: Fields of the service besides those of the contract, as its answers report; None: no answer yet.
         self.extensions: frozenset[str] | None = None
         self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
         return f"<ExtractTransport to {self.url}>"
 
-    async def post(self, body: bytes, bounds: Bounds = _UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
-        """Send a request body. ``hold`` counts the memory of the answer.
+    async def post(self, fields: bytes, bounds: Bounds = _UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
+        """Send fields as JSON. ``hold`` counts the memory of the answer.
 
         Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` when no whole answer comes, and
         :class:`~scrapy_ext.client.extraction.errors.TooLargeError`.
@@ -96,38 +96,36 @@ class ExtractTransport:
         session = self._opened()
         try:
             async with (
-                # Not by aiohttp: time that an answer waits for memory does not count.
+                # Not by aiohttp: the time of a wait for memory does not count.
                 asyncio.timeout(seconds) as deadline,
-                session.post(self._endpoint, data=body, allow_redirects=False, timeout=timeout) as response,
+                session.post(self._endpoint, data=fields, allow_redirects=False, timeout=timeout) as response,
             ):
-                reading = _Reading(response, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
-                answer = RawAnswer(response.status, response.headers, await reading.whole())
+                body = await _body(response, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
+                answer = RawAnswer(response.status, response.headers, body)
                 self._learn(answer.headers)
                 return answer
         except _NOT_CONNECTED as error:
-            told = f"cannot connect to {self.url} ({_reason(error)})"
-            raise UnreachableServiceError(told, ambiguous=False) from None
+            raise UnreachableServiceError(f"cannot connect to {self.url} ({_reason(error)})", ambiguous=False) from None
         except TimeoutError as error:
-            told = f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)"
-            raise timed_out(told) from error
+            raise timed_out(f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)") from error
         except (aiohttp.ClientError, OSError) as error:
-            told = f"no whole answer from {self.url} ({_reason(error)})"
-            raise UnreachableServiceError(told, ambiguous=True) from None
+            fault = f"no whole answer from {self.url} ({_reason(error)})"
+            raise UnreachableServiceError(fault, ambiguous=True) from None
 
     async def ask_extensions(self) -> None:
-        """Ask the service for :attr:`extensions`, without an extraction, which would be billed.
+        """Request :attr:`extensions` from the service, without an extraction, which would be billed.
 
-        Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` while it has no answer.
+        Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` without an answer.
         """
         session = self._opened()
         try:
-            async with session.options(self._endpoint, allow_redirects=False, timeout=_ASKING) as response:
+            async with session.options(self._endpoint, allow_redirects=False, timeout=_EXTENSIONS_TIMEOUT) as response:
                 self._learn(response.headers)
-                if self.extensions is None and response.status not in _LATER:
+                if self.extensions is None and response.status not in _TEMPORARY:
                     self.extensions = frozenset()
         except (aiohttp.ClientError, OSError) as error:
-            told = f"{self.url} does not say what it knows ({_reason(error)})"
-            raise UnreachableServiceError(told, ambiguous=False) from None
+            fault = f"{self.url} does not report its extensions ({_reason(error)})"
+            raise UnreachableServiceError(fault, ambiguous=False) from None
 
     def _learn(self, headers: Mapping[str, str]) -> None:
         named = headers.get(EXTENSIONS_HEADER)
@@ -154,56 +152,43 @@ class ExtractTransport:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the address of a proxy: its password may be in it."""
+    """Return the reason of an error, without the address of a proxy, which may contain its password."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{error.status} {error.message}".strip()
     return without_user(str(error)) or type(error).__name__
 
 
-class _Reading:
-    """The body of one answer on its way into memory."""
+async def _body(response: aiohttp.ClientResponse, max_size: int, hold: Hold, deadline: asyncio.Timeout) -> bytes:
+    """Read the body of an answer into memory, decompressed; raises ``TooLargeError``."""
+    most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP if max_size else sys.maxsize
+    chunks, expected = _chunks(response), response.content_length
+    if is_compressed(response):
+        chunks = decompressed(chunks)
+    elif expected is not None:
+        if expected > most:
+            raise too_large(expected, max_size)
+        if expected <= _SMALL:
+            await hold.resize(expected, deadline)
+            return await response.read()
+    found: list[bytes] = []
+    size = 0
+    # Closed at once, also when a piece is refused: it refers to the hold.
+    async with contextlib.aclosing(chunks):
+        async for piece in chunks:
+            size += len(piece)
+            if size > most:
+                raise too_large(size, max_size)
+            await hold.resize(_JOINED * size, deadline)
+            found.append(piece)
+    return b"".join(found)
 
-    def __init__(self, response: aiohttp.ClientResponse, max_size: int, hold: Hold, deadline: asyncio.Timeout) -> None:
-        self._response = response
-        self._max_size = max_size
-        self._most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP if max_size else sys.maxsize
-        self._hold = hold
-        self._deadline = deadline
 
-    async def whole(self) -> bytes:
-        """The body, decompressed; raises ``TooLargeError``."""
-        if is_compressed(self._response):
-            return await self._joined(decompressed(self._response.content.iter_any()))
-        expected = self._response.content_length
-        if expected is not None:
-            self._check(expected)
-            if expected <= _SMALL:
-                await self._hold.resize(expected, self._deadline)
-                return await self._response.read()
-        return await self._joined(self._pieces())
-
-    async def _joined(self, pieces: AsyncGenerator[bytes]) -> bytes:
-        found: list[bytes] = []
-        size = 0
-        # Closed at once, also where a piece is refused: it refers to the hold.
-        async with contextlib.aclosing(pieces):
-            async for piece in pieces:
-                size += len(piece)
-                self._check(size)
-                await self._hold.resize(_JOINED * size, self._deadline)
-                found.append(piece)
-        return b"".join(found)
-
-    async def _pieces(self) -> AsyncGenerator[bytes]:
-        async for chunk in self._response.content.iter_any():
-            yield chunk
-
-    def _check(self, size: int) -> None:
-        if size > self._most:
-            raise too_large(size, self._max_size)
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    async for chunk in response.content.iter_any():
+        yield chunk
 
 
 def too_large(size: int, max_size: int, fields: Mapping[str, Any] | None = None) -> TooLargeError:
-    """The error for an answer or a page of so many bytes, which was asked for with these fields."""
-    told = f"{size} bytes are more than the {max_size} that DOWNLOAD_MAXSIZE allows"
-    return TooLargeError(told, sent=redacted(fields or {}))
+    """Return the error for an answer or a page of this size, requested with these fields."""
+    fault = f"{size} bytes are more than the {max_size} that DOWNLOAD_MAXSIZE allows"
+    return TooLargeError(fault, sent=redacted(fields or {}))

@@ -1,7 +1,7 @@
-"""Answers of the platform: their bodies, whole or as they arrive, and the errors that they stand for.
+"""Answers of the platform: their bodies, whole or in pieces as they arrive, and the errors that they report.
 
-A body that breaks off is a failure, never a short answer. HTTP's own framing gives its end; in a compressed one
-the end of the gzip stream must have come as well.
+A body that breaks off is a failure, never a short answer. HTTP's own framing marks its end; a compressed one must also
+have the end of the gzip stream.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from scrapy_ext.client.retry import parse_retry_after
 
 T = TypeVar("T")
 
-#: A whole answer (not a stream) must fit into this.
+#: Bytes of a whole answer (not a stream).
 MAX_ANSWER_BYTES: Final = 256 * 2**20
 _MAX_ERROR_BYTES: Final = 64 * 1024
 _SHOWN: Final = 300
@@ -47,29 +47,28 @@ class Answer:
         self.body = body
 
     def json(self, type: type[T]) -> T:
-        """The body as JSON of this type; raises :class:`UnexpectedAnswer`."""
+        """Decode the body as JSON of this type; raises :class:`UnexpectedAnswer`."""
         try:
             return msgspec.json.decode(self.body, type=type)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._unexpected(str(error)) from None
 
     def lines(self, type: type[T]) -> list[T]:
-        """The body as JSON lines of this type; raises :class:`UnexpectedAnswer`."""
+        """Decode the body as JSON lines of this type; raises :class:`UnexpectedAnswer`."""
         try:
             return lines.decode(self.body, type)
         except lines.LineError as error:
             raise self._unexpected(str(error)) from None
 
     def app(self) -> dict[str, Any]:
-        """The object that answers an ``/api/*.json`` call; raises the error that its ``status`` tells."""
+        """Return the object that answers an ``/api/*.json`` call; raises the error that its ``status`` reports."""
         decoded = self.json(dict)
         if decoded.get("status", "ok") != "ok":
-            told = str(decoded.get("message", decoded["status"]))[:_SHOWN]
-            raise self.error(told)
+            raise self.error(str(decoded.get("message", decoded["status"]))[:_SHOWN])
         return decoded
 
     def error(self, message: str) -> PlatformError:
-        """The error that the body of an answer tells, in spite of its status."""
+        """Return the error that the body of an answer with a status of success reports."""
         return self._call.error(_kind_by_message(message) or BadRequest, message)
 
     def _unexpected(self, fault: str) -> PlatformError:
@@ -78,8 +77,8 @@ class Answer:
 
 
 class Stream:
-    """An answer that is read as it arrives. ``framed`` says whether HTTP tells where the body ends; when it does
-    not, an end proves nothing. Each wait for data takes ``timeout`` seconds at most."""
+    """An answer that is read as it arrives. ``framed`` False: HTTP does not mark the end of the body, so that it may
+    have broken off. Each wait for data takes ``timeout`` seconds at most."""
 
     def __init__(self, response: aiohttp.ClientResponse, timeout: float) -> None:
         self._response = response
@@ -88,12 +87,12 @@ class Stream:
         self.framed = "Content-Length" in headers or "chunked" in headers.get("Transfer-Encoding", "").lower()
 
     def lines(self) -> AsyncGenerator[bytes]:
-        """The body's lines."""
+        """Yield the lines of the body."""
         return lines.split(_pieces(self._response, self._timeout))
 
 
 async def whole(call: ClientCall, response: aiohttp.ClientResponse) -> Answer:
-    """Read an answer to its end; raises the error that it stands for."""
+    """Read an answer to its end; raises the error that it reports."""
     if response.status >= 300:
         raise await refusal(call, response)
     body = await _read(call, response)
@@ -103,7 +102,7 @@ async def whole(call: ClientCall, response: aiohttp.ClientResponse) -> Answer:
 
 
 async def stream(call: ClientCall, response: aiohttp.ClientResponse, wait: float) -> Stream:
-    """Begin to read an answer; raises the error that it stands for."""
+    """Begin to read an answer; raises the error that it reports."""
     if response.status >= 300:
         async with asyncio.timeout(wait):
             raise await refusal(call, response)
@@ -113,7 +112,7 @@ async def stream(call: ClientCall, response: aiohttp.ClientResponse, wait: float
 
 
 async def refusal(call: ClientCall, response: aiohttp.ClientResponse) -> PlatformError:
-    """The error of an answer without success."""
+    """Return the error of an answer without success."""
     status, location = response.status, response.headers.get("Location")
     if 300 <= status < 400 and location:
         return call.error(UnexpectedAnswer, f"a redirect to {location[:_SHOWN]}", status)
@@ -135,13 +134,10 @@ def _page(call: ClientCall, response: aiohttp.ClientResponse) -> PlatformError:
 
 
 def _kind_by_message(message: str) -> type[PlatformError] | None:
-    """The class of an error that the app and the job queue tell in words alone."""
+    """Return the class of an error that the app and the job queue report by the text of a message alone."""
     if "already scheduled" in message or "Active job" in message:
         return DuplicateJob
     return Unauthorized if "Authentication failed" in message else None
-
-
-# ── bodies ──
 
 
 async def _read(call: ClientCall, response: aiohttp.ClientResponse) -> bytes:
@@ -165,8 +161,8 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def _pieces(response: aiohttp.ClientResponse, wait: float | None = None) -> AsyncGenerator[bytes]:
-    """The body, decompressed; one that is cut off raises :class:`aiohttp.ClientPayloadError`, and one of which nothing
-    comes for ``wait`` seconds :class:`TimeoutError`."""
+    """Yield the body, decompressed. Raises :class:`aiohttp.ClientPayloadError` when it is cut off, and
+    :class:`TimeoutError` when no data arrives for ``wait`` seconds."""
     chunks = _chunks(response, wait)
     async for piece in decompressed(chunks) if is_compressed(response) else chunks:
         yield piece
@@ -183,11 +179,8 @@ async def _chunks(response: aiohttp.ClientResponse, wait: float | None) -> Async
         yield chunk
 
 
-# ── what a body says ──
-
-
 def _message(body: bytes) -> str:
-    """The ``message`` of an error body, or its text."""
+    """Return the ``message`` of an error body, or its text."""
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

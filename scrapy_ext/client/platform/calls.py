@@ -1,38 +1,42 @@
-"""One call to the platform, as data."""
+"""One call to the platform, as data: method, host, path, parameters and body."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.client.platform.urls import Value, query
 
 JSON_LINES: Final = "application/x-jsonlines"
 JSON: Final = "application/json"
-FORM: Final = "application/x-www-form-urlencoded"
+_FORM: Final = "application/x-www-form-urlencoded"
+
+#: A value of a parameter. None and False leave the parameter out; a sequence repeats it.
+Value = str | int | bool | None | Iterable[str | int]
 
 
 class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call. ``repeatable`` says that sending it twice does no more than sending it once; ``attempts``
-    overrides how often it is tried then. ``encoding`` is the content encoding that ``body`` has already; with
-    ``identity`` it is sent as it is, else it is compressed if that is worth it. ``source`` gives a body in pieces
-    instead, which are sent as they are."""
+    """A call to one host of the platform."""
 
     method: str
     host: Host
     path: str
     parameters: tuple[tuple[str, Value], ...] = ()
     body: bytes | None = None
+    #: Makes the pieces of a body, in place of ``body``; they are sent uncompressed.
     source: Callable[[], AsyncIterator[bytes]] | None = None
     content_type: str = JSON_LINES
+    #: Content encoding that ``body`` has already; ``identity``: send it uncompressed; None: compress a large body.
     encoding: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     accept: str = JSON_LINES
+    #: True: sending the call twice has the same effect as sending it once.
     repeatable: bool = True
+    #: Number of attempts at a repeatable call; None: as the client is configured.
     attempts: int | None = None
 
     def error(
@@ -42,33 +46,55 @@ class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
         status: int | None = None,
         retry_after: float | None = None,
     ) -> PlatformError:
-        """An error about this call."""
+        """Return an error about this call."""
         return kind(message, method=self.method, path=self.path, status=status, retry_after=retry_after)
 
 
 def get(host: Host, path: str, *parameters: tuple[str, Value], accept: str = JSON_LINES) -> ClientCall:
-    """A call that reads."""
+    """Return a call that reads."""
     return ClientCall(method="GET", host=host, path=path, parameters=parameters, accept=accept)
 
 
+def post(host: Host, path: str, body: bytes | None, **options: Any) -> ClientCall:
+    """Return a POST; ``options`` are further fields of :class:`ClientCall`."""
+    return ClientCall(method="POST", host=host, path=path, body=body, **options)
+
+
 def delete(host: Host, path: str, *parameters: tuple[str, Value]) -> ClientCall:
-    """A call that deletes; what is gone already is not an error."""
+    """Return a call that deletes; the platform accepts it also when there is nothing to delete."""
     return ClientCall(method="DELETE", host=host, path=path, parameters=parameters)
 
 
 def form(path: str, *parameters: tuple[str, Value], repeatable: bool = True) -> ClientCall:
-    """A POST of form fields to the app host."""
+    """Return a POST of form fields to the app host."""
+    body = query(parameters).encode()
+    return post(Host.APP, path, body, content_type=_FORM, accept=JSON, repeatable=repeatable)
+
+
+def send_json(method: str, path: str, fields: object, *, repeatable: bool = True) -> ClientCall:
+    """Return a call of this method with a JSON body to the app host."""
     return ClientCall(
-        method="POST",
+        method=method,
         host=Host.APP,
         path=path,
-        body=query(parameters).encode(),
-        content_type=FORM,
+        body=msgspec.json.encode(fields),
+        content_type=JSON,
         accept=JSON,
         repeatable=repeatable,
     )
 
 
-def named(**parameters: Value) -> Iterable[tuple[str, Value]]:
-    """Parameters by keyword; those that are None are left out when the query is written."""
-    return parameters.items()
+def path(*segments: object) -> str:
+    """Return the path of these segments. Each is percent-encoded, so that none reaches another path."""
+    return "/" + "/".join(quote(str(segment), safe="") for segment in segments)
+
+
+def query(parameters: Iterable[tuple[str, Value]]) -> str:
+    """Return the query of named parameters, in their order; empty when none is set."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in parameters:
+        if value is None or value is False:
+            continue
+        values = [value] if isinstance(value, str | int) else value
+        pairs.extend((name, "1" if item is True else str(item)) for item in values)
+    return urlencode(pairs)

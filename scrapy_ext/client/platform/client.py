@@ -1,45 +1,37 @@
-"""The client of the platform: one session, one attribute for each resource."""
+"""The client of the platform: one session, one attribute per resource."""
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.client.platform.activity import Activity
+from scrapy_ext.client.platform.activity import Activity, Webhooks
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.client.platform.jobq import JobQueue
-from scrapy_ext.client.platform.jobs import Jobs
-from scrapy_ext.client.platform.periodic import Periodic
+from scrapy_ext.client.platform.jobs import Jobs, Periodic
 from scrapy_ext.client.platform.records import Items, Logs, Requests
-from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import PlatformUrls
+from scrapy_ext.client.platform.resource import Resource
+from scrapy_ext.client.platform.transport import PlatformUrls, Transport
 from scrapy_ext.client.platform.versions import DeployedVersions
-from scrapy_ext.client.platform.webhooks import Webhooks
 from scrapy_ext.client.retry import Backoff, Limits
 
 
-class System:
+class System(Resource):
     """The platform itself (platform-api.md, Common conventions)."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
     async def timestamp(self) -> int:
-        """Now, in milliseconds since the epoch, by the platform's clock."""
-        call = get(Host.STORAGE, "/system/ts", accept="text/plain")
-        return await self._transport.read(call, lambda answer: answer.json(int))
+        """Return the time by the platform's clock, in milliseconds since the epoch."""
+        return await self._json(get(Host.STORAGE, "/system/ts", accept="text/plain"), int)
 
 
 class PlatformClient:
     """A client of the platform at these addresses; every method raises
     :class:`~scrapy_ext.client.platform.errors.PlatformError`.
 
-    It can be made anywhere, and opens its connections in the loop that first uses it. Close it with ``await
-    close()``, or use it as an async context manager. ``timeout`` bounds each attempt, in seconds. A call that
-    can be repeated is tried ``attempts`` times, or, when ``retry_time`` is not 0, for so many seconds.
-    ``compress`` False saves the compression where the network is no bottleneck.
+    It can be created anywhere, and opens its connections in the event loop that first uses it. Close it with ``await
+    close()``, or use it as an async context manager. ``timeout`` bounds each attempt, in seconds. A repeatable call has
+    ``attempts`` attempts, or, when ``retry_time`` is not 0, as many as fit in that number of seconds. ``compress``
+    False sends and requests uncompressed bodies, which suits a fast network.
     """
 
     def __init__(
@@ -76,9 +68,7 @@ class PlatformClient:
     async def __aenter__(self) -> PlatformClient:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -12,36 +12,29 @@ import msgspec
 from scrapy_ext.api.platform.collections import RESERVED_KEYS, CollectionName, Count, check_name, parse_type
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.answers import Answer
-from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
+from scrapy_ext.client.platform.calls import JSON, ClientCall, Value, delete, get, path, post
 from scrapy_ext.client.platform.errors import NotFound
-from scrapy_ext.client.platform.json_lines import encode, keyed_record, record
-from scrapy_ext.client.platform.paging import Pages
-from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Value, path
+from scrapy_ext.client.platform.json_lines import keyed_record, record
+from scrapy_ext.client.platform.resource import Pages, Resource
 
-#: Keys that are deleted, or asked for, in one call.
-_DELETED_AT_ONCE: Final = 5000
-_ASKED_AT_ONCE: Final = 100
-#: A query longer than this may be refused on its way.
+#: Keys in one query.
+_MAX_KEYS: Final = 100
+#: Bytes of the keys in one query: a server or proxy may refuse a longer one.
 _QUERY_LENGTH: Final = 4000
-#: Keys that can stand at the end of a path as they are; others are asked for by parameter. Servers and proxies
-#: disagree on an encoded slash, and a path cannot end in a dot segment or a word that means something else.
+#: Keys that can be the last segment of a path; others go into a parameter. Servers and proxies disagree on an encoded
+#: slash, and a path cannot end in a dot segment or a reserved word.
 _PATH_KEY: Final = re.compile(r"[^/\\?#\x00-\x1f\x7f]{1,512}")
 
 
-class Collections:
+class Collections(Resource):
     """Records by key, shared by the jobs of a project."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
     async def list(self, project: int) -> list[CollectionName]:
-        """The project's collections."""
-        call = get(Host.STORAGE, path("collections", project, "list"))
-        return await self._transport.read(call, lambda answer: answer.lines(CollectionName))
+        """Return the project's collections."""
+        return await self._lines(get(Host.STORAGE, path("collections", project, "list")), CollectionName)
 
     async def get(self, project: int, type: str, name: str, key: str) -> dict[str, Any] | None:
-        """The record with this key, without ``_key``; None if there is none."""
+        """Return the record with this key, without ``_key``; None if there is none."""
         where = _path(project, type, name)
         by_path = _PATH_KEY.fullmatch(key) and key not in (".", "..", *RESERVED_KEYS)
         call = get(Host.STORAGE, where + path(key)) if by_path else get(Host.STORAGE, where, ("key", key), ("count", 1))
@@ -66,10 +59,10 @@ class Collections:
         count: int | None = None,
         meta: Sequence[str] = ("_key",),
     ) -> AsyncGenerator[dict[str, Any]]:
-        """Records in the order of their keys, with ``_key`` and what else ``meta`` names.
+        """Yield records in the order of their keys, with the fields that ``meta`` names.
 
-        Selected by ``keys`` (any number; those that exist are found), ``prefix``, when they were written, and
-        place. They are read in pages while they are consumed, past broken connections.
+        Selected by ``keys`` (any number; absent ones are left out), ``prefix``, time of writing (milliseconds), and
+        first key. They are read in pages while they are consumed; a broken connection is opened again.
         """
         where = _path(project, type, name)
         filters: tuple[tuple[str, Value], ...] = (
@@ -131,14 +124,13 @@ class Collections:
         """Create or replace records, given as JSON lines with a ``_key`` each. Repeated after a failure, since
         writing the same records twice changes nothing. ``encoding`` is the content encoding of ``body``, if it has
         one; ``identity`` leaves it uncompressed."""
-        await self._post(_path(project, type, name), body, attempts=attempts, encoding=encoding)
+        await self._transport.send(
+            post(Host.STORAGE, _path(project, type, name), body, attempts=attempts, encoding=encoding)
+        )
 
     async def delete_keys(self, project: int, type: str, name: str, keys: Iterable[str]) -> None:
-        """Delete the records with these keys; those that are absent do not matter."""
-        where = _path(project, type, name) + "/deleted"
-        wanted = list(keys)
-        for first in range(0, len(wanted), _DELETED_AT_ONCE):
-            await self._post(where, encode(wanted[first : first + _DELETED_AT_ONCE]))
+        """Delete the records with these keys; absent ones are ignored."""
+        await self._delete_keys(_path(project, type, name) + "/deleted", [*keys])
 
     async def delete(
         self,
@@ -151,8 +143,7 @@ class Collections:
         startts: int | None = None,
         endts: int | None = None,
     ) -> None:
-        """Delete the records whose keys start so; faster than :meth:`delete_keys` for those that follow each
-        other."""
+        """Delete the records whose keys have this prefix; faster than :meth:`delete_keys` for consecutive keys."""
         call = delete(
             Host.STORAGE,
             _path(project, type, name),
@@ -173,58 +164,24 @@ class Collections:
         startts: int | None = None,
         endts: int | None = None,
     ) -> int:
-        """How many records there are, counted in as many calls as the platform wants."""
+        """Return the number of records."""
         where = _path(project, type, name) + "/count"
-        counted, start = 0, None
-        while True:
-            call = get(
-                Host.STORAGE,
-                where,
-                ("prefix", prefix),
-                ("startts", startts),
-                ("endts", endts),
-                ("start", start),
-                accept=JSON,
-            )
-            part = await self._transport.read(call, lambda answer: answer.json(Count))
-            counted += part.count
-            if not part.nextstart or part.nextstart == start:
-                return counted
-            start = part.nextstart
+        filters: tuple[tuple[str, Value], ...] = (("prefix", prefix), ("startts", startts), ("endts", endts))
+        return await self._count(lambda start: get(Host.STORAGE, where, *filters, ("start", start), accept=JSON), Count)
 
     async def drop(self, project: int, name: str) -> None:
-        """Delete a collection, of whatever type."""
+        """Delete a collection of any type."""
         check_name(name)
-        await self._post(path("collections", project, "delete"), b"", ("name", name))
+        where = path("collections", project, "delete")
+        await self._transport.send(post(Host.STORAGE, where, b"", parameters=(("name", name),)))
 
     async def rename(self, project: int, name: str, new_name: str) -> None:
-        """Rename a collection, of whatever type. Sent once, since a second try would not find it."""
+        """Rename a collection of any type. Sent once, since a second attempt would not find it."""
         check_name(name)
         check_name(new_name, "new_name")
         where = path("collections", project, "rename")
-        await self._post(where, b"", ("name", name), ("new_name", new_name), repeatable=False)
-
-    async def _post(
-        self,
-        where: str,
-        body: bytes,
-        *parameters: tuple[str, Value],
-        repeatable: bool = True,
-        attempts: int | None = None,
-        encoding: str | None = None,
-    ) -> Answer:
-        return await self._transport.send(
-            ClientCall(
-                method="POST",
-                host=Host.STORAGE,
-                path=where,
-                parameters=parameters,
-                body=body,
-                encoding=encoding,
-                repeatable=repeatable,
-                attempts=attempts,
-            )
-        )
+        parameters = (("name", name), ("new_name", new_name))
+        await self._transport.send(post(Host.STORAGE, where, b"", parameters=parameters, repeatable=False))
 
 
 def _path(project: int, type: str, name: str) -> str:
@@ -238,11 +195,11 @@ def _one(answer: Answer) -> dict[str, Any] | None:
 
 
 def _groups(keys: Sequence[str]) -> Iterator[list[str]]:
-    """Keys in groups that fit into a query."""
+    """Divide keys into groups that fit into a query."""
     group: list[str] = []
     length = 0
     for key in keys:
-        if group and (len(group) == _ASKED_AT_ONCE or length + len(key) * 3 > _QUERY_LENGTH):
+        if group and (len(group) == _MAX_KEYS or length + len(key) * 3 > _QUERY_LENGTH):
             yield group
             group, length = [], 0
         group.append(key)

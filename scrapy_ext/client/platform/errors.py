@@ -1,6 +1,6 @@
-"""What can go wrong between this client and the platform, one class for each thing that a caller can do about it.
+"""Errors of calls to the platform: one class per reaction of the caller.
 
-Messages name the call and the remedy. They never hold the key.
+Messages name the call and the remedy, and never contain the key.
 """
 # Named as HTTP names them, so that reading an ``except`` needs no table.
 # ruff: noqa: N818
@@ -14,8 +14,8 @@ from typing import Final
 class PlatformError(Exception):
     """A call that failed.
 
-    ``status`` is the HTTP status, None when no answer came; ``retryable`` says whether the same call may work
-    later; ``retry_after`` is how many seconds the server asked to wait, None if it did not.
+    ``status`` is the HTTP status, None without an answer; ``retryable``: the same call may work later;
+    ``retry_after``: seconds until then, None when the server named none.
     """
 
     retryable = False
@@ -38,10 +38,11 @@ class PlatformError(Exception):
         super().__init__(message)
 
     def __str__(self) -> str:
-        told = self.message.rstrip(".")
-        answered = f" answered {self.status}" if self.status is not None else ""
-        text = f"{self.method} {self.path}{answered}: {told}." if self.path else f"{told}."
-        return f"{text} {self.remedy}" if self.remedy else text
+        text = self.message.rstrip(".") + "."
+        if self.path:
+            answered = f" answered {self.status}" if self.status is not None else ""
+            text = f"{self.method} {self.path}{answered}: {text}"
+        return f"{text} {self.remedy}".rstrip()
 
 
 class BadRequest(PlatformError):
@@ -49,7 +50,7 @@ class BadRequest(PlatformError):
 
 
 class DuplicateJob(BadRequest):
-    """A job like this is already pending or running."""
+    """An equal job is already pending or running."""
 
     remedy = "Wait until it has ended, stop it, or give other arguments."
 
@@ -67,13 +68,13 @@ class Forbidden(PlatformError):
 
 
 class AttemptOver(Forbidden):
-    """403: this process runs an attempt at a job that the job is no longer in. Another process may have the job."""
+    """403: the attempt at a job that this process runs is over. Another process may run the job."""
 
     remedy = ""
 
 
 class NotFound(PlatformError):
-    """404: nothing is there."""
+    """404: the resource does not exist."""
 
 
 class TooLarge(PlatformError):
@@ -87,7 +88,7 @@ class RateLimited(PlatformError):
 
 
 class ServerError(PlatformError):
-    """5xx: the platform, or a proxy before it, failed."""
+    """5xx: the platform, or a proxy in front of it, failed."""
 
     retryable = True
 
@@ -103,26 +104,25 @@ class UnexpectedAnswer(PlatformError):
     """An answer that is not what the platform sends, such as the HTML page of a load balancer."""
 
     retryable = True
-    remedy = "Check that PLATFORM_URL leads to the platform, and what stands before it."
-
-
-_BY_STATUS: Final[Mapping[int, type[PlatformError]]] = {
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    413: TooLarge,
-    429: RateLimited,
-}
+    remedy = "Check that PLATFORM_URL leads to the platform, and check the proxies in front of it."
 
 
 class _Timeout(ServerError):
     """408: the server gave up waiting for the request; it may be sent again."""
 
 
+_BY_STATUS: Final[Mapping[int, type[PlatformError]]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    408: _Timeout,
+    413: TooLarge,
+    429: RateLimited,
+}
+
+
 def error_class(status: int) -> type[PlatformError]:
-    """The class for an HTTP status that is not a success."""
-    if status == 408:
-        return _Timeout
+    """Return the class for an HTTP status that is not a success."""
     if status >= 500:
         return ServerError
     if 300 <= status < 400:

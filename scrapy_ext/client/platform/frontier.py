@@ -20,15 +20,11 @@ from scrapy_ext.api.platform.frontier import (
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
-from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
+from scrapy_ext.client.platform.calls import JSON, delete, get, path, post
 from scrapy_ext.client.platform.errors import UnexpectedAnswer
 from scrapy_ext.client.platform.json_lines import LineError, encode
-from scrapy_ext.client.platform.paging import Pages
-from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import path
+from scrapy_ext.client.platform.resource import Pages, Resource
 
-#: Batch IDs that are deleted in one call.
-_DELETED_AT_ONCE: Final = 5000
 _PAIRS: Final = msgspec.json.Decoder(list[tuple[str, Any]])
 _FINGERPRINT: Final = msgspec.json.Decoder(Fingerprint)
 
@@ -39,43 +35,33 @@ class _RawBatch(msgspec.Struct):
 
 
 class QueuedBatch(Batch):
-    """A batch with the priority of its requests; None where the platform does not tell it."""
+    """A batch with the priority of its requests; None where the platform does not report it."""
 
     priority: int | None = msgspec.field(default=None, name="_p")
 
 
-class Frontier:
+class Frontier(Resource):
     """Queues of requests and sets of fingerprints, by frontier and slot."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
     async def add(self, project: int, frontier: str, slot: str, body: bytes, *, attempts: int | None = None) -> int:
-        """Enqueue requests, given as JSON lines of ``{fp, qdata, fdata, p}``; returns how many were new.
+        """Enqueue requests, given as JSON lines of ``{fp, qdata, fdata, p}``; returns the number of new ones.
 
-        Repeated after a failure, since a fingerprint that the slot knows is not queued again; the number is
-        then that of the attempt which was answered.
+        Repeated after a failure, since a fingerprint that the slot has is not queued again; the number is then that of
+        the last attempt.
         """
-        call = ClientCall(
-            method="POST",
-            host=Host.STORAGE,
-            path=_slot(project, frontier, slot),
-            body=body,
-            accept=JSON,
-            attempts=attempts,
-        )
-        return await self._transport.read(call, lambda answer: answer.json(NewCount).newcount)
+        call = post(Host.STORAGE, _slot(project, frontier, slot), body, accept=JSON, attempts=attempts)
+        return (await self._json(call, NewCount)).newcount
 
     async def read(
         self, project: int, frontier: str, slot: str, mincount: int | None = None, *, known: Container[str] = ()
     ) -> list[Batch]:
-        """The batches at the head of a slot's queue, with at least ``mincount`` requests if it has so many.
+        """Return the batches at the head of a slot's queue, with at least ``mincount`` requests if it has so many.
 
-        A batch is read again and again until it is deleted; those whose IDs are ``known`` are left out.
+        Each read returns every batch that is not deleted; those whose IDs are ``known`` are left out.
         """
 
         def fresh(answer: Answer) -> list[Batch]:
-            # Known ones come with each read, and decoding their requests would be most of its cost.
+            # Known batches come with each read, and decoding their requests would be most of its cost.
             lines = answer.lines(_RawBatch)
             return [Batch(line.id, _PAIRS.decode(line.requests)) for line in lines if line.id not in known]
 
@@ -83,10 +69,10 @@ class Frontier:
         return await self._transport.read(call, fresh)
 
     async def queue(self, project: int, frontier: str, slot: str, *, count: int = 2000) -> AsyncGenerator[QueuedBatch]:
-        """All batches of a slot's queue in their order, read ``count`` requests at a time; they stay in the queue.
+        """Yield all batches of a slot's queue in order, read ``count`` requests at a time; they stay in the queue.
 
-        Raises :class:`~scrapy_ext.client.platform.errors.UnexpectedAnswer` on a platform that gives the head of a
-        queue alone, when there is more behind it.
+        Raises :class:`~scrapy_ext.client.platform.errors.UnexpectedAnswer` when the queue has more batches than a
+        platform without ``startafter`` returns.
         """
         after: str | None = None
         while True:
@@ -97,12 +83,12 @@ class Frontier:
                 ("startafter", after),
                 ("meta", "_p"),
             )
-            batches = await self._transport.read(call, lambda answer: answer.lines(QueuedBatch))
+            batches = await self._lines(call, QueuedBatch)
             if any(batch.id == after for batch in batches):  # a platform without ``startafter``
                 if sum(len(batch.requests) for batch in batches) < count:
                     return
-                told = f"only the head of a queue can be read here, and slot {slot} has more behind it"
-                raise call.error(UnexpectedAnswer, told)
+                fault = f"this platform returns the head of a queue alone, and slot {slot} has more requests"
+                raise call.error(UnexpectedAnswer, fault)
             for batch in batches:
                 yield batch
             if not batches:
@@ -110,34 +96,20 @@ class Frontier:
             after = batches[-1].id
 
     async def count(self, project: int, frontier: str, slot: str) -> int:
-        """How many requests are queued in a slot."""
+        """Return the number of requests that are queued in a slot."""
         where = _slot(project, frontier, slot) + "/q/count"
-        counted, start = 0, None
-        while True:
-            call = get(Host.STORAGE, where, ("start", start), accept=JSON)
-            part = await self._transport.read(call, lambda answer: answer.json(QueueCount))
-            counted += part.count
-            if not part.nextstart or part.nextstart == start:
-                return counted
-            start = part.nextstart
+        return await self._count(lambda start: get(Host.STORAGE, where, ("start", start), accept=JSON), QueueCount)
 
     async def delete_batches(
         self, project: int, frontier: str, slot: str, ids: Iterable[str], *, attempts: int | None = None
     ) -> None:
-        """Mark batches as completed; those that are gone already do not matter."""
-        where = _slot(project, frontier, slot) + "/q/deleted"
-        wanted = list(ids)
-        for first in range(0, len(wanted), _DELETED_AT_ONCE):
-            body = encode(wanted[first : first + _DELETED_AT_ONCE])
-            await self._transport.send(
-                ClientCall(method="POST", host=Host.STORAGE, path=where, body=body, attempts=attempts)
-            )
+        """Mark batches as completed; absent ones are ignored."""
+        await self._delete_keys(_slot(project, frontier, slot) + "/q/deleted", [*ids], attempts)
 
     def fingerprints(self, project: int, frontier: str, slot: str) -> AsyncGenerator[str]:
-        """The fingerprints that a slot knows, in their order. After a broken connection the listing is read
-        again, and those that came already are passed over."""
-        where = _slot(project, frontier, slot) + "/f"
-        return self._fingerprints(where)
+        """Yield the fingerprints of a slot in their order. After a broken connection the listing is read again,
+        without those that came before."""
+        return self._fingerprints(_slot(project, frontier, slot) + "/f")
 
     async def _fingerprints(self, where: str) -> AsyncGenerator[str]:
         last: str | None = None
@@ -152,22 +124,20 @@ class Frontier:
         await self._transport.send(delete(Host.STORAGE, _slot(project, frontier, slot)))
 
     async def frontiers(self, project: int) -> list[str]:
-        """The project's frontiers."""
-        call = get(Host.STORAGE, path("hcf", project, "list"), accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(list[str]))
+        """Return the names of the project's frontiers."""
+        return await self._json(get(Host.STORAGE, path("hcf", project, "list"), accept=JSON), list[str])
 
     async def slots(self, project: int, frontier: str) -> list[str]:
-        """The slots of a frontier."""
+        """Return the names of the slots of a frontier."""
         _check(frontier, "frontier")
-        call = get(Host.STORAGE, path("hcf", project, frontier, "list"), accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(list[str]))
+        return await self._json(get(Host.STORAGE, path("hcf", project, frontier, "list"), accept=JSON), list[str])
 
 
 async def put_back(
     frontier: Frontier, project: int, name: str, on_group: Callable[[int], None] = lambda _number: None
 ) -> int:
-    """Enqueue all dead letters again, each in its slot; returns how many. ``on_group`` is called with the size of each
-    group of them.
+    """Enqueue all dead letters again, each in its slot; returns their number. ``on_group`` is called with the size of
+    each group of them.
 
     Raises ``ValueError`` when the slot of dead letters holds something else.
     """

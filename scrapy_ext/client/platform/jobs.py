@@ -1,4 +1,4 @@
-"""Jobs and their metadata (platform-api.md, Jobs; Job metadata)."""
+"""Jobs, their metadata and their schedules (platform-api.md, Jobs; Job metadata; Periodic jobs)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ import msgspec
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList
+from scrapy_ext.api.platform.periodic import PeriodicJob
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, form, get
-from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import path
+from scrapy_ext.client.platform.calls import JSON, delete, form, get, path, post, send_json
+from scrapy_ext.client.platform.resource import Resource
 
 
-class Jobs:
-    """Scheduling and looking at jobs."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+class Jobs(Resource):
+    """Scheduling of jobs, their listing and their metadata."""
 
     # ── scheduling ({app_url}) ──
 
@@ -40,8 +37,8 @@ class Jobs:
         cmd_args: str | None = None,
     ) -> JobKey:
         """Schedule a job of a spider, given by name or ``jobq_id``, or of a script, named ``py:…``, with its command
-        line in ``cmd_args``. Sent once: a second try could start a second job. Raises
-        :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when one like it waits or runs."""
+        line in ``cmd_args``. Sent once: a second attempt could start a second job. Raises
+        :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when an equal job is pending or running."""
         arguments = arguments or {}
         taken = [name for name in arguments if name in RUN_PARAMETERS]
         if taken:
@@ -77,7 +74,7 @@ class Jobs:
         count: int | None = None,
         offset: int | None = None,
     ) -> JobList:
-        """A page of the project's jobs, newest first."""
+        """Return a page of the project's jobs, newest first."""
         call = get(
             Host.APP,
             "/api/jobs/list.json",
@@ -97,53 +94,84 @@ class Jobs:
         self, project: int, job: JobKey, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:
         """Add and remove tags of a job."""
-        call = form(
-            "/api/jobs/update.json",
-            ("project", project),
-            ("job", str(job)),
-            ("add_tag", add),
-            ("remove_tag", remove),
-        )
-        await self._transport.read(call, lambda answer: answer.app())
+        tags = (("add_tag", add), ("remove_tag", remove))
+        await self._app(form("/api/jobs/update.json", ("project", project), ("job", str(job)), *tags))
 
     async def stop(self, project: int, job: JobKey) -> None:
         """Ask a running job to stop."""
-        call = form("/api/jobs/stop.json", ("project", project), ("job", str(job)))
-        await self._transport.read(call, lambda answer: answer.app())
+        await self._app(form("/api/jobs/stop.json", ("project", project), ("job", str(job))))
 
     async def delete(self, project: int, *jobs: JobKey) -> None:
-        """Delete jobs."""
-        call = form("/api/jobs/delete.json", ("project", project), ("job", [str(job) for job in jobs]))
-        await self._transport.read(call, lambda answer: answer.app())
+        """Delete jobs with all that they stored."""
+        keys = [str(job) for job in jobs]
+        await self._app(form("/api/jobs/delete.json", ("project", project), ("job", keys)))
 
     # ── metadata ({storage_url}) ──
 
     async def metadata(self, key: JobKey) -> dict[str, Any]:
-        """Everything that is known of a job; raises :class:`~scrapy_ext.client.platform.errors.NotFound`, or
-        gives an empty object, as the platform does, for one that does not exist."""
+        """Return all metadata of a job. For a job that does not exist, raises
+        :class:`~scrapy_ext.client.platform.errors.NotFound` or returns an empty object, as the platform does."""
         call = get(Host.STORAGE, path("jobs", *key), accept=JSON)
         return await self._transport.read(call, lambda answer: answer.json(dict) if answer.body.strip() else {})
 
     async def field(self, key: JobKey, name: str) -> Any:
-        """One field of a job's metadata, None when it is absent."""
-        call = get(Host.STORAGE, path("jobs", *key, name), accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(object))
+        """Return one field of a job's metadata, None when it is absent."""
+        return await self._json(get(Host.STORAGE, path("jobs", *key, name), accept=JSON), object)
 
     async def update(self, key: JobKey, fields: Mapping[str, Any]) -> None:
         """Set fields of a job's metadata; the others stay."""
-        await self._transport.send(
-            ClientCall(
-                method="POST",
-                host=Host.STORAGE,
-                path=path("jobs", *key),
-                body=msgspec.json.encode(fields),
-                content_type=JSON,
-            )
-        )
+        body = msgspec.json.encode(fields)
+        await self._transport.send(post(Host.STORAGE, path("jobs", *key), body, content_type=JSON))
 
     async def delete_field(self, key: JobKey, name: str) -> None:
         """Remove a field of a job's metadata."""
         await self._transport.send(delete(Host.STORAGE, path("jobs", *key, name)))
+
+
+class Meta(msgspec.Struct):
+    """``suggested_hour`` (UTC) spreads the load."""
+
+    suggested_hour: str | None = None
+
+
+class PeriodicJobs(msgspec.Struct):
+    """A page of schedules; ``next`` and ``previous`` are None when there is no such page."""
+
+    count: int
+    results: list[PeriodicJob]
+    next: str | None = None
+    previous: str | None = None
+    meta: Meta = msgspec.field(default_factory=Meta)
+
+
+class Periodic(Resource):
+    """Schedules of projects."""
+
+    async def list(self, project: int, *, count: int | None = None, offset: int | None = None) -> PeriodicJobs:
+        """Return a page of the project's schedules."""
+        call = get(Host.APP, _schedules(project), ("count", count), ("offset", offset), accept=JSON)
+        return await self._json(call, PeriodicJobs)
+
+    async def get(self, project: int, id: int) -> PeriodicJob:
+        """Return one schedule."""
+        return await self._json(get(Host.APP, _schedules(project, id), accept=JSON), PeriodicJob)
+
+    async def create(self, project: int, fields: Mapping[str, Any]) -> PeriodicJob:
+        """Create a schedule with ``cron``, ``tasks``, ``addtags``, ``disabled``, ``description``. Sent once: a second
+        attempt could create a second one."""
+        return await self._json(send_json("POST", _schedules(project), fields, repeatable=False), PeriodicJob)
+
+    async def update(self, project: int, id: int, fields: Mapping[str, Any]) -> PeriodicJob:
+        """Change fields of a schedule; the others keep their values."""
+        return await self._json(send_json("PATCH", _schedules(project, id), fields), PeriodicJob)
+
+    async def delete(self, project: int, id: int) -> None:
+        """Delete a schedule."""
+        await self._transport.send(delete(Host.APP, _schedules(project, id)))
+
+
+def _schedules(project: int, *id: int) -> str:
+    return path("api", "projects", project, "periodicjobs", *id)
 
 
 def _json(value: Mapping[str, Any] | None) -> str | None:

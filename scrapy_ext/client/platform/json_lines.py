@@ -1,4 +1,4 @@
-"""JSON lines, decoded as they arrive, so that reading takes the memory of one record."""
+"""JSON lines, split and decoded as they arrive, so that reading takes the memory of one record."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DECODER: Final = msgspec.json.Decoder()
 
 
 class LineError(ValueError):
-    """A line that is not what it should be: broken off, too long or of the wrong type."""
+    """A line that is broken off, too long or of the wrong type."""
 
 
 async def split(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-    """Lines without their ends; blank ones are left out. The last one may lack its end."""
+    """Yield lines without their ends, and no blank ones. The last one may lack its end."""
     rest = bytearray()
     async for chunk in chunks:
         rest += chunk
@@ -41,7 +41,7 @@ async def split(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
 
 
 def decode(body: bytes, type: type[T]) -> list[T]:
-    """Every line of a whole body; raises :class:`LineError`."""
+    """Decode every line of a whole body; raises :class:`LineError`."""
     decoder = msgspec.json.Decoder(type)
     try:
         return decoder.decode_lines(body)
@@ -50,12 +50,12 @@ def decode(body: bytes, type: type[T]) -> list[T]:
 
 
 def encode(records: Iterable[Any]) -> bytes:
-    """Records as JSON lines; each line ends with a newline."""
+    """Encode records as JSON lines; each line ends with a newline."""
     return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
 
 
 def record(line: bytes) -> dict[str, Any]:
-    """The object of a line; raises :class:`LineError`."""
+    """Decode the object of a line; raises :class:`LineError`."""
     try:
         decoded = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -66,16 +66,16 @@ def record(line: bytes) -> dict[str, Any]:
 
 
 def keyed_record(line: bytes, *, keep_key: bool) -> tuple[str, dict[str, Any]]:
-    """The ``_key`` that the ``meta`` parameter added to a record, and the record.
+    """Return the ``_key`` that the ``meta`` parameter added to a record, and the record.
 
-    ``keep_key`` False takes the key out of the record again. When the data has a field ``_key`` of its own,
-    both appear in the line (platform-api.md, Common conventions); the one that was added comes last, and the
-    data's own stays in the record unless ``keep_key`` is set.
+    ``keep_key`` False removes the key from the record again. When the data has a field ``_key`` of its own, both are in
+    the line (platform-api.md, Common conventions); the added one comes last, and the data's own stays in the record
+    unless ``keep_key`` is set.
     """
     fields = record(line)
     key = fields.get("_key")
     if not isinstance(key, str):
-        raise LineError("a record has no _key, although meta=_key was asked for")
+        raise LineError("a record has no _key, although meta=_key was requested")
     if keep_key:
         return key, fields
     if len(_KEY_FIELD.findall(line)) > 1:
@@ -85,7 +85,7 @@ def keyed_record(line: bytes, *, keep_key: bool) -> tuple[str, dict[str, Any]]:
 
 
 def _own_fields(line: bytes) -> dict[str, Any]:
-    """The fields of a record without the ``_key`` that was added last."""
+    """Return the fields of a record without the ``_key`` that was added last."""
     pairs: list[tuple[str, Any]] = json.loads(line, object_pairs_hook=_Pairs)
     last = max(place for place, (name, _) in enumerate(pairs) if name == "_key")
     return {name: _plain(value) for place, (name, value) in enumerate(pairs) if place != last}

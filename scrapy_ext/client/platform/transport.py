@@ -1,7 +1,7 @@
-"""The one way in which this client talks HTTP: authentication, compression, timeouts, retries.
+"""HTTP of the client of the platform: addresses, authentication, compression, timeouts, retries.
 
-A call states whether it can be repeated. Those that can are tried again after a failure that may pass, waiting
-as long as the server asks; the others are sent once.
+A repeatable call is sent again after a temporary failure, when the time that the server requests has passed. The others
+are sent once.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from yarl import URL
 
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.http import authorization, gzipped, proxy_of
+from scrapy_ext.client.http import authorization, base_url, gzipped, proxy_of
 from scrapy_ext.client.platform import answers
 from scrapy_ext.client.platform.answers import Answer, Stream
-from scrapy_ext.client.platform.calls import ClientCall
+from scrapy_ext.client.platform.calls import ClientCall, query
 from scrapy_ext.client.platform.errors import UnexpectedAnswer, Unreachable
 from scrapy_ext.client.platform.json_lines import LineError
-from scrapy_ext.client.platform.urls import PlatformUrls, query
 from scrapy_ext.client.retry import Attempts, Limits, repeat
 
 T = TypeVar("T")
@@ -32,6 +31,36 @@ T = TypeVar("T")
 COMPRESS_ABOVE: Final = 1024
 #: Seconds of a call whose body is a file.
 UPLOAD_SECONDS: Final = 900.0
+
+_URL_SETTINGS: Final = {
+    Host.APP: "PLATFORM_APP_URL",
+    Host.STORAGE: "PLATFORM_STORAGE_URL",
+    Host.JOBQ: "PLATFORM_JOBQ_URL",
+}
+_EXAMPLE: Final = "https://platform.example.com"
+
+
+class PlatformUrls(msgspec.Struct, frozen=True):
+    """The base addresses of a platform, without a slash at the end."""
+
+    app: str
+    storage: str
+    jobq: str
+
+    def __post_init__(self) -> None:
+        for host, setting in _URL_SETTINGS.items():
+            msgspec.structs.force_setattr(self, host.value, base_url(self.base(host), setting, _EXAMPLE))
+
+    @classmethod
+    def single(cls, url: str) -> PlatformUrls:
+        """Return the addresses of a platform that serves everything at one address."""
+        base = base_url(url, "PLATFORM_URL", _EXAMPLE)
+        return cls(base, base, base)
+
+    def base(self, host: Host) -> str:
+        """Return the address of one host."""
+        address: str = getattr(self, host.value)
+        return address
 
 
 class Transport:
@@ -56,12 +85,12 @@ class Transport:
             await session.close()
 
     async def send(self, call: ClientCall) -> Answer:
-        """Make a call and read its whole answer; raises :class:`PlatformError`."""
+        """Make a call and return its whole answer; raises :class:`PlatformError`."""
         return await self.read(call, lambda answer: answer)
 
     async def read(self, call: ClientCall, interpret: Callable[[Answer], T]) -> T:
-        """Make a call and interpret its answer. When that raises :class:`PlatformError`, as a call does, the
-        call is made again if it is worth it."""
+        """Make a call and interpret its answer. A temporary :class:`PlatformError`, of the call or the interpretation,
+        repeats the call."""
         headers, body = await self._prepared(call)
         timeout = aiohttp.ClientTimeout(total=self._timeout if call.source is None else UPLOAD_SECONDS)
 
@@ -75,14 +104,14 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, call: ClientCall) -> AsyncIterator[Stream]:
-        """Make a call once and read its answer as it arrives. The reading raises :class:`PlatformError` too."""
+        """Make a call once and read its answer as it arrives; raises :class:`PlatformError`, also while reading."""
         headers, body = await self._prepared(call)
         try:
             with _unreachable(call, self.urls):
                 async with asyncio.timeout(self._timeout):
                     response = await self._request(call, headers, body, aiohttp.ClientTimeout(total=None))
                 async with response:
-                    # The whole may take as long as its reader needs; each wait for data is bounded.
+                    # The reader may take its time for the whole; the wait for each piece of data is bounded.
                     yield await answers.stream(call, response, self._timeout)
         except LineError as error:
             raise call.error(UnexpectedAnswer, str(error)) from None
@@ -140,7 +169,7 @@ class Transport:
 
 @contextmanager
 def _unreachable(call: ClientCall, urls: PlatformUrls) -> Iterator[None]:
-    """Turns what aiohttp raises into :class:`Unreachable`."""
+    """Raise :class:`Unreachable` for the errors of aiohttp."""
     try:
         yield
     except (TimeoutError, aiohttp.ClientError, OSError) as error:

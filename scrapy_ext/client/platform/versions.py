@@ -10,28 +10,22 @@ from typing import Final
 
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.versions import Version, Versions
-from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
-from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import path
+from scrapy_ext.client.platform.calls import JSON, delete, get, path, post
+from scrapy_ext.client.platform.resource import Resource
 
 _PIECE: Final = 256 * 1024
 
 
-class DeployedVersions:
-    """What was deployed."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+class DeployedVersions(Resource):
+    """Versions of projects that were deployed."""
 
     async def list(self, project: int) -> list[Version]:
-        """The versions of a project, the newest first, without their spiders."""
-        call = get(Host.APP, _path(project), accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(Versions).versions)
+        """Return the versions of a project, the newest first, without their spiders."""
+        return (await self._json(get(Host.APP, _path(project), accept=JSON), Versions)).versions
 
     async def get(self, project: int, version: str, deploy_id: int | None = None) -> Version:
-        """One version, with its spiders once it is ready."""
-        call = get(Host.APP, _path(project, version), ("deploy_id", deploy_id), accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(Version))
+        """Return one version, with its spiders once it is ready."""
+        return await self._json(get(Host.APP, _path(project, version), ("deploy_id", deploy_id), accept=JSON), Version)
 
     async def deploy(
         self,
@@ -43,18 +37,18 @@ class DeployedVersions:
         requirements: str = "",
         on_sent: Callable[[int, int], None] = lambda _sent, _total: None,
     ) -> Version:
-        """Upload an archive; the version is checked afterwards. ``on_sent`` is told how many bytes of how many were
-        sent. Sent once: a second try could deploy it twice."""
-        limit = os.urandom(16).hex()
+        """Upload an archive; the platform checks the version afterwards. ``on_sent`` is called with the number of bytes
+        that were sent and the number of all. Sent once: a second attempt could deploy it twice."""
+        boundary = os.urandom(16).hex()
         fields = {"version": version, "settings": settings, "requirements": requirements}
         head = "".join(
-            f'--{limit}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
             for name, value in fields.items()
             if value
         )
-        head += f'--{limit}\r\nContent-Disposition: form-data; name="archive"; filename="archive"\r\n'
+        head += f'--{boundary}\r\nContent-Disposition: form-data; name="archive"; filename="archive"\r\n'
         head += "Content-Type: application/octet-stream\r\n\r\n"
-        before, behind = head.encode(), f"\r\n--{limit}--\r\n".encode()
+        before, after = head.encode(), f"\r\n--{boundary}--\r\n".encode()
         size = (await asyncio.to_thread(archive.stat)).st_size
 
         async def pieces() -> AsyncIterator[bytes]:
@@ -65,24 +59,23 @@ class DeployedVersions:
                     yield piece
                     sent += len(piece)
                     on_sent(sent, size)
-            yield behind
+            yield after
 
-        call = ClientCall(
-            method="POST",
-            host=Host.APP,
-            path=_path(project),
+        call = post(
+            Host.APP,
+            _path(project),
+            None,
             source=pieces,
-            content_type=f"multipart/form-data; boundary={limit}",
-            headers=(("Content-Length", str(len(before) + size + len(behind))),),
+            content_type=f"multipart/form-data; boundary={boundary}",
+            headers=(("Content-Length", str(len(before) + size + len(after))),),
             accept=JSON,
             repeatable=False,
         )
-        return await self._transport.read(call, lambda answer: answer.json(Version))
+        return await self._json(call, Version)
 
     async def make_current(self, project: int, version: str) -> Version:
-        """Let new jobs run a version."""
-        call = ClientCall(method="POST", host=Host.APP, path=_path(project, version, "current"), body=b"", accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(Version))
+        """Make a version the one that new jobs run."""
+        return await self._json(post(Host.APP, _path(project, version, "current"), b"", accept=JSON), Version)
 
     async def delete(self, project: int, version: str) -> None:
         """Delete a version that nothing needs."""

@@ -1,14 +1,14 @@
 """Sending records in batches, without losing one.
 
-Records are numbered as they are added and sent in that order, one send at a time. A batch is sent when enough
-records or bytes wait, or when the oldest has waited long enough. What holds at any time:
+Records are numbered as they are added and sent in that order, one send at a time. A batch is sent when enough records
+or bytes are pending, or when the oldest has been pending long enough. Invariants:
 
-- a record leaves the buffer only when the send that held it has returned, so that ``durable`` (every record
-  before it is stored) never runs ahead of the truth;
-- a send that failed is repeated with the same records at the same index, so that a server that stores by index
-  holds each record once, whether or not the lost answer was that of a success;
-- :meth:`BatchWriter.add` neither waits nor drops. Whoever adds must wait at
-  :meth:`~BatchWriter.wait_below_high_water`, which is what bounds the buffer.
+- A record leaves the buffer only when the send that contained it has returned, so that every record before ``durable``
+  is stored.
+- A failed send is repeated with the same records at the same index, so that a server that stores by index has each
+  record once, also when the answer to a successful send was lost.
+- :meth:`BatchWriter.add` neither waits nor drops. The caller must wait at :meth:`~BatchWriter.wait_below_high_water`,
+  which bounds the buffer.
 
 A send that cannot succeed (a wrong key, a record that the server refuses), or that fails for longer than
 ``retry_time``, ends the writer: ``failed`` is set, everything that waits raises it, and the records stay.
@@ -28,11 +28,11 @@ from scrapy_ext.client.retry import Backoff, Outage, Retry
 
 logger = logging.getLogger(__name__)
 
-#: However long the server asks to wait, the writer looks again after so many seconds.
+#: Seconds until the next attempt, also when the server requests a longer wait.
 _LONGEST_WAIT: Final = 3600.0
 
 
-class RecordsNotStored(PlatformError):  # noqa: N818 - says what happened, as its siblings do
+class RecordsNotStored(PlatformError):  # noqa: N818 - named as its siblings
     """A writer was closed before ``count`` of its records were stored."""
 
     def __init__(self, name: str, count: int, reason: str) -> None:
@@ -41,13 +41,16 @@ class RecordsNotStored(PlatformError):  # noqa: N818 - says what happened, as it
 
 
 class BatchWriter:
-    """Batches records (JSON objects as bytes, without a newline) and gives them to ``send(body, index)``.
+    """Collects records (JSON objects as bytes, without a newline) and passes batches to ``send(body, index)``.
 
-    ``body`` is JSON lines, ``index`` the number of its first record; ``start`` is the number of the first of
-    all. ``name`` is what the records are called in log messages and errors ("items"). A send should make one
-    attempt (``attempts=1``), since repeating is done here. ``on_failed`` is told when the writer gives up. While it
-    holds more than ``high_water_bytes`` it is in ``full``. Writers that share an ``outage`` report failures together.
-    Used in one running event loop.
+    ``body`` is JSON lines, ``index`` the number of its first record. A send should make one attempt (``attempts=1``),
+    since the writer repeats it. Writers that share an ``outage`` report failures together. Use it in one running event
+    loop.
+
+    - ``start``: number of the first record.
+    - ``name``: the records in log messages and errors ("items").
+    - ``on_failed``: called with the error when the writer gives up.
+    - ``full``: contains the writer while it has more than ``high_water_bytes``.
     """
 
     def __init__(
@@ -76,49 +79,41 @@ class BatchWriter:
         self._on_failed = on_failed
         self._full = full
         self._records: deque[bytes] = deque()
-        self._bytes = 0
-        self._durable = start
-        #: Records before this index are to be sent without waiting for more.
+        #: Bytes of the records that are not stored yet.
+        self.pending_bytes = 0
+        #: Index before which all records are stored.
+        self.durable = start
+        #: Records before this index are sent without waiting for more.
         self._due = start
         self._timer: asyncio.TimerHandle | None = None
         self._sender: asyncio.Task[None] | None = None
         self._progress: asyncio.Future[None] | None = None
         self._closed = False
-        #: Why the writer gave up; None while it has not.
+        #: The error that ended the writer; None: it has not ended.
         self.failed: Exception | None = None
 
     def __repr__(self) -> str:
-        return f"<BatchWriter of {self._name}: {self.pending} pending, stored before {self._durable}>"
-
-    @property
-    def durable(self) -> int:
-        """Records before this index are stored."""
-        return self._durable
+        return f"<BatchWriter of {self._name}: {self.pending} pending, stored before {self.durable}>"
 
     @property
     def next_index(self) -> int:
-        """The index that the next record gets."""
-        return self._durable + len(self._records)
+        """Index of the next record."""
+        return self.durable + len(self._records)
 
     @property
     def pending(self) -> int:
-        """How many records are not stored yet."""
+        """Number of records that are not stored yet."""
         return len(self._records)
 
-    @property
-    def pending_bytes(self) -> int:
-        """How many bytes they have."""
-        return self._bytes
-
     def add(self, record: bytes) -> int:
-        """Take a record; returns its index. Never waits, never drops, and does not raise for a server that is
-        slow or gone."""
+        """Add a record; returns its index. Never waits, never drops, and does not raise for a slow or unreachable
+        server."""
         if self._closed:
             raise RuntimeError(f"the writer of {self._name} is closed")
         index = self.next_index
         self._records.append(record)
-        self._bytes += len(record) + 1
-        if self._full is not None and self._bytes > self._high_water:
+        self.pending_bytes += len(record) + 1
+        if self._full is not None and self.pending_bytes > self._high_water:
             self._full.add(self)
         if self._sender is None and self._is_full():
             self._start()
@@ -128,7 +123,7 @@ class BatchWriter:
 
     async def wait_below_high_water(self) -> None:
         """Wait until the buffer has room; raises ``failed`` when the writer gave up."""
-        while self._bytes > self._high_water or self.failed is not None:
+        while self.pending_bytes > self._high_water or self.failed is not None:
             self._start()
             await self._next_progress()
 
@@ -136,17 +131,17 @@ class BatchWriter:
         """Wait until every record before ``mark`` is stored; raises ``failed`` when the writer gave up."""
         if mark > self.next_index:
             raise ValueError(f"no record before {mark} can be waited for: the next index is {self.next_index}")
-        while self._durable < mark:
+        while self.durable < mark:
             await self._next_progress()
 
     async def flush(self) -> None:
-        """Send what was added so far without waiting for more, and wait until it is stored."""
+        """Send all pending records, and wait until they are stored."""
         self._start()
         await self.wait_durable(self.next_index)
 
-    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - its end is told with a count
-        """Store what is left and end the writer. Raises :class:`RecordsNotStored` when that fails, or is not
-        done after ``timeout`` seconds."""
+    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - its error has a count
+        """Store the pending records and end the writer. Raises :class:`RecordsNotStored` when that fails, or takes
+        longer than ``timeout`` seconds."""
         self._closed = True
         reason: str | None = None
         try:
@@ -164,21 +159,19 @@ class BatchWriter:
             raise self.failed
 
     async def abandon(self) -> None:
-        """End the writer without sending what is left: somebody else writes at its places now."""
+        """End the writer without sending the pending records: another process writes at their indices now."""
         self._closed = True
         await self._stop()
 
-    # ── when to send ──
-
     def _is_full(self) -> bool:
-        return len(self._records) >= self._max_records or self._bytes >= self._max_bytes
+        return len(self._records) >= self._max_records or self.pending_bytes >= self._max_bytes
 
     def _on_timer(self) -> None:
         self._timer = None
         self._start()
 
     def _start(self) -> None:
-        """Have everything that is here now sent."""
+        """Send all records that are pending now."""
         self._due = self.next_index
         self._cancel_timer()
         if self._sender is None and self._records and self.failed is None:
@@ -195,11 +188,9 @@ class BatchWriter:
             self._sender.cancel()
             await asyncio.wait([self._sender])
 
-    # ── sending ──
-
     async def _send_due(self) -> None:
         try:
-            while self._durable < self._due or self._is_full():
+            while self.durable < self._due or self._is_full():
                 await self._send_batch()
         except Exception as error:
             self.failed = error
@@ -214,23 +205,23 @@ class BatchWriter:
         count, size = self._batch()
         body = b"\n".join(islice(self._records, count)) + b"\n"
         try:
-            await self._retry.until_done(lambda: self._send(body, self._durable), f"store {self._name}")
+            await self._retry.until_done(lambda: self._send(body, self.durable), f"store {self._name}")
         except TooLarge:
-            # Some proxies take smaller bodies than the platform; one record that is too large ends the writer.
+            # Some proxies accept smaller bodies than the platform; one record that is too large ends the writer.
             if count == 1:
                 raise
             self._max_records = count // 2
             return
         for _ in range(count):
             self._records.popleft()
-        self._bytes -= size
-        self._durable += count
-        if self._full is not None and self._bytes <= self._high_water:
+        self.pending_bytes -= size
+        self.durable += count
+        if self._full is not None and self.pending_bytes <= self._high_water:
             self._full.discard(self)
         self._wake()
 
     def _batch(self) -> tuple[int, int]:
-        """How many records the next send takes, and their bytes."""
+        """Return the number of records of the next send, and their bytes."""
         count = size = 0
         for record in islice(self._records, self._max_records):
             grown = size + len(record) + 1
@@ -239,14 +230,12 @@ class BatchWriter:
             count, size = count + 1, grown
         return count, size
 
-    # ── who waits ──
-
     async def _next_progress(self) -> None:
         if self.failed is not None:
             raise self.failed
         if self._progress is None:
             self._progress = asyncio.get_running_loop().create_future()
-        # Shielded, since all who wait share it, and one of them may be cancelled.
+        # Shielded, since all waiting tasks share it, and one of them may be cancelled.
         await asyncio.shield(self._progress)
 
     def _wake(self) -> None:

@@ -21,7 +21,7 @@ from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, Ex
 from scrapy_ext.client.extraction.budget import Budget, OverBudgetError
 from scrapy_ext.client.extraction.errors import is_fatal
 from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.client.extraction.retry_policy import FIRST_PATIENCE, NO_CONNECTION
+from scrapy_ext.client.extraction.retry_policy import FIRST_ATTEMPTS, NO_CONNECTION
 from scrapy_ext.commands.extraction.input_lines import CallError, InputLine, LineRequest, SourceReader, StopError
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of
@@ -52,8 +52,8 @@ class ExtractService:
 
     def is_fatal(self, error: ExtractError) -> bool:
         """Return true when each further request would fail in the same way."""
-        patience = self._options.policy.attempts(NO_CONNECTION) if self._client.is_there else FIRST_PATIENCE
-        return is_fatal(error, has_answered=self._client.is_there, patience=patience)
+        attempts = self._options.policy.attempts(NO_CONNECTION) if self._client.is_there else FIRST_ATTEMPTS
+        return is_fatal(error, has_answered=self._client.is_there, attempts=attempts)
 
 
 class ServiceOptions:

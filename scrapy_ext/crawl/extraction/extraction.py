@@ -35,7 +35,7 @@ from scrapy_ext.client.extraction.errors import (
 )
 from scrapy_ext.client.extraction.ledger import Ledger, LedgerError, key_of
 from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.retry_policy import FAILURES, FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
+from scrapy_ext.client.extraction.retry_policy import FAILURES, FIRST_ATTEMPTS, NO_CONNECTION, RetryPolicy
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.commit.tracking import Entry, current
@@ -268,8 +268,8 @@ class Extraction:
 
     def _is_fatal(self, error: ExtractError) -> bool:
         is_there = self._client is not None and self._client.is_there
-        patience = self._policies.default.attempts(NO_CONNECTION) if is_there else FIRST_PATIENCE
-        return is_fatal(error, has_answered=is_there, patience=patience)
+        attempts = self._policies.default.attempts(NO_CONNECTION) if is_there else FIRST_ATTEMPTS
+        return is_fatal(error, has_answered=is_there, attempts=attempts)
 
     # ── one extraction ──
 

@@ -1,11 +1,11 @@
-"""Confinement of a process that runs code which is not trusted: files, user, privileges, network.
+"""Confinement of a process that runs untrusted code: files, user, privileges, network.
 
 A :class:`Confinement` is data: the server makes it, and ``scrapy_ext.jobprocess.supervisor`` applies it to the process
 that it starts, before any code of a deployed project runs there. Rules that hold in this folder:
 
 - It needs the standard library alone, and no package of the environment that it confines.
-- A defence that the system has (:mod:`probing` finds out) and that fails nevertheless keeps the process from starting.
-- What is applied is inherited by everything that the process starts, and cannot be taken back.
+- When a defence fails that the system has (found by :mod:`probing`), the process does not start.
+- A confinement is inherited by everything that the process starts, and cannot be undone.
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ class Confinement(NamedTuple):
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Confinement:
-        """The confinement whose ``_asdict`` came as JSON."""
+        """Return the confinement from its ``_asdict``."""
         return cls(**fields)

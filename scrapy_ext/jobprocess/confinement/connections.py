@@ -1,9 +1,9 @@
-"""Connections of a confined process, made by its supervisor: the kernel hands over each call that names an address.
+"""Connections of a confined process, made by its supervisor: the kernel passes on each call with an address.
 
 The address is copied once, checked, and used: the supervisor makes the call itself, on its own descriptor of the same
-socket, with the bytes that were checked. So nothing is gained by changing the memory or the descriptor meanwhile. The
-calls that go on by themselves are those of ``sendmsg`` that name no address; a thread could put one in at that moment,
-which a TCP socket ignores, so that what remains is a UDP datagram.
+socket, with the checked bytes. So nothing is gained by changing the memory or the descriptor meanwhile. Only calls of
+``sendmsg`` without an address continue in the process. Another thread could insert an address at that moment, which a
+TCP socket ignores: one UDP datagram could pass.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _NOTICE: Final = struct.Struct("QIIiIQ6Q")
 _CONTINUE: Final = 1
 _PIDFD_OPEN, _PIDFD_GETFD, _OPENAT2 = 434, 438, 437
-#: No link on the way, and nothing outside of the folder.
+#: No links in the path, and nothing outside of the folder.
 _RESOLVE: Final = 0x02 | 0x04 | 0x08
 _FAST_OPEN: Final = 0x20000000
 _MAX_ADDRESS: Final = 128
 _MAX_DATAGRAM: Final = 65536
 _MAX_PARTS: Final = 64
 _MAX_CONTROL: Final = 1024
-#: Connections that block are waited for in threads; more than so many fail.
+#: Blocking connections that threads wait for; further ones fail.
 _MAX_WAITING: Final = 256
-#: Seconds of a call that should take none.
+#: Seconds after which a call on a socket that should not block is interrupted.
 _LONG: Final = 0.05
 _NAME_SERVERS: Final = "/etc/resolv.conf"
 _DNS: Final = 53
@@ -53,16 +53,16 @@ _MESSAGE: Final = struct.Struct("PIxxxxPNPNixxxx")
 
 
 class Denied(NamedTuple):
-    """Addresses, and the port of theirs (0: every one) that may not be reached."""
+    """Addresses that may not be reached, at one port (0: at every port)."""
 
     network: Network
     port: int
 
 
 class Rules:
-    """Addresses that may be reached: all but those ``denied``, as ``NETWORK`` or ``NETWORK PORT``, and of this machine
-    ``ports`` and those of the server's own (``own``: their descriptor). The system's name servers may always be, at
-    their port."""
+    """Addresses that may be reached: all except ``denied`` ones, as ``NETWORK`` or ``NETWORK PORT``, and except
+    ``ports`` and internal ports of the server (``own``: their descriptor) on this machine. The system's name servers
+    may always be reached, at their port."""
 
     def __init__(self, denied: Iterable[str], ports: Iterable[int], own: int | None = None) -> None:
         self._own = own
@@ -81,9 +81,9 @@ class Rules:
         return not is_closed or not is_own(address)
 
 
-class Connections:
-    """Answers calls of processes that have the filter. ``descriptor`` is where they come; ``folders`` are those whose
-    Unix sockets may be used."""
+class ConnectionBroker:
+    """Makes the calls of processes with the filter, which ``descriptor`` receives. ``folders``: those whose Unix
+    sockets may be used."""
 
     def __init__(self, descriptor: int, rules: Rules, folders: Sequence[str]) -> None:
         self.descriptor = descriptor
@@ -102,8 +102,8 @@ class Connections:
         }
 
     @classmethod
-    def of(cls, process: int, descriptor: int, rules: Rules, folders: Sequence[str]) -> Connections:
-        """Those of a process that has the filter, which has ``descriptor``; raises ``OSError``."""
+    def of(cls, process: int, descriptor: int, rules: Rules, folders: Sequence[str]) -> ConnectionBroker:
+        """Return the broker of a process with the filter and ``descriptor``; raises ``OSError``."""
         handle = os.pidfd_open(process)
         try:
             return cls(system_call(_PIDFD_GETFD, handle, descriptor, 0), rules, folders)
@@ -111,14 +111,14 @@ class Connections:
             os.close(handle)
 
     def answer(self, *, wait: bool = False) -> bool:
-        """Answer one call, if there is one; returns whether more can come."""
+        """Answer one call, if there is one; returns whether more may come."""
         state = self._poll.poll(None if wait else 0)
         if not state or not state[0][1] & select.POLLIN:
             return not state or not state[0][1] & select.POLLHUP
         notice = bytearray(_NOTICE.size)
         try:
             fcntl.ioctl(self.descriptor, _RECEIVE, notice, True)
-        except OSError:  # who made it is gone
+        except OSError:  # the caller has ended
             return True
         made = _Call.of(self.descriptor, notice)
         try:
@@ -127,12 +127,12 @@ class Connections:
                 made.reply(result)
         except OSError as error:
             made.reply(-(error.errno or errno.EPERM))
-        except Exception:  # what comes here was written by those who are not trusted
+        except Exception:  # the arguments come from untrusted code
             made.reply(-errno.EPERM)
         return True
 
     def _connect(self, made: _Call) -> int | None:
-        """Connect the socket; None: a thread will reply."""
+        """Connect the socket. None: a thread replies."""
         descriptor, address, size = made.arguments[:3]
         with contextlib.ExitStack() as stack:
             place = stack.enter_context(self._checked(made, made.read(address, min(size, _MAX_ADDRESS))))
@@ -196,18 +196,18 @@ class Connections:
             return -errno.EMSGSIZE
         every = made.read(messages, (_MESSAGE.size + 8) * count)
         if any(_MESSAGE.unpack_from(every, (_MESSAGE.size + 8) * number)[0] for number in range(count)):
-            return -errno.ENOSYS  # who sends to addresses does so one by one
+            return -errno.ENOSYS  # libraries then send to addresses one by one
         made.go_on()
         return None
 
     def _checked(self, made: _Call, address: bytes) -> _Place:
-        """The address to use for the one of a call; raises ``PermissionError``."""
+        """Return the address to use for that of a call; raises ``PermissionError``."""
         if len(address) < 2:
             raise OSError(errno.EINVAL, "too short")
         (family,) = struct.unpack_from("H", address)
         if family == socket.AF_UNIX:
             return self._unix(made, address[2:])
-        if family in (socket.AF_INET, socket.AF_UNSPEC) and len(address) >= 8:  # UDP takes the latter for the former
+        if family in (socket.AF_INET, socket.AF_UNSPEC) and len(address) >= 8:  # equal for UDP
             host = socket.inet_ntop(socket.AF_INET, address[4:8])
         elif family == socket.AF_INET6 and len(address) >= 24:
             host = socket.inet_ntop(socket.AF_INET6, address[8:24])
@@ -220,9 +220,9 @@ class Connections:
         return _Place(address)
 
     def _unix(self, made: _Call, name: bytes) -> _Place:
-        """A socket in one of the folders, by a descriptor of it, so that nothing can be put in its place."""
+        """Return a socket in one of the folders by its descriptor, so that it cannot be replaced by another."""
         path = name.partition(b"\0")[0].decode(errors="surrogateescape")
-        if not path:  # it has no folder that would say whose it is
+        if not path:  # no folder shows its owner
             raise PermissionError(errno.EACCES, "an abstract socket")
         whole = os.path.normpath(os.path.join(os.readlink(f"/proc/{made.process}/cwd"), path))
         for folder in self._folders:
@@ -240,7 +240,7 @@ class Connections:
 
 
 class _Place:
-    """An address as the kernel takes it, and the descriptor in it, if there is one; closed at the end of ``with``."""
+    """An address in the form of the kernel, and its descriptor, if it has one; closed at the end of ``with``."""
 
     def __init__(self, address: bytes, descriptor: int = -1) -> None:
         self.bytes = address
@@ -255,7 +255,7 @@ class _Place:
 
 
 class _Call(NamedTuple):
-    """A call that waits for its answer; ``process`` is the thread that made it."""
+    """A call that waits for its result; ``process``: the thread that made it."""
 
     listener: int
     id: int
@@ -269,20 +269,20 @@ class _Call(NamedTuple):
         return cls(listener, id_, process, number, tuple(arguments))
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes of the caller's memory."""
+        """Return bytes of the caller's memory."""
         if not size:
             return b""
         buffer = ctypes.create_string_buffer(size)
         own = struct.pack("PN", ctypes.addressof(buffer), size)
         there = struct.pack("PN", address, size)
         read = call("process_vm_readv", self.process, own, 1, there, 1, 0)
-        fcntl.ioctl(self.listener, _IS_VALID, struct.pack("Q", self.id))  # else another process has that number now
+        fcntl.ioctl(self.listener, _IS_VALID, struct.pack("Q", self.id))  # else another process has this ID now
         if read < size:
             raise OSError(errno.EFAULT, "not all of it is there")
         return buffer.raw
 
     def descriptor(self, number: int) -> socket.socket:
-        """The socket of the caller, as this process' own."""
+        """Return the caller's socket as one of this process."""
         try:
             process = system_call(_PIDFD_OPEN, self.process, os.O_EXCL)  # of a thread: Linux 6.9 and later
         except OSError:
@@ -299,21 +299,21 @@ class _Call(NamedTuple):
             raise
 
     def reply(self, result: int) -> None:
-        """End the call with a result, or with an error, which is negative. One that was interrupted gets none."""
+        """End the call with a result, or with an error, which is negative; ignored for an interrupted call."""
         answer = struct.pack("QqiI", self.id, max(result, 0), min(result, 0), 0)
         with contextlib.suppress(OSError):
             fcntl.ioctl(self.listener, _SEND, answer)
 
     def go_on(self) -> None:
-        """Let the kernel make the call as it stands."""
+        """Let the kernel make the call unchanged."""
         with contextlib.suppress(OSError):
             fcntl.ioctl(self.listener, _SEND, struct.pack("QqiI", self.id, 0, 0, _CONTINUE))
 
 
 @contextlib.contextmanager
 def _never_long() -> Iterator[None]:
-    """Interrupt a connection that takes long, although its socket does not block: that is for the caller to change, at
-    any moment. It goes on by itself."""
+    """Interrupt a connection that takes long although its socket does not block, which the caller may change at any
+    moment. The kernel continues it."""
     signal.setitimer(signal.ITIMER_REAL, _LONG, _LONG)
     try:
         yield
@@ -352,7 +352,7 @@ def _denied(text: str) -> Denied:
 
 
 def _meant(address: Address) -> Address:
-    """The address that is reached by this one: the IPv4 address in one of IPv6, loopback for the unspecified."""
+    """Return the address that this one reaches: the IPv4 address in an IPv6 one, loopback for the unspecified one."""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return _meant(address.ipv4_mapped)
@@ -362,7 +362,7 @@ def _meant(address: Address) -> Address:
 
 
 def is_own(address: Address) -> bool:
-    """Return whether an address is this machine's: then one can listen there."""
+    """Return whether an address is this machine's, so that a socket can be bound to it."""
     if address.is_loopback:
         return True
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

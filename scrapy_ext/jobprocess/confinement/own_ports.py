@@ -1,7 +1,7 @@
-"""TCP ports on which this server listens for itself alone, such as those of the browser's proxies.
+"""TCP ports that this server uses internally, such as those of the browser's proxies: no job may connect to them.
 
-They come and go while jobs run, so the supervisors share the server's memory of them: a bit for each port, in a file
-without a name that is handed to them as a descriptor.
+They change while jobs run, so the supervisors share the server's memory of them: a bit per port, in an anonymous file
+whose descriptor they inherit.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ _PORTS: Final = 65536
 
 
 def add(port: int) -> None:
-    """Let no confined process connect to this port any more."""
+    """Refuse connections of confined processes to this port from now on."""
     _set(port, 1 << port % 8)
 
 
 def discard(port: int) -> None:
-    """The end of :func:`add`."""
+    """Undo :func:`add`."""
     _set(port, 0)
 
 
 def has(descriptor: int, port: int) -> bool:
-    """Return whether the server that has handed over a descriptor listens for itself at a port."""
+    """Return whether the server to which a descriptor belongs uses a port internally."""
     return bool(os.pread(descriptor, 1, port // 8)[0] & 1 << port % 8)
 
 
 @cache
 def descriptor() -> int | None:
-    """The descriptor of the ports of this process; None where the system has no such files."""
+    """Return the descriptor of the ports of this process; None on a system without anonymous files."""
     if not hasattr(os, "memfd_create"):
         return None
     made = os.memfd_create("ports")

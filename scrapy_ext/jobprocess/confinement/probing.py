@@ -1,4 +1,4 @@
-"""Defences of this system, found by trying each in a process of its own: a system may have a call and refuse it."""
+"""The defences of this system, found by a trial of each in a child process: a system may have a call and refuse it."""
 
 from __future__ import annotations
 
@@ -13,38 +13,37 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from scrapy_ext.jobprocess.confinement import landlock, seccomp, system, view
-from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
-from scrapy_ext.jobprocess.confinement.connections import Connections, Rules
-from scrapy_ext.jobprocess.confinement.privileges import give_up
+from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW, give_up
+from scrapy_ext.jobprocess.confinement.connections import ConnectionBroker, Rules
 
 #: The right to run as any user.
 USER: Final = "user"
 _UNUSED_USER: Final = 1_900_000_000
 
 
-class Found(NamedTuple):
-    """The defences that work here, and the version of Landlock (0: none)."""
+class ProbeResult(NamedTuple):
+    """The working defences, and the version of Landlock (0: none)."""
 
     defences: list[str]
     landlock: int = 0
 
 
 def main() -> None:
-    """Write what is found to standard output, as JSON."""
+    """Write the result to standard output, as JSON."""
     json.dump(probe()._asdict(), sys.stdout)
 
 
-def probe() -> Found:
-    """Try all of them; for a process without threads."""
+def probe() -> ProbeResult:
+    """Try all defences; for a process without threads."""
     if not system.IS_LINUX:
-        return Found([])
+        return ProbeResult([])
     trials: dict[str, Callable[[], None]] = {LANDLOCK: _landlock, USER: _user, VIEW: _view, FILTER: _filter}
     works = [name for name, trial in trials.items() if _in_child(trial)]
     if _in_child(lambda: _signals(VIEW in works)):
         works.append(SIGNALS)
     if FILTER in works and _connections():
         works.append(CONNECTIONS)
-    return Found(works, landlock.version() if LANDLOCK in works else 0)
+    return ProbeResult(works, landlock.version() if LANDLOCK in works else 0)
 
 
 def _landlock() -> None:
@@ -63,7 +62,7 @@ def _view() -> None:
 
 
 def _signals(with_view: bool) -> None:
-    """Try to keep signals in, and with that the view: keeping signals in is of no use where the view then fails."""
+    """Try to restrict signals, together with the view: the restriction is useless if the view fails after it."""
     made = view.make([], _UNUSED_USER, _UNUSED_USER, 2**20) if with_view else -1
     landlock.enclose_signals()
     with contextlib.suppress(PermissionError):
@@ -94,14 +93,14 @@ def _in_child(trial: Callable[[], None]) -> bool:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent ends; to be called again when it has become another user."""
+    """End this process when its parent ends; call it again after a change of user."""
     system.prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def _connections() -> bool:
-    """Have a call refused that would reach this machine alone."""
+    """Try to have a call to this machine refused."""
     descriptors, replies = os.pipe(), os.pipe()
     parent, child = os.getpid(), os.fork()
     if child == 0:
@@ -117,9 +116,9 @@ def _connections() -> bool:
             os._exit(status)
     os.close(descriptors[1])
     try:
-        connections = Connections.of(child, int(os.read(descriptors[0], 16)), Rules(["127.0.0.0/8"], []), [])
+        broker = ConnectionBroker.of(child, int(os.read(descriptors[0], 16)), Rules(["127.0.0.0/8"], []), [])
         os.write(replies[1], b"1")
-        while connections.answer(wait=True):
+        while broker.answer(wait=True):
             pass
     except (OSError, ValueError):
         os.kill(child, signal.SIGKILL)

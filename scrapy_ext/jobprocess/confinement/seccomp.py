@@ -1,13 +1,12 @@
 """The filter of system calls of a confined process.
 
-- Calls that reach into other processes, or change the system, are refused, and so are those of other architectures.
-- Sockets are those of TCP, UDP, Unix and the list of the machine's own addresses.
-- No user namespaces are made: in one of its own a process has rights with which parts of the kernel are reached that
-  are closed to others.
-- There is no System V shared memory, and none of its kin: it outlives who has made it, and nobody counts it.
-- Calls that name an address go to the supervisor (:mod:`connections`), where the kernel can hand them over.
+- Calls that reach into other processes or change the system are refused, and so are those of other architectures.
+- Sockets are TCP, UDP, Unix, and netlink for the machine's own addresses.
+- User namespaces are refused: inside its own one a process has rights that give access to more of the kernel.
+- System V shared memory, semaphores and messages are refused: they outlive the process, and count for nobody.
+- Calls with an address are passed to the supervisor (:mod:`connections`), on kernels that can.
 
-``io_uring`` would make the same calls unseen; it is refused as if the system did not have it.
+``io_uring`` would make the same calls unseen; it is refused like an unknown call.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ _FLAG_NEW_LISTENER: Final = 1 << 3
 _ALLOW, _NOTIFY, _ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
 #: Instructions: load a word of the data, compare it, mask it, return.
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
-#: Places in the data: number of the call, architecture, and the arguments, of which the low halves stand first.
+#: Offsets in the data: number of the call, architecture, and the arguments, low halves first.
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-#: Numbers from which on calls are of another kind (x32).
+#: First number of the calls of another ABI (x32).
 _FOREIGN: Final = 0x40000000
 _TYPE_MASK: Final = 0xF  # of a socket, without its flags
 
@@ -43,19 +42,18 @@ class Calls(NamedTuple):
     sendmsg: int
     sendmmsg: int
     socket: int
-    #: Those whose first argument says which namespaces to make.
+    #: Calls whose first argument names the namespaces to create.
     unshare: int
     clone: int
     #: System V shared memory, semaphores and messages.
     system_v: tuple[int, ...]
-    #: Refused: what reaches into other processes, opens files past their folders, or changes the system.
+    #: Refused: calls that reach into other processes, open files past their folders, or change the system.
     refused: tuple[int, ...]
 
 
-#: The newer calls for mounts (the last: open_tree_attr), and pidfd_getfd; they have one number everywhere.
+#: The newer calls for mounts (the last: open_tree_attr), and pidfd_getfd, with the same numbers on each architecture.
 _ANYWHERE: Final = (428, 429, 430, 431, 432, 433, 438, 442, 467)
-#: Refused as if the system did not have them: io_uring, and clone3, whose flags a filter cannot see; libraries then use
-#: clone.
+#: Refused like unknown calls: io_uring, and clone3, whose flags a filter cannot read; libraries then use clone.
 _HIDDEN: Final = (425, 426, 427, 435)
 _NEW_USER: Final = 0x10000000
 _CALLS: Final = {
@@ -100,7 +98,7 @@ _NETLINK: Final = 16
 
 
 def install(*, notify: bool) -> int:
-    """Set the filter for this process; returns the descriptor of who is to answer calls with addresses, or -1 without
+    """Set the filter for this process. Returns the descriptor that receives calls with addresses, or -1 without
     ``notify``. Raises ``OSError``."""
     if CALLS is None:
         raise OSError(errno.ENOSYS, f"no filter of system calls for {MACHINE}")
@@ -133,7 +131,7 @@ def _program(calls: Calls, *, notify: bool) -> Iterable[bytes]:
 
 
 def _without_new_user() -> Iterable[bytes]:
-    """The end of the program for calls that make namespaces."""
+    """Yield the end of the program for calls that create namespaces."""
     yield _step(_LOAD, _ARGUMENTS)
     yield _step(_HAS_BITS, _NEW_USER, 0, 1)
     yield _refuse(errno.EPERM)
@@ -141,7 +139,7 @@ def _without_new_user() -> Iterable[bytes]:
 
 
 def _sockets() -> Iterable[bytes]:
-    """The end of the program for ``socket``."""
+    """Yield the end of the program for ``socket``."""
     yield _step(_LOAD, _ARGUMENTS)
     yield from _if(socket.AF_UNIX, [_step(_RETURN, _ALLOW)])
     for family, kind, protocols in _SOCKETS:
@@ -158,7 +156,7 @@ def _sockets() -> Iterable[bytes]:
 
 
 def _with_address() -> Iterable[bytes]:
-    """The end of the program for ``sendto``: notify where the address is not NULL."""
+    """Yield the end of the program for ``sendto``: notify if the address is not NULL."""
     for half in (0, 4):
         yield _step(_LOAD, _ARGUMENTS + 4 * 8 + half)
         yield _step(_EQUAL, 0, 1, 0)

@@ -1,4 +1,4 @@
-"""Calls of Linux that Python's standard library does not have."""
+"""Linux calls that Python's standard library lacks."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def prctl(option: int, value: int = 0) -> None:
 
 
 def hide_memory() -> None:
-    """Keep processes of the same user from the environment, memory and descriptors of this process. A program that it
-    executes begins without this. Where the system cannot do that, nothing happens."""
+    """Hide the environment, memory and descriptors of this process from others of the same user, on Linux. Executing a
+    program ends this."""
     if IS_LINUX:
         prctl(PR_SET_DUMPABLE, 0)
 
 
 def _wide(argument: object) -> object:
-    """An integer as wide as a register: variadic functions read nothing narrower."""
+    """Return an integer as wide as a register, which variadic functions read."""
     return ctypes.c_long(argument) if isinstance(argument, int) else argument

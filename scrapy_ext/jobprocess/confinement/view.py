@@ -1,9 +1,8 @@
 """A view of the file system for another user, in a mount namespace of its own. Needs the rights of root.
 
-Folders that the user may not pass (a home, a data directory) stand between it and folders that it is to read: a
-Python in ``/root``, an environment in the data directory. In the view such a folder is an empty one, and has below it
-nothing but what the user is to have, at the same paths. Shared memory is its own, and ``/proc`` shows its own
-processes.
+Folders that the user may not enter (a home, a data directory) may contain folders that it needs: a Python in ``/root``,
+an environment in the data directory. In the view such a folder is empty but for the needed paths. Shared memory is
+private, and ``/proc`` shows the user's own processes.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Final
 
 from scrapy_ext.jobprocess.confinement.system import call
@@ -22,24 +22,24 @@ _NAMESPACE: Final = "/proc/thread-self/ns/mnt"
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 
-#: Bytes of folders with nothing but mounts.
+#: Bytes of folders that contain mounts only.
 _OF_FOLDERS: Final = 64 * 2**20
-#: Bytes of the smallest file system: none would mean no limit.
+#: Bytes of the smallest file system: 0 would mean no limit.
 _LEAST: Final = 2**20
 #: A file takes about 1 KiB of memory besides its content: empty ones are limited to a sixteenth of the size.
 _FOR_EACH_FILE: Final = 16 * 1024
 
 
 def make(needed: Iterable[str], user: int, group: int, shared_memory: int) -> int:
-    """Return the descriptor of a view in which the user reaches the paths that are ``needed``, and has so many bytes of
-    shared memory. This process, which has one thread, keeps the view that it has. Raises ``OSError``.
+    """Return the descriptor of a view in which the user reaches the ``needed`` paths, and has ``shared_memory`` bytes.
+    This process, which has one thread, keeps its own view. Raises ``OSError``.
 
-    A process under Landlock mounts nothing, but it enters a view that there is.
+    A process under Landlock cannot mount, but it can enter an existing view.
     """
     kept = os.open(_NAMESPACE, os.O_RDONLY)
-    folder = os.open(".", os.O_PATH)  # which may be removed by now
+    folder = os.open(".", os.O_PATH)  # by descriptor: it may have been removed
     try:
-        open_ways(needed, user, group)
+        open_paths(needed, user, group)
         if os.path.isdir("/dev/shm"):  # noqa: S108 - the folder of shared memory
             _mount_empty("/dev/shm", 0o1777, max(shared_memory, _LEAST))  # noqa: S108
         with contextlib.suppress(OSError):  # before Linux 5.8, or where parts of /proc are covered
@@ -58,16 +58,13 @@ def enter(view: int) -> None:
 
 
 def closed_folder(path: str, user: int, group: int) -> str | None:
-    """The first folder on the way to a path that the user may not pass."""
-    folder = os.path.dirname(path)
-    ways = [folder]
-    while folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-        ways.append(folder)
-    return next((way for way in reversed(ways) if not _passable(way, user, group)), None)
+    """Return the first folder of a path that the user may not enter; None without one."""
+    return next(
+        (str(folder) for folder in reversed(PurePath(path).parents) if not _may_enter(folder, user, group)), None
+    )
 
 
-def _passable(folder: str, user: int, group: int) -> bool:
+def _may_enter(folder: PurePath, user: int, group: int) -> bool:
     status = os.stat(folder)
     if status.st_uid == user:
         return bool(status.st_mode & stat.S_IXUSR)
@@ -76,8 +73,8 @@ def _passable(folder: str, user: int, group: int) -> bool:
     return bool(status.st_mode & stat.S_IXOTH)
 
 
-def open_ways(needed: Iterable[str], user: int, group: int) -> None:
-    """Let the user reach the paths that are ``needed``, in a mount namespace of this process. Raises ``OSError``."""
+def open_paths(needed: Iterable[str], user: int, group: int) -> None:
+    """Give the user access to the ``needed`` paths, in a mount namespace of this process. Raises ``OSError``."""
     call("unshare", _CLONE_NEWNS)
     call("mount", b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
     closed: dict[str, list[tuple[str, int]]] = {}
@@ -91,7 +88,7 @@ def open_ways(needed: Iterable[str], user: int, group: int) -> None:
             continue
     for folder, below in closed.items():
         _mount_empty(folder, 0o755, _OF_FOLDERS)
-        # Those with few parts first: what lies in a folder that is already there needs no mount of its own.
+        # Short paths first: one inside an earlier one needs no mount.
         for path, descriptor in sorted(below, key=lambda each: each[0].count("/")):
             _bind(path, descriptor)
             os.close(descriptor)

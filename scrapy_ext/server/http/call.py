@@ -190,7 +190,7 @@ class Call:
 
     def part_number(self, name: str) -> int:
         """A variable part of the path that is a number; raises ``ContractError``."""
-        return path_number(self.part(name), name)
+        return path_number(self.part(name) if self.has_part(name) else "", name)
 
     @property
     def project(self) -> int:

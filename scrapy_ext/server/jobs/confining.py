@@ -32,7 +32,7 @@ from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
 from scrapy_ext.jobprocess.confinement.connections import is_own
-from scrapy_ext.jobprocess.confinement.probing import USER, Found
+from scrapy_ext.jobprocess.confinement.probing import USER, ProbeResult
 from scrapy_ext.jobprocess.confinement.view import closed_folder
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.store.engine.address import DatabaseUrl
@@ -105,7 +105,7 @@ class Confining:
     def __init__(self, policy: Policy | None = None) -> None:
         self._policy = policy = policy or Policy()
         self._named = _named(policy.user)
-        self._found: asyncio.Task[Found] | None = None
+        self._found: asyncio.Task[ProbeResult] | None = None
         self._is_reported = False
         self._denied: tuple[list[str], list[int]] | None = None
 
@@ -151,7 +151,7 @@ class Confining:
         found = await self._probed()
         return await asyncio.to_thread(self._usable, project, found, [*_readable(), *map(str, needed)])
 
-    def _usable(self, project: int, found: Found, needed: Iterable[str]) -> User | None:
+    def _usable(self, project: int, found: ProbeResult, needed: Iterable[str]) -> User | None:
         user = self.user(project)
         if user is None:
             return None
@@ -165,7 +165,7 @@ class Confining:
         _report_shared_user(reason)
         return None
 
-    async def _probed(self) -> Found:
+    async def _probed(self) -> ProbeResult:
         if self._found is None:
             self._found = asyncio.create_task(_probe())
         return await asyncio.shield(self._found)
@@ -196,17 +196,17 @@ class Confining:
         return denied, ports
 
 
-async def _probe() -> Found:
+async def _probe() -> ProbeResult:
     command, environment = supervisor.command("confinement.probing"), supervisor.environment()
     starting = Child.start(command, environment=environment, given=b"", errors=asyncio.subprocess.DEVNULL)
     try:
-        return Found(**json.loads((await run(starting, seconds=_SECONDS)).output))
+        return ProbeResult(**json.loads((await run(starting, seconds=_SECONDS)).output))
     except (TimeoutError, ValueError, TypeError):
         logger.exception("The defences of this system could not be found")
-        return Found([])
+        return ProbeResult([])
 
 
-def _undefended(found: Found, other_user: bool) -> list[str]:
+def _undefended(found: ProbeResult, other_user: bool) -> list[str]:
     """The promises that do not hold here, a line each."""
     lines = []
     if LANDLOCK not in found.defences and not (other_user and USER in found.defences):

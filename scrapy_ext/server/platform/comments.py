@@ -121,17 +121,20 @@ async def _clear(call: Call) -> Response:
 
 @ROUTES.add(f"GET {_ONE}", "Read a comment.", value("It.", _COMMENT))
 async def _read(call: Call) -> Response:
-    return _found(await call.store.comments.get(*_id(call)))
+    project, number = _id(call)
+    return _found(await call.store.comments.get(project, number))
 
 
 @ROUTES.add(f"PUT {_ONE}", "Replace the text of a comment.", value("The comment.", _COMMENT), body=_TEXT)
 async def _replace(call: Call) -> Response:
-    return _found(await call.store.comments.replace(*_id(call), await _text(call)))
+    project, number = _id(call)
+    return _found(await call.store.comments.replace(project, number, await _text(call)))
 
 
 @ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", value("It is gone.", _DELETED))
 async def _remove(call: Call) -> Response:
-    if not await call.store.comments.remove(*_id(call)):
+    project, number = _id(call)
+    if not await call.store.comments.remove(project, number):
         raise _absent()
     return json({"status": "ok", "count": 1})
 

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.settings import Settings
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.crawl.session.embedded import EmbeddedServer
 from tests.support.eventually import PATIENCE, eventually
 from tests.support.terminal_commands import Going, Platform, lines
 
@@ -179,12 +177,6 @@ def test_a_terminal_has_the_counters_in_its_last_line(platform: Platform) -> Non
     assert not re.search(rb"errors[^\r\n]*\S *INFO", bytes(said))
 
 
-def test_an_embedded_server_runs_jobs_only_for_who_runs_them(tmp_path: Path) -> None:
-    settings = Settings({"SERVER_DATA": str(tmp_path)})
-    assert "--no-runner" in EmbeddedServer(settings)._command
-    assert "--no-runner" not in EmbeddedServer(settings, runner=True)._command
-
-
 _SPIDERS = """\
 import asyncio
 
@@ -236,6 +228,7 @@ def test_without_a_platform_a_job_runs_in_a_server_of_the_commands_own(alone: Pl
     with alone.start("run", "quick", "-a", "number=2") as going:
         assert going.end() == 0
     assert "ended: finished; 2 items" in going.said()
+    # The server of a command that runs no jobs leaves them alone.
     jobs = {job["spider"]: job for job in alone.lines("jobs")}
     assert {name: job["state"] for name, job in jobs.items()} == {"quick": "finished", "slow": "pending"}
     assert jobs["quick"]["items_scraped"] == 2

@@ -12,7 +12,7 @@ import msgspec
 from scrapy import Request, Spider
 
 from scrapy_ext.api.platform.frontier import Batch
-from scrapy_ext.client.extraction.ledger_file import Batch as Answers
+from scrapy_ext.client.extraction.ledger_file import LedgerChanges as Answers
 from scrapy_ext.client.extraction.ledger_file import LedgerError, LedgerFile
 from scrapy_ext.commands.extraction.input_lines import CallError
 from scrapy_ext.commands.extraction.resume import OutputFile

@@ -249,7 +249,7 @@ async def test_pages_for_people_say_that_the_store_is_away_and_metrics_go_on(ber
     for answer in away:
         assert (answer.status, "Retry-After" in answer.headers) == (503, True)
         assert answer.headers["Content-Type"] == "text/html; charset=UTF-8"
-        assert "<h1>The store is away</h1>" in answer.text
+        assert "<h1>The database is unavailable</h1>" in answer.text
     assert [bereft.address in answer.text for answer in away] == [True, False, False]
     assert "Traceback" not in bereft.server.log()
 

@@ -474,7 +474,7 @@ async def test_after_sigkill_at_any_moment_what_was_flushed_is_there(path):
 
 
 async def test_two_crawls_cannot_use_one_ledger(path):
-    told = rf"{path} is in use: another crawl .*Wait until it ends, or give this crawl a place of its own"
+    told = rf"{path} is in use: another crawl .*Wait until it ends, or give this crawl another path"
     with crawl(path, "first"), pytest.raises(LedgerError, match=told):
         await Ledger.open(path)
     ledger = await Ledger.open(path)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.client.platform import BatchWriter, PlatformClient, PlatformUrls, paging
+from scrapy_ext.client.platform import BatchWriter, PlatformClient, PlatformUrls, resource
 from scrapy_ext.client.platform.errors import (
     BadRequest,
     DuplicateJob,
@@ -151,7 +151,7 @@ async def test_items_are_written_at_their_index_and_read_back(client, job):
 
 
 async def test_pages_join_without_a_seam(client, job, monkeypatch):
-    monkeypatch.setattr(paging, "PAGE", 7)
+    monkeypatch.setattr(resource, "PAGE", 7)
     items = [{"n": n} for n in range(30)]
     await client.items.write(job, lines(*items), 0)
     assert await read(client.items.iter(job)) == items
@@ -230,7 +230,7 @@ async def test_records_are_found_by_keys_of_any_form(client):
 
 
 async def test_a_collection_is_read_in_order_by_prefix_and_place(client, monkeypatch):
-    monkeypatch.setattr(paging, "PAGE", 7)
+    monkeypatch.setattr(resource, "PAGE", 7)
     keys = [f"{letter}{n:02}" for letter in "ab" for n in range(20)]
     await client.collections.write(PROJECT, "s", "ordered", lines(*({"_key": key} for key in reversed(keys))))
     every = client.collections.iter

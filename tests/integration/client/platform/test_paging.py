@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_ext.api.platform import EntityKey, JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.platform import paging
+from scrapy_ext.client.platform import resource
 from scrapy_ext.client.platform.errors import ServerError, UnexpectedAnswer
 from tests.support.played_server import PlayedServer, Reply, Request, json_reply, lines_reply
 
@@ -39,7 +39,7 @@ async def read(records) -> list[int]:
 
 @pytest.fixture
 def small_pages(monkeypatch):
-    monkeypatch.setattr(paging, "PAGE", 3)
+    monkeypatch.setattr(resource, "PAGE", 3)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 6, 7])

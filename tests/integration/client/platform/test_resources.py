@@ -227,5 +227,5 @@ async def test_a_queue_is_read_to_its_end_where_only_its_head_can_be_read(client
 
 async def test_a_queue_is_not_taken_for_whole_when_its_head_alone_can_be_read(client, server):
     server.script = [lines_reply({"id": "a", "requests": [["1", None], ["2", None]]})] * 20
-    with pytest.raises(UnexpectedAnswer, match="only the head of a queue"):
+    with pytest.raises(UnexpectedAnswer, match="returns the head of a queue alone"):
         _ = [batch async for batch in client.frontier.queue(1, "f", "0", count=2)]

@@ -72,7 +72,7 @@ async def test_no_key_of_the_platform_opens_the_extraction_service(
     for known in (http, clients["auditor"], clients["both"]):
         answer = await known.post("/v1/extract", b"{}")
         assert (answer.status, answer.json["type"]) == (403, "/auth/account-suspended")
-        assert "not for extraction" in answer.json["detail"]
+        assert "no access to extraction" in answer.json["detail"]
     async with Http(server.url, "nobodys") as stranger:
         assert (await stranger.post("/v1/extract", b"{}")).status == 401
 

@@ -38,7 +38,7 @@ SPIDERS = (REPOSITORY / "tests" / "support" / "hostile_spider.py").read_text("ut
 def become_nobody(folder: Path) -> None:
     """Run as a user without rights, who reaches Python and the folder."""
     needed = [str(REPOSITORY / ".venv"), sys.prefix, sys.base_prefix, str(REPOSITORY / "scrapy_ext"), str(folder)]
-    view.open_ways(needed, NOBODY, NOBODY)
+    view.open_paths(needed, NOBODY, NOBODY)
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)

@@ -17,8 +17,7 @@ import pytest
 from scrapy_ext.jobprocess import supervisor
 from scrapy_ext.jobprocess.child import run
 from scrapy_ext.jobprocess.confinement import Confinement
-from scrapy_ext.jobprocess.confinement.applying import SIGNALS
-from scrapy_ext.jobprocess.confinement.privileges import MAX_PROCESSES
+from scrapy_ext.jobprocess.confinement.applying import MAX_PROCESSES, SIGNALS
 from scrapy_ext.server.jobs.confining import Confining
 from tests.support.eventually import PATIENCE
 from tests.support.running_jobs import confined
@@ -75,7 +74,7 @@ def supervised(
     left, held = os.pipe()
     fields = None if confinement is None else confinement._asdict()
     program = [sys.executable, "-I", "-S", "-c", code]
-    task = supervisor.Task(os.getpid(), program, "/", {}, keep=[held], confinement=fields)
+    task = supervisor.SupervisedProgram(os.getpid(), program, "/", {}, keep=[held], confinement=fields)
     process = subprocess.Popen(
         command,
         env=supervisor.environment(),

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
-from scrapy_ext.client.platform.urls import PlatformUrls
+from scrapy_ext.client.platform.transport import PlatformUrls
 from tests.support.due_schedules import come_due
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http

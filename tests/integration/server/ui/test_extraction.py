@@ -114,7 +114,7 @@ async def test_a_key_that_is_not_for_extraction_tries_nothing(extracting: Runnin
     async with Http(extracting.url, key) as other:
         answer = await eventually_async(lambda: other.get("/ui/extract"), lambda answer: answer.status != 401)
         document = page(answer)
-        assert "not for extraction" in document.text_content()
+        assert "no access to extraction" in document.text_content()
         assert not document.xpath("//input[@name='url']")
         token = document.xpath("//input[@name='token']/@value")[0]
         form = f"token={token}&url=https://a.example/&browserHtml=on".encode()

@@ -41,7 +41,9 @@ async def test_a_node_is_shown_with_its_units_and_jobs_and_what_waits(running: R
         await start("quick", 2)
         await start("quick", 6)
         shown = await eventually_async(
-            lambda: http.get("/ui/nodes"), lambda answer: page(answer).xpath(f"//a[@href='/ui/{job}']")
+            # The page reads its nodes before their jobs: the job may be there before its units are.
+            lambda: http.get("/ui/nodes"),
+            lambda answer: page(answer).xpath(f"//a[@href='/ui/{job}']") and rows(page(answer))[0][3] == "1",
         )
         document = page(shown)
         node, *queues = rows(document)

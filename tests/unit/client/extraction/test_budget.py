@@ -110,7 +110,7 @@ async def test_when_it_depends_on_what_is_in_flight_the_next_waits_for_that():
 async def test_what_was_not_sent_is_given_back_whole():
     budget = Budget(1, 0.1)
     await budget.reserve(0.1)
-    budget.give_back(0.1)
+    budget.release(0.1)
     await budget.reserve(0.1)
     assert budget.spent.requests == 1
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from scrapy_ext.client.extraction.coalescing import Flights
+from scrapy_ext.client.extraction.coalescing import Coalescing
 
 
 class Work:
@@ -32,18 +32,18 @@ async def begun(*coroutines) -> list[asyncio.Task]:
 
 
 async def test_what_is_under_way_is_done_once_and_told_to_all():
-    flights, work, other = Flights(), Work(), Work()
-    tasks = await begun(*(flights.share("a", work) for _ in range(3)), flights.share("b", other))
+    coalescing, work, other = Coalescing(), Work(), Work()
+    tasks = await begun(*(coalescing.share("a", work) for _ in range(3)), coalescing.share("b", other))
     work.end.set()
     other.end.set()
     assert await asyncio.gather(*tasks) == [(1, False), (1, True), (1, True), (1, False)]
     assert (work.begun, other.begun) == (1, 1)
-    assert await flights.share("a", work) == (2, False)
+    assert await coalescing.share("a", work) == (2, False)
 
 
 async def test_its_failure_is_everybody_s():
-    flights, work = Flights(), Work(ValueError("no"))
-    tasks = await begun(flights.share("a", work), flights.share("a", work))
+    coalescing, work = Coalescing(), Work(ValueError("no"))
+    tasks = await begun(coalescing.share("a", work), coalescing.share("a", work))
     work.end.set()
     for task in tasks:
         with pytest.raises(ValueError, match="no"):
@@ -52,8 +52,8 @@ async def test_its_failure_is_everybody_s():
 
 
 async def test_when_the_first_is_cancelled_the_next_does_it():
-    flights, work = Flights(), Work()
-    first, second, third = await begun(*(flights.share("a", work) for _ in range(3)))
+    coalescing, work = Coalescing(), Work()
+    first, second, third = await begun(*(coalescing.share("a", work) for _ in range(3)))
     first.cancel()
     await begun()
     assert work.begun == 2
@@ -63,8 +63,8 @@ async def test_when_the_first_is_cancelled_the_next_does_it():
 
 
 async def test_who_waits_can_be_cancelled_alone():
-    flights, work = Flights(), Work()
-    first, second = await begun(*(flights.share("a", work) for _ in range(2)))
+    coalescing, work = Coalescing(), Work()
+    first, second = await begun(*(coalescing.share("a", work) for _ in range(2)))
     second.cancel()
     await begun()
     work.end.set()
@@ -80,8 +80,8 @@ async def test_waiting_for_another_can_be_noticed():
         yield
         waiting.pop()
 
-    flights, work = Flights(noticed), Work()
-    tasks = await begun(*(flights.share("a", work) for _ in range(3)))
+    coalescing, work = Coalescing(noticed), Work()
+    tasks = await begun(*(coalescing.share("a", work) for _ in range(3)))
     assert len(waiting) == 2
     work.end.set()
     await asyncio.gather(*tasks)
@@ -89,9 +89,9 @@ async def test_waiting_for_another_can_be_noticed():
 
 
 async def test_a_generator_that_is_thrown_away_leaves_nothing_behind():
-    flights, work = Flights(), Work()
-    abandoned = flights.share("a", work)
+    coalescing, work = Coalescing(), Work()
+    abandoned = coalescing.share("a", work)
     abandoned.send(None)
     abandoned.close()
     work.end.set()
-    assert await flights.share("a", work) == (2, False)
+    assert await coalescing.share("a", work) == (2, False)

@@ -176,18 +176,18 @@ def test_whatever_happens_caps_hold_and_nothing_is_forgotten():
 
 
 async def hold(limiter: Limiter, domain: str, release: asyncio.Event, entered: list[str] | None = None) -> None:
-    async with limiter.turn(domain):
+    async with limiter.permit(domain):
         if entered is not None:
             entered.append(domain)
         await release.wait()
 
 
 async def sleeper(limiter: Limiter, domain: str, seconds: float) -> None:
-    limiter.take_up(domain)
+    limiter.begin(domain)
     try:
-        await limiter.sleep(domain, seconds)
+        await limiter.back_off(domain, seconds)
     finally:
-        limiter.put_down(domain)
+        limiter.end(domain)
 
 
 async def settled() -> None:
@@ -208,9 +208,9 @@ async def test_turns_are_given_up_by_leaving_them():
 async def test_a_failure_inside_gives_the_turn_up_too():
     limiter = Limiter(1, 1)
     with pytest.raises(RuntimeError):
-        async with limiter.turn(A):
+        async with limiter.permit(A):
             raise RuntimeError
-    async with limiter.turn(A):
+    async with limiter.permit(A):
         assert limiter.active == 1
 
 
@@ -219,9 +219,9 @@ async def test_a_pause_ends_by_itself():
     loop = asyncio.get_running_loop()
     started = loop.time()
     limiter.refused(Scope.DOMAIN, A, 0.1, started)
-    async with limiter.turn(B):
+    async with limiter.permit(B):
         pass
-    async with limiter.turn(A):
+    async with limiter.permit(A):
         assert loop.time() - started >= 0.1
 
 
@@ -319,10 +319,10 @@ async def test_closing_ends_every_wait_and_lets_none_begin():
 def test_room_is_counted_in_extractions_not_in_attempts():
     admission: Admission[int] = Admission(0, 2)
     assert admission.has_room(A, 0, 0.0)
-    admission.take_up(A)
-    admission.take_up(A)
+    admission.begin(A)
+    admission.begin(A)
     assert (admission.has_room(A, 0, 0.0), admission.has_room(B, 0, 0.0)) == (False, True)
-    admission.put_down(A)
+    admission.end(A)
     assert admission.has_room(A, 0, 0.0)
     # Those that have left the queue and are not here yet count too.
     assert (admission.has_room(A, 2, 0.0), admission.has_room(B, 2, 0.0)) == (False, False)
@@ -390,10 +390,10 @@ def test_domains_that_are_done_are_forgotten():
     admission: Admission[int] = Admission(2, 1)
     for number in range(100):
         domain = f"d{number}"
-        admission.take_up(domain)
+        admission.begin(domain)
         assert admission.enter_now(domain, 0.0)
         admission.finish(domain)
-        admission.put_down(domain)
+        admission.end(domain)
         admission.pause(Scope.DOMAIN, domain, 1.0)
     admission.admit(2.0)
     assert admission._domains == {}
@@ -418,7 +418,7 @@ async def test_attempts_that_are_repeated_do_not_keep_out_what_was_not_tried_yet
     await settled()
 
     async def turn(*, again: bool) -> None:
-        async with limiter.turn(B, again=again):
+        async with limiter.permit(B, again=again):
             pass
 
     tasks = [asyncio.ensure_future(turn(again=again)) for again in (True, True, False)]
@@ -433,7 +433,7 @@ async def test_an_attempt_that_is_repeated_lends_its_place_also_while_it_is_sent
     limiter, release = Limiter(2, 0), asyncio.Event()
 
     async def turn() -> None:
-        async with limiter.turn(A, again=True):
+        async with limiter.permit(A, again=True):
             await release.wait()
 
     tasks = [asyncio.ensure_future(turn()) for _ in range(2)]

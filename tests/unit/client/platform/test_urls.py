@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.client.platform import PlatformUrls
-from scrapy_ext.client.platform.urls import path, query
+from scrapy_ext.client.platform.calls import path, query
 
 
 def test_one_address_can_serve_everything():
