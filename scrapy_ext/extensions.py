@@ -18,9 +18,7 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import Response
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
-from scrapy_ext.api.platform.logs import LogRecord
-from scrapy_ext.api.platform.requests import RequestRecord
+from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, RequestRecord
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.frontier.marks import note_record, parent_of

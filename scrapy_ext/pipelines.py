@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
+from scrapy_ext.api.platform.records import MAX_ITEM_BYTES
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.session.items import NotAnItemError, UnstorableItemError, item_to_json

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,7 +13,7 @@ from sphinx.application import Sphinx
 from tables import Generated, code
 
 from scrapy_ext.commands import extract
-from scrapy_ext.commands.platform import SUBCOMMANDS
+from scrapy_ext.commands.platform import SUBCOMMANDS, load, module_of
 
 #: Columns of the help.
 WIDTH = 84
@@ -31,12 +30,13 @@ class PlatformCommands(Generated):
     sources = (
         "scrapy_ext.commands.platform",
         "scrapy_ext.server.config.config",
-        *(f"scrapy_ext.commands.subcommands.{name}" for name in SUBCOMMANDS),
+        "scrapy_ext.commands.options",
+        *sorted(set(map(module_of, SUBCOMMANDS))),
     )
 
     def lines(self) -> Iterable[str]:
         for name, summary in SUBCOMMANDS.items():
-            subcommand = importlib.import_module(f"scrapy_ext.commands.subcommands.{name}").SUBCOMMAND
+            subcommand = load(name)
             parser = _parser(f"scrapy platform {name}")
             subcommand.add_options(parser)
             yield f".. describe:: scrapy platform {name}"

@@ -89,8 +89,10 @@ def deflated(data: bytes) -> bytes:
 
 
 def gunzip(body: bytes, limit: int) -> bytes:
-    """What one whole gzip stream holds; raises :class:`TooLargeError` above ``limit`` bytes, and
-    :class:`DamagedError`, also for what follows the stream."""
+    """Decompress exactly one gzip stream.
+
+    Raises :class:`TooLargeError` above ``limit`` bytes, and :class:`DamagedError`, also for data after the stream.
+    """
     inflater = Inflater(limit)
     data = b"".join(inflater.feed(body))
     if not inflater.is_one_gzip:

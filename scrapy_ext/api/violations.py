@@ -50,5 +50,5 @@ class ContractError(ValueError):
 
 
 def refused(field: str, rule: str, remedy: str) -> ContractError:
-    """The error of one field that breaks one rule."""
+    """Return the error of one field that breaks one rule."""
     return ContractError([Violation(field, rule, remedy)])

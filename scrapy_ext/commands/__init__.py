@@ -1,1 +1,1 @@
-"""What the package adds to the ``scrapy`` command: ``scrapy platform …``, a module for each subcommand."""
+"""The package's commands of Scrapy: ``scrapy platform`` and ``scrapy extract``."""

@@ -1,6 +1,6 @@
-"""``scrapy extract``: URLs in, what the extraction service makes of them out.
+"""``scrapy extract``: send URLs to the extraction service, and write its answers.
 
-Scrapy loads this module for every ``scrapy`` command there is, so it imports what does the work only to do it.
+Scrapy imports this module for each ``scrapy`` command, so it imports the rest of the command only to run it.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ EXAMPLES: Final = (
     ("scrapy extract https://example.com", "a page, as JSON"),
     ("scrapy extract https://example.com --field product", "the product on it"),
     ("scrapy extract -i urls.txt -o pages.jsonl", "many pages"),
-    ("scrapy extract -i urls.txt --check", "are all lines right?"),
+    ("scrapy extract -i urls.txt --check", "only check the lines"),
     ("grep shop urls.txt | scrapy extract -i - --browser", "in a browser"),
 )
 DESCRIPTION: Final = """\
 Send URLs to the extraction service, and write its answers as JSON lines.
-The settings of a project hold as in a crawl. When --output has records, lines
-that are in it are not done again: the same command goes on where it stopped."""
+The settings of the project apply as in a crawl. Lines that have a record in
+--output are skipped, so the same command continues an interrupted run."""
 
 
 class Command(ScrapyCommand):
-    """The command as Scrapy runs it."""
+    """The command ``extract`` of Scrapy."""
 
     requires_crawler_process = False
-    # What is told goes to standard error in single lines; a log would bury it.
+    # Messages are single lines on standard error; a log would hide them.
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """The form of a call."""
+        """Return the form of a call, for the usage line."""
         return "[URL ...] [options]"
 
     def short_desc(self) -> str:
-        """The line in Scrapy's list of commands."""
+        """Return the line in Scrapy's list of commands."""
         return "Send URLs to the extraction service"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """The options of the command, above Scrapy's own."""
+        """Add the options of the command before Scrapy's own."""
         parser.description = DESCRIPTION
         add_options(parser)
         super().add_options(parser)
@@ -58,11 +58,11 @@ class Command(ScrapyCommand):
             raise UsageError(f"unknown option {unknown}")
         try:
             opts.call = _call(args, opts)
-        except KeyboardInterrupt:  # While modules are loaded.
+        except KeyboardInterrupt:  # During the imports.
             raise SystemExit(130) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do it."""
+        """Run the command."""
         from scrapy_ext.commands.extraction.execute import execute
 
         settings = cast("Settings", self.settings)
@@ -74,36 +74,50 @@ class Command(ScrapyCommand):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The command's own options."""
+    """Add the options of the command; the documentation also uses them."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     width = max(len(example) for example, _ in EXAMPLES)
     examples = "\n".join(f"  {example:<{width}}  {meaning}" for example, meaning in EXAMPLES)
     parser.epilog = f"examples:\n{examples}"
-    lines = parser.add_argument_group("What to extract")
+    lines = parser.add_argument_group("input")
     lines.add_argument(
-        "-i", "--input", metavar="FILE", help="lines to extract, - for standard input; a line is a URL, or a JSON "
-        'object of fields: {"url": ..., "browserHtml": true}'
+        "-i", "--input", metavar="FILE", help="file of lines, - for standard input; a line is a URL, or a JSON "
+        'object of request fields: {"url": ..., "browserHtml": true}'
     )  # fmt: skip
     lines.add_argument(
-        "-f", "--field", action="append", default=[], metavar="NAME", help="set a field to true (may be repeated)"
+        "-f",
+        "--field",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="request field to set to true (may be repeated)",
     )
-    lines.add_argument("--browser", action="store_true", help="the same as --field browserHtml")
-    lines.add_argument("--params", metavar="JSON", help="an object of fields for every line; those of the line win")
-    lines.add_argument("--check", action="store_true", help="check every line against the rules, and send nothing")
-    records = parser.add_argument_group("What to write")
+    lines.add_argument("--browser", action="store_true", help="same as --field browserHtml")
+    lines.add_argument(
+        "--params", metavar="JSON", help="object of request fields for all lines; fields of a line take precedence"
+    )
+    lines.add_argument(
+        "--check", action="store_true", help="check all lines against the rules of the service, and send nothing"
+    )
+    records = parser.add_argument_group("output")
     records.add_argument(
-        "-o", "--output", metavar="FILE", help="write records there; if it has some, go on where they end"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="file of records (default: standard output); lines that have a record in it are skipped",
     )
-    records.add_argument("--retry-failed", action="store_true", help="do the lines again that failed before")
-    records.add_argument("--decode", action="store_true", help="write a body that is text as text, not as Base64")
-    records.add_argument("--bodies", metavar="DIR", help="write bodies to files, and their names into the records")
-    records.add_argument("--screenshots", metavar="DIR", help="write screenshots to files, likewise")
-    pace = parser.add_argument_group("How to go about it")
+    records.add_argument(
+        "--retry-failed", action="store_true", help="also send the lines whose record in --output is an error"
+    )
+    records.add_argument("--decode", action="store_true", help="write text bodies as text instead of Base64")
+    records.add_argument("--bodies", metavar="DIR", help="write bodies to files in DIR; records contain the file names")
+    records.add_argument("--screenshots", metavar="DIR", help="write screenshots to files in DIR, likewise")
+    pace = parser.add_argument_group("run")
     pace.add_argument(
-        "--concurrency", type=_number, metavar="N", help="requests in flight, in all and for one site (default: "
+        "--concurrency", type=_number, metavar="N", help="maximum requests in flight, in all and per domain (default: "
         "CONCURRENT_REQUESTS and CONCURRENT_REQUESTS_PER_DOMAIN)"
     )  # fmt: skip
-    pace.add_argument("-q", "--quiet", action="store_true", help="show nothing but errors on standard error")
+    pace.add_argument("-q", "--quiet", action="store_true", help="write only errors to standard error")
 
 
 def _number(text: str) -> int:
@@ -120,10 +134,10 @@ def _call(urls: list[str], opts: argparse.Namespace) -> ExtractCall:
     if bool(urls) == bool(opts.input):
         raise UsageError("give URLs, or a file of them with --input (- is standard input)")
     if opts.decode and opts.bodies:
-        raise UsageError("--decode and --bodies exclude each other: a file has the body as it is")
+        raise UsageError("--decode and --bodies cannot be combined: a file has the original body")
     output = None if opts.output == "-" else opts.output
     if opts.retry_failed and output is None:
-        raise UsageError("--retry-failed needs the --output of the run before")
+        raise UsageError("--retry-failed needs the --output of the previous run")
     path = None if opts.input == "-" else opts.input
     if path is not None and output is not None and _is_same_file(path, output):
         raise UsageError("--input and --output are the same file")
@@ -150,7 +164,7 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 def _fields(opts: argparse.Namespace) -> dict[str, Any]:
-    """The fields for every line."""
+    """Return the fields for all lines."""
     import json
 
     try:

@@ -1,19 +1,17 @@
-"""``--follow``: what a job writes, shown as it is written, until the job ends.
+"""``--follow``: the records of a job, shown as they are stored, until the job has ended.
 
-Rules that hold here:
+Rules:
 
-- A reading goes on behind the key of the last record, so that none is shown twice and none is left out.
-- Whether the job has ended is asked before the records are read: what it wrote before its end is read after that. One
-  more reading follows, for what its process sent last.
-- Between readings is a wait: a short one after something came, a longer one each time nothing did, up to a bound.
-- A platform that is away is told once, and asked again until it answers, for an hour at most.
+- A poll begins after the key of the last record, so that each record is shown once.
+- The state of the job is read before its records, so that the poll after its end has all of them. One more poll
+  follows, for records that the process sent last.
+- The pause between polls is short after a new record, and grows while there is none, up to a bound.
+- An outage of the platform is reported once. Requests are retried for an hour at most.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -22,72 +20,74 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.platform.records import JobRecords
-from scrapy_ext.client.retry import Backoff
+from scrapy_ext.client.retry import Attempts, Backoff, Limits, Outage, repeat
 from scrapy_ext.commands.subcommand import View
 from scrapy_ext.commands.terminal.output import reading
 
 T = TypeVar("T")
 Rows = list[dict[str, Any]]
 
-#: Seconds between two looks: after something came, and at most.
+#: Seconds between two polls: after a new record, and at most.
 SHORTEST: Final = 0.25
 LONGEST: Final = 5.0
 _GROWTH: Final = 1.6
-#: Seconds for which a platform may be away.
-AWAY: Final = 3600.0
-#: Seconds between two tries then, whatever the platform asks for.
-_LONGEST_REST: Final = 60.0
-#: Records that are shown together.
-_TOGETHER: Final = 200
+#: Retries during an outage: for an hour, and at least once a minute.
+_RETRIES: Final = Limits(attempts=0, retry_time=3600.0, backoff=Backoff(SHORTEST, 15.0), longest_wait=60.0)
+#: Maximum records shown together.
+_GROUP: Final = 200
 _ENDED: Final = (JobState.FINISHED.value, JobState.DELETED.value)
 
 
-class Watch:
-    """Looks at a platform again and again, past times when it is away."""
+class _PollingOutage(Outage):
+    """Report of an outage: a line for its begin, and one for its end."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__()
         self._say = say
-        self._wait = SHORTEST
-        self._backoff = Backoff(SHORTEST, 15.0)
-        self._failures = 0
-        self._away_since = 0.0
+        self._lasts = False
 
-    async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
-        """The answer to a call, however long the platform is away; raises what waiting does not mend."""
-        while True:
-            try:
-                answer = await call()
-            except PlatformError as error:
-                await self.failed(error)
-            else:
-                self.answered()
-                return answer
+    def failed(self, what: str, error: Exception) -> None:
+        if not self._lasts:
+            self._say(f"the platform does not answer; the request is retried until it does: {error}")
+        self._lasts = True
 
-    async def failed(self, error: PlatformError) -> None:
-        """Wait before the next try; raises the error when there is to be none."""
-        if self._failures == 0:
-            self._away_since = time.monotonic()
-        self._failures += 1
-        if not error.retryable or time.monotonic() - self._away_since > AWAY:
-            raise error
-        if self._failures == 1:
-            self._say(f"the platform does not answer and is asked again until it does: {error}")
-        await asyncio.sleep(min(self._backoff.wait(self._failures, error.retry_after), _LONGEST_REST))
-
-    def answered(self) -> None:
-        """The platform is there."""
-        if self._failures:
+    def worked(self, what: str) -> None:
+        if self._lasts:
             self._say("the platform answers again")
-        self._failures = 0
+        self._lasts = False
 
-    async def pause(self, *, something_came: bool) -> None:
-        """Wait until the next look."""
-        self._wait = SHORTEST if something_came else min(self._wait * _GROWTH, LONGEST)
-        await asyncio.sleep(self._wait)
+
+class Poller:
+    """Polls of the platform, which retry during an outage."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._outage = _PollingOutage(say)
+        self._attempts = Attempts(_RETRIES, self._outage)
+        self._pause = SHORTEST
+
+    async def call(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of a call, repeated during an outage; raises an error that a retry does not solve."""
+        result = await repeat(call, self._attempts.failed)
+        self.worked()
+        return result
+
+    async def failed(self, error: Exception) -> None:
+        """Wait before the next attempt; raises the error when there is none."""
+        await self._attempts.failed(error)
+
+    def worked(self) -> None:
+        """Report the end of an outage."""
+        self._attempts.progressed()
+        self._outage.worked("")
+
+    async def pause(self, *, is_new: bool) -> None:
+        """Wait for the next poll. ``is_new``: the last poll found something."""
+        self._pause = SHORTEST if is_new else min(self._pause * _GROWTH, LONGEST)
+        await asyncio.sleep(self._pause)
 
 
 async def has_ended(client: PlatformClient, key: JobKey) -> bool:
-    """Whether a job writes no more."""
+    """Return true when a job has finished, or does not exist any more."""
     try:
         state = await client.jobs.field(key, "state")
     except NotFound:
@@ -98,70 +98,56 @@ async def has_ended(client: PlatformClient, key: JobKey) -> bool:
 async def followed(
     view: View, key: JobKey, records: JobRecords, *, start: int = 0, count: int | None = None, meta: Sequence[str] = ()
 ) -> AsyncIterator[Rows]:
-    """The records of a job from an index on, as they come, until the job has ended or there were ``count``."""
-    watch = Watch(view.say)
+    """Yield groups of a job's records from an index on, until the job has ended or ``count`` records were yielded."""
+    poller = Poller(view.say)
     last: str | None = None
     left = count
-    looks_after_end = 0
-    while looks_after_end < 2 and left != 0:
-        looks_after_end += await watch.ask(lambda: has_ended(view.client, key))
-        came = 0
+    polls_after_end = 0
+    while polls_after_end < 2 and left != 0:
+        polls_after_end += await poller.call(lambda: has_ended(view.client, key))
+        number = 0
         try:
-            there = _behind(records, key, start=None if last else start, last=last, count=left, meta=meta)
-            async with reading(there) as groups:
-                async for behind, group in groups:
-                    last = behind
-                    came += len(group)
+            stored = _stored_after(records, key, start=None if last else start, last=last, count=left, meta=meta)
+            async with reading(stored) as groups:
+                async for group_end, group in groups:
+                    last = group_end
+                    number += len(group)
                     yield group
-            watch.answered()
+            poller.worked()
         except PlatformError as error:
-            await watch.failed(error)
-            looks_after_end = 0
-        left = None if left is None else left - came
-        if left != 0 and looks_after_end < 2:
-            await watch.pause(something_came=bool(came))
+            await poller.failed(error)
+            polls_after_end = 0
+        left = None if left is None else left - number
+        if left != 0 and polls_after_end < 2:
+            await poller.pause(is_new=bool(number))
 
 
-async def _behind(
+async def _stored_after(
     records: JobRecords, key: JobKey, *, start: int | None, last: str | None, count: int | None, meta: Sequence[str]
 ) -> AsyncGenerator[tuple[str, Rows]]:
-    """What is there now, in groups, each with the key of its last record."""
+    """Yield the records stored now in groups, each with the key of its last record."""
     group: Rows = []
-    behind = last
+    group_end = ""
     stored = records.keyed(key, start=start, startafter=last, count=count, meta=meta)
     async with reading(stored) as each:
         try:
             async for record_key, record in each:
-                behind = record_key
+                group_end = record_key
                 group.append(record)
-                if len(group) == _TOGETHER:
-                    yield behind, group
+                if len(group) == _GROUP:
+                    yield group_end, group
                     group = []
         except PlatformError:
-            # What came before the connection broke is there, and not read again.
-            if group and behind is not None:
-                yield behind, group
+            # Records that arrived before the connection broke are not read again.
+            if group:
+                yield group_end, group
             raise
-    if group and behind is not None:
-        yield behind, group
-
-
-def add_follow_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """``--follow`` and ``--tail``."""
-    parser.add_argument(
-        "-f", "--follow", action="store_true", help=f"go on showing {what} as they come, until the job ends"
-    )
-    parser.add_argument("--tail", type=_tail, metavar="N", help="begin with the last N of those that are there")
-
-
-def _tail(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
-    return int(text)
+    if group:
+        yield group_end, group
 
 
 def first_of(view: View, total: int) -> int:
-    """The index of the first record to show, of ``total`` that are there."""
+    """Return the index of the first record to show, of ``total`` stored ones, by ``--start`` and ``--tail``."""
     start: int = view.options.start
     tail: int | None = view.options.tail
     return start if tail is None else max(start, total - tail)

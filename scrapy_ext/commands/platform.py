@@ -1,12 +1,13 @@
-"""``scrapy platform``: runs jobs, shows what the platform stores, or runs the services.
+"""``scrapy platform``: run jobs, show the stored data, or run the services.
 
-Scrapy loads this module for every ``scrapy`` command there is, so it imports a subcommand only to run it.
+Scrapy imports this module for each ``scrapy`` command, so it imports a subcommand only to run it.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from scrapy.commands import ScrapyCommand
@@ -17,33 +18,41 @@ if TYPE_CHECKING:
 
     from scrapy_ext.commands.subcommand import Subcommand
 
-#: Name and summary of every subcommand; its module has the same name.
+#: Summary of each subcommand.
 SUBCOMMANDS: Final = {
     "run": "run a spider or a script",
     "jobs": "list jobs",
-    "job": "show a job: what it stored, its metadata and stats",
+    "job": "show a job: its counts, metadata and stats",
     "stop": "stop jobs",
-    "delete": "delete jobs with what they stored",
+    "delete": "delete jobs and their stored data",
     "tags": "show, add or remove tags of jobs",
     "schedule": "list, add, change, pause or delete periodic jobs",
     "items": "show a job's items",
     "requests": "show a job's request records",
     "logs": "show a job's log",
-    "stats": "show a job's stats, or compare those of two",
+    "stats": "show a job's stats, or compare those of two jobs",
     "collections": "list, read, write, count, rename or delete collections",
-    "frontier": "list, count, dump, move or delete what frontiers hold",
-    "activity": "show what happened in the project",
+    "frontier": "list, count, dump, move or delete frontiers and their requests",
+    "activity": "show the activity of the project",
     "webhooks": "add, list, test or remove webhooks of a project",
-    "serve": "run the services, with pages for people",
-    "worker": "run jobs of a server's database on this machine, too",
-    "keys": "add, list or remove API keys of a server",
-    "backup": "write the whole store to a file, while it is in use",
-    "restore": "fill an empty store from such a file",
+    "serve": "run the services, with web pages",
+    "worker": "run jobs of a server's database on this machine",
+    "keys": "add, list, suspend or remove API keys of a server",
+    "backup": "write the whole store to a file, also while servers use it",
+    "restore": "fill an empty store from a backup",
     "migrate": "copy a store from one database to another",
-    "vacuum": "give the room of deleted data back to the disk",
-    "deploy": "send the project's code to the platform as a version",
-    "versions": "list deployed versions, or go back to one",
-    "completion": "print what makes a shell complete these commands",
+    "vacuum": "return the disk space of deleted data",
+    "deploy": "deploy the project's code to the platform as a version",
+    "versions": "list or delete deployed versions, or choose the current one",
+    "completion": "print a script that completes these commands in a shell",
+}
+#: Modules of the subcommands that share one; the others have a module of their own name.
+_MODULES: Final = {
+    **dict.fromkeys(("job", "stats"), "jobs"),
+    **dict.fromkeys(("stop", "delete", "tags"), "job_changes"),
+    **dict.fromkeys(("items", "requests", "logs"), "records"),
+    "worker": "serve",
+    **dict.fromkeys(("backup", "restore", "migrate", "vacuum"), "stores"),
 }
 
 _EPILOG: Final = """\
@@ -55,37 +64,37 @@ Each has its own help: scrapy platform items --help
 
 
 class Command(ScrapyCommand):
-    """The command as Scrapy runs it."""
+    """The command ``platform`` of Scrapy."""
 
     requires_crawler_process = False
-    # Diagnostics go to standard error in one line; a log would bury what was asked for.
+    # Failures are reported in one line; a log would hide the result.
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """The form of a call."""
+        """Return the form of a call, for the usage line."""
         return "COMMAND [options] …"
 
     def short_desc(self) -> str:
-        """The line in Scrapy's list of commands."""
-        return "Run jobs, show what the platform stores, or serve it"
+        """Return the line in Scrapy's list of commands."""
+        return "Run jobs, show their stored data, or run the services"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Take the subcommand's name, and leave the rest of the line to the subcommand."""
+        """Add the name of the subcommand, and the rest of the line, which the subcommand parses."""
         super().add_options(parser)
         lines = "\n".join(f"  {name:<13} {summary}" for name, summary in SUBCOMMANDS.items())
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = _EPILOG.format(commands=lines)
-        parser.add_argument("subcommand", metavar="COMMAND", nargs="?", help="what to do, see below")
+        parser.add_argument("subcommand", metavar="COMMAND", nargs="?", help="see the list below")
         parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Parse the subcommand's options; raises :class:`UsageError`."""
         super().process_options(args, opts)
         if args:
-            raise UsageError(f"unknown option {args[0]}; options of a command come after its name")
+            raise UsageError(f"unknown option {args[0]}; write the options of a command after its name")
         if opts.subcommand not in SUBCOMMANDS:
             raise UsageError(_unknown(opts.subcommand))
-        opts.chosen = _load(opts.subcommand)
+        opts.chosen = load(opts.subcommand)
         parser = parser_of(opts.chosen)
         rest, script_args = _split(opts.rest) if opts.chosen.takes_script else (opts.rest, [])
         opts.parsed = parser.parse_args(opts.chosen.with_action(rest))
@@ -107,33 +116,40 @@ def _unknown(name: str | None) -> str:
     return f"{wrong}: choose one of {', '.join(SUBCOMMANDS)}"
 
 
-def _load(name: str) -> Subcommand:
-    found: Subcommand = importlib.import_module(f"scrapy_ext.commands.subcommands.{name}").SUBCOMMAND
-    return found
+def module_of(name: str) -> str:
+    """Return the name of the module of a subcommand."""
+    return f"scrapy_ext.commands.subcommands.{_MODULES.get(name, name)}"
+
+
+def load(name: str) -> Subcommand:
+    """Import a subcommand."""
+    found: Sequence[Subcommand] = importlib.import_module(module_of(name)).SUBCOMMANDS
+    return next(each for each in found if each.name == name)
 
 
 def _split(rest: list[str]) -> tuple[list[str], list[str]]:
-    """What stands before ``--``, and behind it. argparse would take it for more of what stands before."""
+    """Return the arguments before ``--`` and those after it, which argparse would mix with the first."""
     place = rest.index("--") if "--" in rest else len(rest)
     return rest[:place], rest[place + 1 :]
 
 
 def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
-    """What reads the arguments of a subcommand."""
-    from scrapy_ext.commands.subcommand import add_setting_option
+    """Return the parser of a subcommand's arguments."""
+    from scrapy_ext.commands.options import SETTING
+    from scrapy_ext.commands.subcommand import first_upper
     from scrapy_ext.server.config.parser import SuggestingParser
 
     width = max(len(example) for example, _ in chosen.examples)
     examples = "\n".join(f"  {example:<{width}}  {meaning}" for example, meaning in chosen.examples)
     parser = SuggestingParser(
         prog=f"scrapy platform {chosen.name}",
-        description=f"{SUBCOMMANDS[chosen.name][0].upper()}{SUBCOMMANDS[chosen.name][1:]}.",
+        description=f"{first_upper(SUBCOMMANDS[chosen.name])}.",
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(command=chosen.name)
     if not chosen.actions:
-        add_setting_option(parser)
+        SETTING(parser)
     chosen.add_options(parser)
     return parser

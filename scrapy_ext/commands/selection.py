@@ -1,8 +1,7 @@
-"""Arguments that name jobs, and questions that are asked before something is deleted or moved."""
+"""Jobs that arguments name, and confirmations before something is deleted or moved."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import re
@@ -17,10 +16,9 @@ from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.subcommand import CommandError, View
 from scrapy_ext.commands.terminal.output import one_line
 
-
-def add_yes_option(parser: argparse.ArgumentParser) -> None:
-    """``--yes``, which answers beforehand."""
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+_NUMBER: Final = re.compile("[0-9]{1,18}", re.ASCII)
+_PAGE: Final = 1000
+_LIST_THEM: Final = "`scrapy platform jobs` lists the jobs"
 
 
 async def confirm(view: View, question: str) -> None:
@@ -28,15 +26,15 @@ async def confirm(view: View, question: str) -> None:
     if view.options.yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise CommandError(f"{question} Nobody can be asked here: add --yes")
+        raise CommandError(f"{question} There is no terminal to ask at: add --yes")
     sys.stderr.write(f"{one_line(question)} [y/N] ")
     sys.stderr.flush()
     if (await _line()).strip().lower() not in ("y", "yes"):
-        raise CommandError("nothing is done")
+        raise CommandError("not confirmed, so nothing was changed")
 
 
 async def _line() -> str:
-    # Not in a thread: Ctrl-C could not end its reading.
+    # Ctrl-C could not end a thread that reads from the terminal.
     loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
     ready = asyncio.Event()
     loop.add_reader(stdin, ready.set)
@@ -47,41 +45,18 @@ async def _line() -> str:
     return os.read(stdin, 1024).decode(errors="replace")
 
 
-_NUMBER: Final = re.compile("[0-9]{1,18}", re.ASCII)
-_PAGE: Final = 1000
-_LIST_THEM: Final = "`scrapy platform jobs` lists them"
-
-
-def add_job_argument(parser: argparse.ArgumentParser) -> None:
-    """The argument that :func:`selected_job` reads."""
-    parser.add_argument(
-        "job",
-        nargs="?",
-        default="last",
-        metavar="JOB",
-        help="project/spider/job, as 1/2/3; the last of these numbers alone; or `last`, the default",
-    )
-
-
-def add_jobs_argument(parser: argparse.ArgumentParser, count: str = "+") -> None:
-    """Jobs, for :func:`selected_jobs`: here none is meant unless it is named."""
-    parser.add_argument(
-        "jobs", nargs=count, metavar="JOB", help="project/spider/job, as 1/2/3; the last of these numbers; or `last`"
-    )
-
-
 async def selected_jobs(view: View) -> list[JobKey]:
-    """The jobs that the arguments mean, each once; raises :class:`CommandError`."""
+    """Return the jobs of the arguments ``JOB …``, each once; raises :class:`CommandError`."""
     return list(dict.fromkeys([await job_named(view, text) for text in view.options.jobs]))
 
 
 async def selected_job(view: View) -> JobKey:
-    """The job that the JOB argument means; raises :class:`CommandError` when there is none, or more than one."""
+    """Return the job of the argument ``JOB``; raises :class:`CommandError`."""
     return await job_named(view, view.options.job)
 
 
 async def job_named(view: View, text: str) -> JobKey:
-    """The job that a text means; raises :class:`CommandError` when there is none, or more than one."""
+    """Return the job of a text; raises :class:`CommandError` when no job, or more than one, matches."""
     if text == "last":
         return await _last(view.client, view.project)
     if _NUMBER.fullmatch(text):
@@ -106,7 +81,7 @@ async def _last(client: PlatformClient, project: int) -> JobKey:
 async def _numbered(client: PlatformClient, project: int, number: int) -> JobKey:
     keys = [key async for job in _jobs(client, project) if (key := JobKey.parse(job.id)).job == number]
     if len(keys) > 1:
-        raise CommandError(f"several spiders have a job {number}: {', '.join(map(str, keys))}; name one of these")
+        raise CommandError(f"several spiders have a job {number}; name one by its key: {', '.join(map(str, keys))}")
     if not keys:
         raise CommandError(f"project {project} has no job with number {number}; {_LIST_THEM}")
     return keys[0]

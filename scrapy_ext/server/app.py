@@ -34,7 +34,7 @@ from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.postgresql.pool_sizes import WORKER
-from scrapy_ext.server.ui import Pages, Services
+from scrapy_ext.server.ui import PageRoutes, PageServices
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
         declared = [replace(each, access=Access.ANYONE) if each.access is Access.SERVER else each for each in declared]
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), _rates(config))
     service = Service(declared, store, check, services)
-    pages = Pages(store, Services(keys, extraction, service.router), lambda: front.ending)
+    pages = PageRoutes(store, PageServices(keys, extraction, service.router), lambda: front.ending)
     if not config.exit_with_stdin:  # a server that a crawl waits for, and hardly anybody looks at
         pages.prepare()
     parts.serve(service, (route.beginning for route in declared))

@@ -15,6 +15,7 @@ The target's own 4xx and 5xx responses are results, with their ``statusCode``.
 from __future__ import annotations
 
 import errno
+from functools import partial
 from typing import Final
 
 from scrapy_ext.api.extraction import PROBLEM_TYPES, Cause, Problem
@@ -33,10 +34,10 @@ class ExtractionError(Exception):
         self,
         type: str,
         detail: str,
+        cause: Cause | None = None,
         *,
         blocked_domain: str | None = None,
         retry_after: int | None = None,
-        cause: Cause | None = None,
     ) -> None:
         super().__init__(detail)
         self.problem = Problem.of(type, detail, blocked_domain=blocked_domain)
@@ -46,9 +47,20 @@ class ExtractionError(Exception):
         self.retry_after = retry_after
 
 
-def unreachable(detail: str, cause: Cause | None = None) -> ExtractionError:
-    """Return the problem of an unreachable target (421)."""
-    return ExtractionError("/website/domain-unreachable", detail, cause=cause)
+#: The target cannot be reached (421).
+unreachable: Final = partial(ExtractionError, "/website/domain-unreachable")
+#: The target may answer later (520).
+temporary: Final = partial(ExtractionError, "/download/temporary-error")
+#: The target's answer can never become a result (521).
+permanent: Final = partial(ExtractionError, "/download/internal-error")
+#: The request is not supported (422).
+unprocessable: Final = partial(ExtractionError, "/request/unprocessable")
+#: The server is at capacity (503).
+overloaded: Final = partial(ExtractionError, "/limits/over-global-limit")
+#: The request took too long (500).
+timed_out: Final = partial(ExtractionError, "/server/timed-out", cause=Cause.TIMEOUT)
+#: An internal error (500).
+internal: Final = partial(ExtractionError, "/server/internal")
 
 
 def forbidden(host: str, domain: str) -> ExtractionError:
@@ -57,39 +69,9 @@ def forbidden(host: str, domain: str) -> ExtractionError:
     return ExtractionError("/download/domain-forbidden", detail, blocked_domain=domain)
 
 
-def temporary(detail: str, cause: Cause | None = None) -> ExtractionError:
-    """Return the problem of a target that may succeed later (520)."""
-    return ExtractionError("/download/temporary-error", detail, cause=cause)
-
-
-def permanent(detail: str, cause: Cause | None = None) -> ExtractionError:
-    """Return the problem of a target that can never give a result (521)."""
-    return ExtractionError("/download/internal-error", detail, cause=cause)
-
-
-def unprocessable(detail: str) -> ExtractionError:
-    """Return the problem of an unsupported request (422)."""
-    return ExtractionError("/request/unprocessable", detail)
-
-
-def overloaded(detail: str) -> ExtractionError:
-    """Return the problem of a server at capacity (503)."""
-    return ExtractionError("/limits/over-global-limit", detail)
-
-
 def over_limit(type: str, detail: str, wait: int) -> ExtractionError:
     """Return the problem of an exceeded rate of a key, a domain, or both (429); ``wait`` in seconds."""
     return ExtractionError(type, detail, retry_after=wait)
-
-
-def timed_out(detail: str) -> ExtractionError:
-    """Return the problem of a request that took too long (500)."""
-    return ExtractionError("/server/timed-out", detail, cause=Cause.TIMEOUT)
-
-
-def internal(detail: str) -> ExtractionError:
-    """Return the problem of an internal error (500)."""
-    return ExtractionError("/server/internal", detail)
 
 
 _UNREACHABLE: Final = {

@@ -52,14 +52,14 @@ def form_of(field: Field, value: Any) -> Iterator[Violation]:
             yield Violation(field.name, f"must be {words}, got {_json_type(value)}", "Change its type.")
             return
     if field.choices and value not in field.choices:
-        yield Violation(
-            field.name,
-            f"must be one of {', '.join(field.choices)}, got {shown(value)}",
-            "Use one of these values.",
-        )
+        yield _not_a_choice(field.name, field.choices, value)
     further = _FORMS.get(field.name)
     if further is not None:
         yield from further(value)
+
+
+def _not_a_choice(field: str, choices: tuple[str, ...], value: Any) -> Violation:
+    return Violation(field, f"must be one of {', '.join(choices)}, got {shown(value)}", "Use one of these values.")
 
 
 def _form_of_url(url: str) -> Iterator[Violation]:
@@ -134,14 +134,15 @@ def _form_of_request_text(text: str) -> Iterator[Violation]:
 
 def _form_of_headers(headers: list[Any]) -> Iterator[Violation]:
     if len(headers) > limits.MAX_CUSTOM_HEADERS:
-        yield Violation(
-            "customHttpRequestHeaders",
-            f"must have at most {limits.MAX_CUSTOM_HEADERS} items, got {len(headers)}",
-            "Send fewer headers.",
-        )
+        yield _too_many("customHttpRequestHeaders", headers)
         return
     for index, header in enumerate(headers):
         yield from _form_of_header(f"customHttpRequestHeaders[{index}]", header)
+
+
+def _too_many(field: str, values: list[Any]) -> Violation:
+    rule = f"must have at most {limits.MAX_CUSTOM_HEADERS} items, got {len(values)}"
+    return Violation(field, rule, "Send fewer headers.")
 
 
 def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
@@ -163,8 +164,7 @@ def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
 
 def _form_of_names(names: list[Any]) -> Iterator[Violation]:
     if len(names) > limits.MAX_CUSTOM_HEADERS:
-        rule = f"must have at most {limits.MAX_CUSTOM_HEADERS} items, got {len(names)}"
-        yield Violation("omitHttpRequestHeaders", rule, "Name fewer headers.")
+        yield _too_many("omitHttpRequestHeaders", names)
         return
     for index, name in enumerate(names):
         if not isinstance(name, str) or not TOKEN.fullmatch(name):
@@ -182,11 +182,7 @@ def _form_of_options(name: str) -> Callable[[dict[str, Any]], Iterator[Violation
     def form(options: dict[str, Any]) -> Iterator[Violation]:
         value = options.get("extractFrom", EXTRACT_FROM[0])
         if value not in EXTRACT_FROM:
-            yield Violation(
-                f"{name}.extractFrom",
-                f"must be one of {', '.join(EXTRACT_FROM)}, got {shown(value)}",
-                "Use one of these values.",
-            )
+            yield _not_a_choice(f"{name}.extractFrom", EXTRACT_FROM, value)
 
     return form
 

@@ -36,87 +36,52 @@ class Cause(str, Enum):
 
 
 class ProblemType(msgspec.Struct, frozen=True):
-    """A row of the table of errors.
-
-    ``retry_after``: the answer has a ``Retry-After`` header (integer seconds, at least 0). ``retryable``: the contract
-    allows sending the same request again.
-    """
+    """A row of the table of errors."""
 
     type: str
     status: int
     title: str
     condition: str
-    retry_after: bool = False
-    retryable: bool = False
     scope: Scope = Scope.NONE
 
+    @property
+    def retry_after(self) -> bool:
+        """Return true when the answer has a ``Retry-After`` header (integer seconds, at least 0)."""
+        return self.status in (429, 503, 520)
 
-PROBLEM_TYPES: Final[dict[str, ProblemType]] = {
-    problem.type: problem
-    for problem in (
-        ProblemType("/request/invalid", 400, "Bad Request", "Malformed request, for example an unrecognised field."),
-        ProblemType("/request/invalid-json", 400, "Invalid JSON", "Body is not valid JSON."),
-        ProblemType("/auth/not-valid", 401, "Authentication Info Invalid", "No valid authentication information."),
-        ProblemType("/auth/key-not-found", 401, "Authentication Key Not Found", "Key invalid or cannot be matched."),
-        ProblemType(
-            "/auth/account-suspended",
-            403,
-            "Account Suspended",
-            "Account suspended, or not allowed to make the request.",
-        ),
-        # The contract's table has no 413; a body over its 5 MiB limit gets it (rule 12).
-        ProblemType("/request/too-large", 413, "Request Too Large", "Request body over 5 MiB."),
-        ProblemType(
-            "/website/domain-unreachable",
-            421,
-            "Domain Unreachable",
-            "Domain invalid or unreachable. Not to be retried.",
-        ),
-        ProblemType(
-            "/request/unprocessable",
-            422,
-            "Unprocessable Request",
-            "Request cannot be processed, for example incompatible parameters.",
-        ),
-        ProblemType(
-            "/limits/over-user-limit", 429, "Over User Requests Limit", "Too many requests.", True, True, Scope.USER
-        ),
-        ProblemType(
-            "/limits/over-domain-limit",
-            429,
-            "Over Domain Requests Limit",
-            "Too many requests.",
-            True,
-            True,
-            Scope.DOMAIN,
-        ),
-        ProblemType(
-            "/limits/over-org-domain-limit",
-            429,
-            "Over Organisation Requests limit for the requested domain",
-            "Too many requests to one domain by the organisation.",
-            True,
-            True,
-            Scope.ORGANISATION_DOMAIN,
-        ),
-        ProblemType("/download/domain-forbidden", 451, "Domain Forbidden", "Extraction for the domain is forbidden."),
-        ProblemType("/server/internal", 500, "Internal Server Error", "Internal error.", retryable=True),
-        ProblemType("/server/timed-out", 500, "Request Timed Out", "The request took too long.", retryable=True),
-        ProblemType(
-            "/limits/over-global-limit",
-            503,
-            "Global Requests Limit Reached",
-            "System overload.",
-            True,
-            True,
-            Scope.GLOBAL,
-        ),
-        ProblemType(
-            "/download/temporary-error", 520, "Website Ban", "No ban-free response in reasonable time.", True, True
-        ),
-        ProblemType("/download/internal-error", 521, "Internal Downloading Error", "Permanent downloading error."),
-    )
-}
+    @property
+    def retryable(self) -> bool:
+        """Return true when the contract allows sending the same request again."""
+        return self.retry_after or self.status == 500
+
+
+_TOO_MANY: Final = "Too many requests."
+_ORGANISATION_TITLE: Final = "Over Organisation Requests limit for the requested domain"
+_ORGANISATION: Final = "Too many requests to one domain by the organisation."
+_UNPROCESSABLE: Final = "Request cannot be processed, for example incompatible parameters."
+_SUSPENDED: Final = "Account suspended, or not allowed to make the request."
+_UNREACHABLE: Final = "Domain invalid or unreachable. Not to be retried."
+_ROWS: Final = (
+    ProblemType("/request/invalid", 400, "Bad Request", "Malformed request, for example an unrecognised field."),
+    ProblemType("/request/invalid-json", 400, "Invalid JSON", "Body is not valid JSON."),
+    ProblemType("/auth/not-valid", 401, "Authentication Info Invalid", "No valid authentication information."),
+    ProblemType("/auth/key-not-found", 401, "Authentication Key Not Found", "Key invalid or cannot be matched."),
+    ProblemType("/auth/account-suspended", 403, "Account Suspended", _SUSPENDED),
+    # The contract's table has no 413; a body over its 5 MiB limit gets it (rule 12).
+    ProblemType("/request/too-large", 413, "Request Too Large", "Request body over 5 MiB."),
+    ProblemType("/website/domain-unreachable", 421, "Domain Unreachable", _UNREACHABLE),
+    ProblemType("/request/unprocessable", 422, "Unprocessable Request", _UNPROCESSABLE),
+    ProblemType("/limits/over-user-limit", 429, "Over User Requests Limit", _TOO_MANY, Scope.USER),
+    ProblemType("/limits/over-domain-limit", 429, "Over Domain Requests Limit", _TOO_MANY, Scope.DOMAIN),
+    ProblemType("/limits/over-org-domain-limit", 429, _ORGANISATION_TITLE, _ORGANISATION, Scope.ORGANISATION_DOMAIN),
+    ProblemType("/download/domain-forbidden", 451, "Domain Forbidden", "Extraction for the domain is forbidden."),
+    ProblemType("/server/internal", 500, "Internal Server Error", "Internal error."),
+    ProblemType("/server/timed-out", 500, "Request Timed Out", "The request took too long."),
+    ProblemType("/limits/over-global-limit", 503, "Global Requests Limit Reached", "System overload.", Scope.GLOBAL),
+    ProblemType("/download/temporary-error", 520, "Website Ban", "No ban-free response in reasonable time."),
+    ProblemType("/download/internal-error", 521, "Internal Downloading Error", "Permanent downloading error."),
+)
+PROBLEM_TYPES: Final[dict[str, ProblemType]] = {row.type: row for row in _ROWS}
 
 
 class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):

@@ -20,7 +20,7 @@ from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS, sou
 from scrapy_ext.api.extraction.forms import form_of, shown
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import ContractError, Violation, refused
 
 #: Fields that only an HTTP request for the body accepts (rule 9).
 BODY_ONLY: Final = (
@@ -72,7 +72,7 @@ def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Viola
         if not faults:
             well_formed[name] = value
     if "url" not in body:
-        violations.append(Violation("url", "is required", "Give the absolute URL of the page."))
+        violations.append(Violation("url", "is required", "Send the absolute URL of the page."))
     violations.extend(_some_output(body))
     for rule in _COMBINATIONS:
         violations.extend(rule(well_formed))
@@ -90,7 +90,7 @@ def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
         raise ContractError([body_too_large(len(body))])
     decoded = decode(body)
     if not isinstance(decoded, dict):
-        raise ContractError([Violation("request body", "must be a JSON object", 'Send {"url": ..., ...}.')])
+        raise refused("request body", "must be a JSON object", 'Send {"url": ..., ...}.')
     violations = check(decoded, extra_fields=extra_fields)
     if violations:
         raise ContractError(violations)
@@ -146,7 +146,7 @@ def _some_output(body: _Fields) -> Iterator[Violation]:
     """Rule 1. An output of a wrong type counts too; its type is a violation of its own."""
     if not any(body.get(name) for name in OUTPUTS):
         yield _incompatible(
-            "request", f"must ask for at least one output: {', '.join(OUTPUTS)}", "Set one of them to true."
+            "request", f"must request at least one output: {', '.join(OUTPUTS)}", "Set one of them to true."
         )
 
 
@@ -160,10 +160,10 @@ def _serp_alone(fields: _Fields) -> Iterator[Violation]:
 
 def _one_extract_type(fields: _Fields) -> Iterator[Violation]:
     """Rule 6."""
-    asked = [name for name in EXTRACT_TYPES if fields.get(name)]
-    for name in asked[1:]:
+    requested = [name for name in EXTRACT_TYPES if fields.get(name)]
+    for name in requested[1:]:
         yield _incompatible(
-            name, f"cannot be combined with {asked[0]}", "Ask for one kind of automatic extraction a request."
+            name, f"cannot be combined with {requested[0]}", "Request one kind of automatic extraction at a time."
         )
 
 
@@ -199,7 +199,7 @@ def _one_source(fields: _Fields) -> Iterator[Violation]:
     beside, chosen = fields.get("extractFrom"), source_of(fields)
     if beside is not None and chosen != beside and not fields.get("serp"):
         yield _incompatible(
-            "extractFrom", f"is {beside}, and the options of the kind say {chosen}", "Give one of the two."
+            "extractFrom", f"is {beside}, but the options of the kind have {chosen}", "Send one of the two."
         )
 
 
@@ -209,7 +209,7 @@ def _body_only(fields: _Fields) -> Iterator[Violation]:
         for name in BODY_ONLY:
             if _is_set(fields, name):
                 yield _incompatible(
-                    name, "is valid only together with httpResponseBody", "Ask for httpResponseBody, or leave it out."
+                    name, "is valid only together with httpResponseBody", "Request httpResponseBody, or leave it out."
                 )
 
 
@@ -231,8 +231,8 @@ def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
     ):
         yield _incompatible(
             "followRedirect",
-            "can be false in an HTTP request only, and a browser follows redirects by itself",
-            "Leave it out, or ask for httpResponseBody.",
+            "can be false only in an HTTP request; a browser always follows redirects",
+            "Leave it out, or request httpResponseBody.",
         )
 
 
@@ -241,7 +241,7 @@ def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
     for name in ("customAttributes", "fieldSources"):
         if _is_set(fields, name) and not any(fields.get(kind) for kind in EXTRACT_TYPES):
             yield _incompatible(
-                name, "needs a kind of automatic extraction", f"Ask for one of {', '.join(EXTRACT_TYPES)}."
+                name, "needs a kind of automatic extraction", f"Request one of {', '.join(EXTRACT_TYPES)}."
             )
 
 

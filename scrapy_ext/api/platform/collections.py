@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import Violation, refused
 
 #: One record, as JSON.
 MAX_RECORD_BYTES: Final = 1024 * 1024
@@ -66,22 +66,14 @@ def parse_type(text: str) -> CollectionType:
         return CollectionType(text)
     except ValueError:
         choices = ", ".join(kind.value for kind in CollectionType)
-        raise ContractError(
-            [Violation("type", f"must be one of {choices}, got {text[:60]!r}", "Use one of these.")]
-        ) from None
+        raise refused("type", f"must be one of {choices}, got {text[:60]!r}", "Use one of these.") from None
 
 
 def check_name(name: str, field: str = "name") -> None:
     """Raise :class:`ContractError` for a name that is not letters, digits and underscores."""
     if not _NAME.fullmatch(name):
-        raise ContractError(
-            [
-                Violation(
-                    field,
-                    f"must be 1 to 255 letters, digits or underscores, got {name[:60]!r}",
-                    "Rename the collection.",
-                )
-            ]
+        raise refused(
+            field, f"must be 1 to 255 letters, digits or underscores, got {name[:60]!r}", "Rename the collection."
         )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import ContractError, Violation, refused
 
 
 class Format(str, Enum):
@@ -47,9 +47,7 @@ def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_
         kind = next((kind for kind in among if kind.value == parameter), None)
         if kind is None:
             choices = ", ".join(kind.value for kind in among)
-            raise ContractError(
-                [Violation("format", f"must be one of {choices}, got {parameter[:60]!r}", "Use one of these.")]
-            )
+            raise refused("format", f"must be one of {choices}, got {parameter[:60]!r}", "Use one of these.")
         return kind
     for part in accept.split(","):
         kind = _BY_CONTENT_TYPE.get(part.partition(";")[0].strip().lower())
@@ -104,7 +102,7 @@ def whole_number(parameters: Mapping[str, str], name: str, default: int | None =
         return default
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         rule = f"must be a whole number of 18 digits at most, got {text[:60]!r}"
-        raise ContractError([Violation(name, rule, f"Write {name}=100, for example.")])
+        raise refused(name, rule, f"Write {name}=100, for example.")
     return int(text)
 
 

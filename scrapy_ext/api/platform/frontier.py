@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import Violation, refused
 
 #: Maximum requests of a batch, all of one priority.
 MAX_BATCH: Final = 100
@@ -60,14 +60,8 @@ class Fingerprint(msgspec.Struct):
 def check_name(name: str, field: str) -> None:
     """Raise :class:`ContractError` for a name of a frontier or slot that no path can hold."""
     if not _NAME.fullmatch(name):
-        raise ContractError(
-            [
-                Violation(
-                    field,
-                    f"must be 1 to 255 letters, digits, '_', '-' or '.', got {name[:60]!r}",
-                    "Choose another name.",
-                )
-            ]
+        raise refused(
+            field, f"must be 1 to 255 letters, digits, '_', '-' or '.', got {name[:60]!r}", "Choose another name."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import refused
 
 #: The largest number in a key: stores use signed 64-bit columns.
 MAX_NUMBER: Final = 2**63 - 1
@@ -22,7 +22,7 @@ def number_of(text: str, field: str, remedy: str = "Correct the number.") -> int
     """Read such a number; raises :class:`ContractError` naming ``field``."""
     if is_number(text):
         return int(text)
-    raise ContractError([Violation(field, f"must be a whole number, {MAX_NUMBER} at most, got {text[:60]!r}", remedy)])
+    raise refused(field, f"must be a whole number, {MAX_NUMBER} at most, got {text[:60]!r}", remedy)
 
 
 class JobKey(NamedTuple):
@@ -71,10 +71,8 @@ def _numbers(text: str, field: str, parts: tuple[str, ...]) -> list[int]:
     pieces = text.split("/")
     if len(pieces) != len(parts) or not all(_NUMBER.fullmatch(piece) for piece in pieces):
         shown = text if len(text) <= 60 else f"{text[:57]}..."
-        raise ContractError(
-            [Violation(field, f"must be {'/'.join(f'<{p}>' for p in parts)}, got {shown!r}", "Use whole numbers.")]
-        )
+        raise refused(field, f"must be {'/'.join(f'<{p}>' for p in parts)}, got {shown!r}", "Use whole numbers.")
     numbers = [int(piece) for piece in pieces]
     if max(numbers) > MAX_NUMBER:
-        raise ContractError([Violation(field, f"has a number over {MAX_NUMBER}", "Check the key.")])
+        raise refused(field, f"has a number over {MAX_NUMBER}", "Check the key.")
     return numbers

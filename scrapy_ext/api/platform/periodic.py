@@ -85,14 +85,10 @@ class Cron(NamedTuple):
         """Parse five fields; raises :class:`ContractError` with all violations."""
         pieces = text.split()
         if len(pieces) != len(_CRON_FIELDS):
-            raise ContractError(
-                [
-                    Violation(
-                        "cron",
-                        f"must have five fields, got {len(pieces)}",
-                        "Write minute hour day-of-month month day-of-week, such as 30 4 * * *.",
-                    )
-                ]
+            raise refused(
+                "cron",
+                f"must have five fields, got {len(pieces)}",
+                "Write minute hour day-of-month month day-of-week, such as 30 4 * * *.",
             )
         faults = [
             fault
@@ -239,15 +235,15 @@ def task_faults(task: Task) -> Iterator[Violation]:
 
 
 def blank(project: int) -> PeriodicJob:
-    """A schedule without anything in it."""
+    """Return a schedule without tasks and times."""
     return PeriodicJob(id=0, project=project, disabled=False, type="", description="", cron="", addtags=[], tasks=[])
 
 
 def edited(schedule: PeriodicJob, fields: dict[str, Any]) -> PeriodicJob:
-    """The schedule with fields changed; raises ``ContractError``."""
+    """Return the schedule with changed fields; raises :class:`ContractError`."""
     for name, value in fields.items():
         if name not in EDITABLE and name not in _READ_ONLY:
-            raise refused(name[:60], "is no field of a periodic job", f"The fields are {', '.join(EDITABLE)}.")
+            raise refused(name[:60], "is not a field of a periodic job", f"The fields are {', '.join(EDITABLE)}.")
         _check_type(name, value)
     known = {name: fields[name] for name in EDITABLE if name in fields}
     changed = msgspec.convert({**msgspec.to_builtins(schedule), **known}, PeriodicJob)
@@ -262,7 +258,7 @@ def edited(schedule: PeriodicJob, fields: dict[str, Any]) -> PeriodicJob:
     return changed
 
 
-#: What each field must be.
+#: Type of each field, and its name in messages.
 _TYPES: Final = {
     "cron": (str, "text of five fields"),
     "description": (str, "text"),

@@ -8,8 +8,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from scrapy_ext.api.platform import EntityKey, JobKey
 from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.api.platform.items import content_range
-from scrapy_ext.api.platform.stats import Stats
+from scrapy_ext.api.platform.records import Stats, content_range
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.calls import JSON, ClientCall, get, path, post
 from scrapy_ext.client.platform.errors import NotFound

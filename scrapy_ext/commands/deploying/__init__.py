@@ -1,1 +1,1 @@
-"""What ``scrapy platform deploy`` does before it sends something: finds where to, and packs what."""
+"""Targets and archives of ``scrapy platform deploy``."""

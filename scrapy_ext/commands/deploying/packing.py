@@ -1,4 +1,4 @@
-"""Packs a project: as a wheel where it says how it is built, else as the folder that it is."""
+"""Archive of a project: its wheel if it can be built, else its folder."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from scrapy_ext.api.platform.versions import MAX_ARCHIVE, MAX_REQUIREMENTS, sett
 from scrapy_ext.commands.deploying.targets import CFG, YML
 from scrapy_ext.commands.subcommand import CommandError
 
-#: Bytes of a file that is still packed; what is larger is data.
+#: Maximum bytes of a packed file; larger files are data.
 MAX_FILE: Final = 5 * 1024 * 1024
 _FOLDERS: Final = {
     *(".git", ".hg", ".svn", ".scrapy", ".tox", ".nox", ".eggs", ".idea", ".vscode", "node_modules"),
     *("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", "build", "dist", "htmlcov"),
 }
-#: Files that are not code, or have keys in them.
+#: Files that are not code, or may contain keys.
 _FILES: Final = re.compile(r".*\.(pyc|pyo|log|sqlite3?|db)|\.env(\..*)?|\.netrc|\.DS_Store|\.coverage.*")
 _BUILD_SECONDS: Final = 300
 _MAX_INCLUDES: Final = 10
 
 
 class Packed(NamedTuple):
-    """An archive; ``notes`` are told to who deploys."""
+    """An archive, its settings module, and notes for the user."""
 
     path: Path
     settings: str
@@ -42,7 +42,7 @@ class Packed(NamedTuple):
 
 
 def pack(folder: Path, into: Path) -> Packed:
-    """Pack the project in ``folder``, which has ``scrapy.cfg``; raises :class:`CommandError`."""
+    """Pack the project in ``folder``, which contains ``scrapy.cfg``; raises :class:`CommandError`."""
     settings = _settings(folder)
     copy, notes = into / "project", list[str]()
     large = _copy(folder, copy)
@@ -50,27 +50,29 @@ def pack(folder: Path, into: Path) -> Packed:
         shown = ", ".join(f"{path} ({size / 1024**2:.0f} MB)" for path, size in large[:5])
         more = f" and {len(large) - 5} more" if len(large) > 5 else ""
         notes.append(
-            f"left out, being over {MAX_FILE // 1024**2} MB: {shown}{more}. Keep data in a collection, or fetch it"
+            f"files over {MAX_FILE // 1024**2} MB are left out: {shown}{more}. Keep data in a collection, or fetch it"
         )
     archive = None
     if _is_built(folder):
         archive, why = _wheel(copy, into / "wheel", settings)
         if archive is None:
-            notes.append(f"packed as a folder, because {why}")
+            notes.append(f"packed as a folder: {why}")
     if archive is None:
         archive = _folder(copy, into / "project.tar.gz", settings)
     size = archive.stat().st_size
     if size > MAX_ARCHIVE:
         limit = MAX_ARCHIVE // 1024**2
         raise CommandError(
-            f"the project is {size / 1024**2:.0f} MB packed, and {limit} MB is the limit; leave out data"
+            f"the packed project has {size / 1024**2:.0f} MB, and the limit is {limit} MB; remove data files"
         )
     return Packed(archive, settings, notes)
 
 
 def requirements_of(folder: Path, name: str | None) -> str:
-    """The text of a requirements file, ``requirements.txt`` if there is one and no name is given; files that it
-    includes are in it. Raises :class:`CommandError`."""
+    """Return the text of a requirements file with the files that it includes; raises :class:`CommandError`.
+
+    Without a name, the file is ``requirements.txt`` if it exists.
+    """
     path = folder / (name or "requirements.txt")
     if name is None and not path.is_file():
         return ""
@@ -82,7 +84,7 @@ def requirements_of(folder: Path, name: str | None) -> str:
 
 def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
     if depth > _MAX_INCLUDES:
-        raise CommandError(f"{path.name} is included by itself")
+        raise CommandError(f"{path.name} includes itself")
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -92,7 +94,7 @@ def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
         if match := re.fullmatch(r"(-r|--requirement)[ =]*(.+)", words):
             yield from _lines(path.parent / match[2].strip(), folder, depth + 1)
         elif re.match(r"(-e|--editable|-c|--constraint)\b|\.{0,2}/|file:|.+@ *file:", words) or words == ".":
-            raise CommandError(f"{path.name}: {words!r} is about files of this machine; name a package instead")
+            raise CommandError(f"{path.name}: {words!r} names files of this machine; name a package instead")
         else:
             yield line
 
@@ -112,7 +114,7 @@ def _settings(folder: Path) -> str:
 
 
 def _copy(folder: Path, copy: Path) -> list[tuple[str, int]]:
-    """Copy what is code; returns the files that are too large for that."""
+    """Copy the files of code, and return those that are too large."""
     large = []
     for place, names, files in os.walk(folder):
         here = Path(place)
@@ -142,14 +144,14 @@ def _is_built(folder: Path) -> bool:
     if (folder / "setup.py").is_file():
         return True
     try:
-        told = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return False
-    return "build-system" in told or "project" in told
+    return "build-system" in project or "project" in project
 
 
 def _wheel(project: Path, into: Path, settings: str) -> tuple[Path | None, str]:
-    """The wheel of a project, or why there is none."""
+    """Return the wheel of a project, or the reason for its absence."""
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-input", "--disable-pip-version-check"]
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter
@@ -161,21 +163,21 @@ def _wheel(project: Path, into: Path, settings: str) -> tuple[Path | None, str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return None, f"building a wheel took over {_BUILD_SECONDS} s"
+        return None, f"building its wheel took over {_BUILD_SECONDS} s"
     wheels = sorted(into.glob("*.whl")) if done.returncode == 0 else []
     if not wheels:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        return None, f"no wheel could be built ({said[-1][:200] if said else 'pip said nothing'})"
+        errors = done.stderr.decode(errors="replace").strip().splitlines()
+        return None, f"pip built no wheel ({errors[-1][:200] if errors else 'without an error'})"
     module = settings.replace(".", "/")
     with zipfile.ZipFile(wheels[0]) as wheel:
         if not {f"{module}.py", f"{module}/__init__.py"} & set(wheel.namelist()):
-            return None, f"its wheel does not have {settings}: check the packages that its build names"
+            return None, f"its wheel does not have {settings}: check the list of packages of its build"
     return wheels[0], ""
 
 
 def _folder(project: Path, path: Path, settings: str) -> Path:
-    """The folder as .tar.gz: of the same files the same bytes, so that servers build nothing twice."""
-    (project / CFG).write_text(f"[settings]\ndefault = {settings}\n", "utf-8")  # without targets and their keys
+    """Pack the folder as .tar.gz. Equal files give equal bytes, so that servers do not build them again."""
+    (project / CFG).write_text(f"[settings]\ndefault = {settings}\n", "utf-8")  # Without targets and their keys.
     with (
         path.open("wb") as file,
         gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,

@@ -1,6 +1,6 @@
-"""Targets of a deployment in ``scrapy.cfg`` and ``scrapinghub.yml``, as the tools of the hosted platform have them.
+"""Targets of a deployment in ``scrapy.cfg`` and ``scrapinghub.yml``, as in the tools of the hosted platform.
 
-And the name of a version that was not given one.
+Also the default name of a version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SECONDS: Final = 10
 
 
 def version_name(folder: Path, wanted: str | None) -> str:
-    """The name that is wanted; for ``auto`` (or none) what git says of the folder, else the time (UTC)."""
+    """Return the wanted name; for ``auto`` or None the output of ``git describe``, else the time (UTC)."""
     if wanted is not None and wanted.lower() not in _AUTOMATIC:
         if faults := version_faults(wanted):
             raise CommandError(str(faults[0]))
@@ -49,15 +49,15 @@ def _of_git(folder: Path) -> str:
 CFG: Final = "scrapy.cfg"
 YML: Final = "scrapinghub.yml"
 DEFAULT: Final = "default"
-#: Key of a section for the package that the settings of the project are in; no option of the file has a capital.
+#: Key of a section for the package of the project's settings; options of the file have no capital letters.
 _PACKAGE: Final = "PACKAGE"
-#: What in ``scrapinghub.yml`` is about the hosted platform's own machines.
+#: Keys of ``scrapinghub.yml`` about the hosted platform's own machines.
 _IGNORED: Final = ("stack", "stacks", "image", "images")
 
 
 @dataclass
 class Target:
-    """Where to deploy and what; None where nothing says it. ``notes`` are told to who deploys."""
+    """Platform, project, key, version and requirements of a deployment, None if not given, and notes for the user."""
 
     url: str | None = None
     project: int | None = None
@@ -68,30 +68,30 @@ class Target:
 
 
 def find_target(folder: Path, name: str | None, project: int | None = None) -> Target:
-    """The target of a name, or the default one, for another ``project`` if that is given.
+    """Return the target of a name, or the default one, with another ``project`` if given.
 
     Raises :class:`CommandError`.
     """
-    told = _yml(folder / YML)
+    document = _yml(folder / YML)
     sections = _cfg(folder / CFG)
     wanted = name or DEFAULT
-    projects = _mapping(told, "projects", "project")
-    target = Target(version=_text(told, "version"), requirements=_requirements(told))
+    projects = _mapping(document, "projects", "project")
+    target = Target(version=_text(document, "version"), requirements=_requirements(document))
     if wanted in projects:
-        _of_yml(target, wanted, projects[wanted], told)
+        _of_yml(target, wanted, projects[wanted], document)
     elif wanted in sections:
         _of_cfg(target, wanted, sections[wanted] if project is None else {**sections[wanted], "project": str(project)})
     elif name is not None and _is_number(name):
-        _of_yml(target, wanted, name, told)
+        _of_yml(target, wanted, name, document)
         base = sections.get(DEFAULT, {})
         target.url = target.url or _address(base.get("url"), wanted)
         target.key = target.key or base.get("username")
     elif name is not None:
         known = ", ".join(sorted({*map(str, projects), *sections})) or "none"
-        raise CommandError(f"there is no target {name} in {CFG} or {YML}; those that are there: {known}")
-    if ignored := [each for each in _IGNORED if each in told]:
+        raise CommandError(f"there is no target {name} in {CFG} or {YML}; known targets: {known}")
+    if ignored := [each for each in _IGNORED if each in document]:
         target.notes.append(f"{YML}: {', '.join(ignored)} ignored; jobs run with the packages of the server")
-    if isinstance(told.get("requirements"), Mapping) and told["requirements"].get("eggs"):
+    if isinstance(document.get("requirements"), Mapping) and document["requirements"].get("eggs"):
         target.notes.append(f"{YML}: requirements.eggs ignored; name the packages in the requirements file")
     return target
 
@@ -104,18 +104,18 @@ def _yml(path: Path) -> dict[str, Any]:
     except ImportError:
         raise CommandError(f'reading {path.name} needs PyYAML: pip install "scrapy-ext[deploy]"') from None
     try:
-        told = yaml.safe_load(path.read_text("utf-8"))
+        document = yaml.safe_load(path.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise CommandError(f"{path.name} cannot be read: {error}") from None
-    if told is None:
+    if document is None:
         return {}
-    if not isinstance(told, dict):
-        raise CommandError(f"{path.name} must have names with values, such as project: 7")
-    return told
+    if not isinstance(document, dict):
+        raise CommandError(f"{path.name} must be a mapping, such as project: 7")
+    return document
 
 
 def _cfg(path: Path) -> dict[str, dict[str, str]]:
-    """The sections ``[deploy]`` (as ``default``) and ``[deploy:NAME]``, which take what they lack from the first."""
+    """Return the sections ``[deploy]`` (as ``default``) and ``[deploy:NAME]``, which inherit its options."""
     parser = configparser.RawConfigParser()
     try:
         parser.read(path, "utf-8")
@@ -138,48 +138,56 @@ def _of_cfg(target: Target, name: str, section: Mapping[str, str]) -> None:
     if "project" not in section:
         return
     if name == DEFAULT and not target.url and not _is_number(section["project"]):
-        if section["project"] != section.get(_PACKAGE):  # else `scrapy startproject` has written it
-            target.notes.append(f"{CFG}: project = {section['project'][:60]} of [deploy] ignored, as it is no number")
+        if section["project"] != section.get(_PACKAGE):  # Else `scrapy startproject` wrote it.
+            target.notes.append(
+                f"{CFG}: project = {section['project'][:60]} of [deploy] ignored, because it is not a number"
+            )
         return
     target.project = _number(section["project"], name)
 
 
-def _of_yml(target: Target, name: str, project: Any, told: Mapping[str, Any]) -> None:
-    """``project`` is a number, ``ENDPOINT/NUMBER``, or has ``id``, ``endpoint``, ``apikey`` and ``requirements``."""
+def _of_yml(target: Target, name: str, project: Any, document: Mapping[str, Any]) -> None:
+    """Fill a target of ``scrapinghub.yml``.
+
+    ``project`` is a number, ``ENDPOINT/NUMBER``, or a mapping of ``id``, ``endpoint``, ``apikey`` and ``requirements``.
+    """
     more = project if isinstance(project, Mapping) else {"id": project}
     endpoint, _, number = str(more.get("id", "")).rpartition("/")
     endpoint = str(more.get("endpoint") or endpoint or DEFAULT)
     target.project = _number(number, name)
-    endpoints = _mapping(told, "endpoints", "endpoint")
+    endpoints = _mapping(document, "endpoints", "endpoint")
     if endpoint in endpoints:
         target.url = _address(str(endpoints[endpoint]), name)
     elif endpoint != DEFAULT:
-        raise CommandError(f"{YML}: target {name} names the endpoint {endpoint}, and endpoints has no such name")
-    key = _mapping(told, "apikeys", "apikey").get(str(more.get("apikey") or endpoint))
+        raise CommandError(f"{YML}: target {name} names the endpoint {endpoint}, which endpoints does not define")
+    key = _mapping(document, "apikeys", "apikey").get(str(more.get("apikey") or endpoint))
     target.key = None if key is None else str(key)
     target.requirements = _requirements(more) or target.requirements
     if any(each in more for each in _IGNORED):
-        target.notes.append(f"{YML}: what target {name} says of stack or image is ignored")
+        target.notes.append(f"{YML}: stack or image of target {name} ignored")
 
 
-def _mapping(told: Mapping[str, Any], several: str, one: str) -> dict[str, Any]:
-    """Values by name, and the one without a name as ``default``."""
-    found = told.get(several) or {}
+def _mapping(document: Mapping[str, Any], several: str, one: str) -> dict[str, Any]:
+    """Return values by name, with the value of ``one`` as ``default``."""
+    found = document.get(several) or {}
     if not isinstance(found, Mapping):
-        raise CommandError(f"{YML}: {several} must have names with values, such as {DEFAULT}: …")
-    return {**({DEFAULT: told[one]} if one in told else {}), **{str(name): value for name, value in found.items()}}
+        raise CommandError(f"{YML}: {several} must be a mapping, such as {DEFAULT}: …")
+    return {
+        **({DEFAULT: document[one]} if one in document else {}),
+        **{str(name): value for name, value in found.items()},
+    }
 
 
-def _requirements(told: Mapping[str, Any]) -> str | None:
-    found = told.get("requirements")
+def _requirements(document: Mapping[str, Any]) -> str | None:
+    found = document.get("requirements")
     if isinstance(found, Mapping) and isinstance(found.get("file"), str):
         file: str = found["file"]
         return file
-    return _text(told, "requirements_file")
+    return _text(document, "requirements_file")
 
 
-def _text(told: Mapping[str, Any], name: str) -> str | None:
-    value = told.get(name)
+def _text(document: Mapping[str, Any], name: str) -> str | None:
+    value = document.get(name)
     return None if value is None else str(value)
 
 
@@ -187,8 +195,8 @@ def _number(text: str, name: str) -> int:
     if _is_number(text):
         return int(text)
     raise CommandError(
-        f"the project of target {name} must be a number, got {text[:60]!r}. Write that of the project on the platform "
-        "there, such as project = 1"
+        f"the project of target {name} must be a number, got {text[:60]!r}. Write the number of the project on that "
+        "platform, such as project = 1"
     )
 
 
@@ -197,9 +205,9 @@ def _is_number(text: str) -> bool:
 
 
 def _address(url: str | None, name: str) -> str | None:
-    """The address of a platform, from that of its API."""
+    """Return the URL of a platform, from the URL of its API."""
     if not url:
         return None
     if not re.match(r"https?://[^/@]+(/|$)", url):
-        raise CommandError(f"the address of target {name} must be http:// or https:// and have no key in it")
+        raise CommandError(f"the URL of target {name} must begin with http:// or https:// and contain no key")
     return re.sub(r"/(api/?)?(scrapyd/?)?$", "", url)

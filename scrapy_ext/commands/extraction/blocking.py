@@ -1,4 +1,4 @@
-"""Blocking calls beside an event loop."""
+"""Blocking calls in a thread of their own."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _Call = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]", Callable[[], Any
 
 
 class BlockingCalls:
-    """Calls that may block, one after the other, in a thread of their own.
+    """Calls that may block, run one after the other in a thread.
 
-    The thread is a daemon. A read from a terminal or a write into a pipe may never return, and must not keep the
-    process from ending, as the threads of asyncio would.
+    The thread is a daemon: a read from a terminal or a write into a pipe may never return, and the threads of asyncio
+    would then prevent the end of the process.
     """
 
     def __init__(self, name: str) -> None:
@@ -27,7 +27,7 @@ class BlockingCalls:
         self._thread: threading.Thread | None = None
 
     async def __call__(self, function: Callable[[], T]) -> T:
-        """What the function returns or raises."""
+        """Call the function in the thread; return its result, or raise its error."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
@@ -36,11 +36,11 @@ class BlockingCalls:
         self._calls.put((loop, answer, function))
         return await answer
 
-    def close(self, patience: float = 0.0) -> None:
-        """End the thread, when it has done what it was asked to do; wait for that so many seconds."""
+    def close(self, timeout: float = 0.0) -> None:
+        """End the thread after its calls, and wait up to ``timeout`` seconds for that."""
         self._calls.put(None)
-        if patience and self._thread is not None:
-            self._thread.join(patience)
+        if timeout and self._thread is not None:
+            self._thread.join(timeout)
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
@@ -50,7 +50,7 @@ class BlockingCalls:
                 value = function()
             except Exception as raised:
                 error = raised
-            # The loop may be closed already: nobody waits for the answer any more.
+            # The loop may be closed.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(_settle, answer, value, error)
 

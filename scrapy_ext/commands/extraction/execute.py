@@ -1,4 +1,4 @@
-"""One call of the command, from its options to its exit code: a check of the lines, or a session that runs them."""
+"""One call of ``scrapy extract``, from its options to its exit code."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from scrapy.settings import BaseSettings
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.extraction.input_lines import CallError, LineParser, Source, StopError
-from scrapy_ext.commands.extraction.progress import Numbers, Progress, ToldByProgress, lines, say, waiting
+from scrapy_ext.commands.extraction.progress import Numbers, ProgressDisplay, ProgressHandler, lines, say
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
-from scrapy_ext.commands.extraction.run import Run, ServiceOptions, opened_service
+from scrapy_ext.commands.extraction.run import ExtractRun, ServiceOptions, opened_service
 from scrapy_ext.commands.subcommand import FAILED, OK
+from scrapy_ext.commands.terminal.progress import status
 from scrapy_ext.commands.terminal.text import printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
 from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError
@@ -29,7 +30,7 @@ from scrapy_ext.settings import SettingError
 
 
 def check_lines(source: Source, parser: LineParser, extra_fields: Collection[str]) -> tuple[int, int]:
-    """Print what is wrong with each line; how many lines there are, and how many of them break a rule.
+    """Print the violations of each line, and return the number of lines and the number of invalid ones.
 
     Raises :class:`OSError`.
     """
@@ -46,14 +47,14 @@ def check_lines(source: Source, parser: LineParser, extra_fields: Collection[str
 
 
 class ExtractSession:
-    """See :meth:`run`. ``has_log``: warnings are in a log already."""
+    """A run with its progress and signals. ``has_log``: warnings are written to a log."""
 
     def __init__(
         self,
         options: ServiceOptions,
         comparison: Comparison,
         recorder: Recorder,
-        progress: Progress,
+        progress: ProgressDisplay,
         *,
         has_log: bool,
     ) -> None:
@@ -62,12 +63,12 @@ class ExtractSession:
         self._recorder = recorder
         self._progress = progress
         self._has_log = has_log
-        self._run: Run | None = None
+        self._run: ExtractRun | None = None
         self._task: asyncio.Task[Any] | None = None
         self._signal: int | None = None
 
     async def run(self) -> int | None:
-        """Until all is done: None; or the number of the signal that ended it."""
+        """Process all lines; return None, or the number of the signal that ended the run."""
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -79,7 +80,7 @@ class ExtractSession:
         except asyncio.CancelledError:
             if self._signal is None:
                 raise
-            # What it cuts off elsewhere is no error to tell of.
+            # Errors of interrupted threads are not reported.
             loop.set_exception_handler(lambda _loop, _context: None)
         finally:
             self._progress.close()
@@ -89,10 +90,10 @@ class ExtractSession:
         self._progress.wait_for(lambda: "" if self._run is not None else "waiting for the service ...")
         output = self._comparison.output
         writer = RecordWriter(sys.stdout.fileno() if output is None else output.file)
-        # The records in the terminal show how far it is.
+        # Records in the terminal replace the bar.
         writer.before_terminal = self._progress.hide
         async with opened_service(self._options, self._lost) as service:
-            self._run = Run(service, self._comparison, self._recorder, writer, self._progress.numbers)
+            self._run = ExtractRun(service, self._comparison, self._recorder, writer, self._progress.numbers)
             try:
                 await self._run.work()
             finally:
@@ -103,7 +104,7 @@ class ExtractSession:
             self._run.fail(error)
 
     def _signalled(self, number: int) -> None:
-        """The first time: finish what was sent. The second: end."""
+        """Finish the requests in flight after the first signal; end after the second."""
         first, self._signal = self._signal is None, number
         if first and self._run is not None and self._run.in_flight:
             self._run.stop()
@@ -118,12 +119,12 @@ class ExtractSession:
 
     def _finishing(self) -> str:
         left = self._run.in_flight if self._run is not None else 0
-        return f"waiting for {left} in flight; again to stop at once" if left else "stopping ..."
+        return f"waiting for {left} in flight; press Ctrl-C again to stop at once" if left else "stopping ..."
 
     @contextlib.contextmanager
     def _warnings(self) -> Iterator[None]:
-        """Warnings go to the person, unless there is a log."""
-        logger, handler = logging.getLogger("scrapy_ext"), ToldByProgress(self._progress)
+        """Show warnings with the progress, unless there is a log."""
+        logger, handler = logging.getLogger("scrapy_ext"), ProgressHandler(self._progress)
         if not self._has_log:
             logger.addHandler(handler)
         try:
@@ -133,12 +134,12 @@ class ExtractSession:
 
 
 WRONG_CALL: Final = 2
-#: What a shell adds to the number of the signal that ended a process.
+#: Added to the number of a signal for the exit code, as in shells.
 SIGNALLED: Final = 128
 
 
 class ExtractCall(msgspec.Struct, frozen=True):
-    """What the command line asks for; ``fields`` are those of every request."""
+    """The parsed command line; ``fields`` are those of all requests."""
 
     source: Source
     fields: Mapping[str, Any]
@@ -152,12 +153,12 @@ class ExtractCall(msgspec.Struct, frozen=True):
 
     @property
     def is_single(self) -> bool:
-        """Whether it is about one page, which needs no count."""
+        """Return true for a single URL, for which counts are not shown."""
         return len(self.source.urls) == 1
 
 
 def execute(settings: BaseSettings, call: ExtractCall) -> int:
-    """Do what a call asks for, tell what there is to tell, and return the exit code."""
+    """Run the command, report its result, and return the exit code."""
     try:
         with contextlib.ExitStack() as kept:
             return _check(settings, call) if call.check else _extract(settings, call, kept)
@@ -167,14 +168,14 @@ def execute(settings: BaseSettings, call: ExtractCall) -> int:
     except KeyboardInterrupt:
         return SIGNALLED + signal.SIGINT
     except BrokenPipeError:
-        pass  # The reader has seen enough.
+        pass  # The reader of the pipe has closed it.
     except OSError as error:
         say(f"{error.filename or call.output or 'standard output'}: {error.strerror}")
     return FAILED
 
 
 def _parser(settings: BaseSettings, call: ExtractCall) -> LineParser:
-    """Fields for every request that are wrong by themselves are told before there is one."""
+    """Return the parser of the lines; raises :class:`CallError` for invalid fields of the command line."""
     params = params_of(settings)
     faults = faults_of(call.fields, names.EXTRACT_API_EXTRA_FIELDS.read(settings))
     if faults:
@@ -186,19 +187,19 @@ def _check(settings: BaseSettings, call: ExtractCall) -> int:
     call.source.check_readable()
     extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
     number, broken = check_lines(call.source, _parser(settings, call), extra_fields)
-    say(f"{broken} of {lines(number)} cannot be sent" if broken else f"{lines(number)}, all in order")
+    say(f"{broken} of {lines(number)} cannot be sent" if broken else f"{lines(number)}, all valid")
     return FAILED if broken else OK
 
 
 def _extract(settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitStack) -> int:
     options, comparison = _prepared(settings, call, kept)
     output = comparison.output
-    with waiting("looking at what is done ...", quiet=call.quiet or output is None):
+    with status("reading the records of the previous run ...", quiet=call.quiet or output is None):
         if output is not None:
-            output.look(again=call.retry_failed)
+            output.read_done(drop_failed=call.retry_failed)
         numbers = Numbers(comparison.count(), output.done if output is not None else Done())
     if not numbers.is_all:
-        progress = Progress(numbers, quiet=call.quiet)
+        progress = ProgressDisplay(numbers, quiet=call.quiet)
         session = ExtractSession(options, comparison, call.recorder, progress, has_log=call.has_log)
         try:
             ended = asyncio.run(session.run())
@@ -216,7 +217,7 @@ def _extract(settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitSta
 def _prepared(
     settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitStack
 ) -> tuple[ServiceOptions, Comparison]:
-    """What can be known to be wrong is told before anything is made."""
+    """Check settings and input, then open the output and make the folders."""
     Configured.read(settings)
     call.source.check_readable()
     options = ServiceOptions(settings, call.concurrency)
@@ -232,12 +233,12 @@ def _prepared(
 
 
 def _stopped(call: ExtractCall, comparison: Comparison, numbers: Numbers) -> str:
-    """How far it is, and how to go on; nothing for a single page."""
+    """Return the progress and the way to continue, "" for a single page."""
     if call.is_single:
         return ""
     of = f" of {numbers.total}" if numbers.total is not None else ""
-    told = f"Stopped with {f'{numbers.done}{of} lines' if of else lines(numbers.done)} done"
+    stopped = f"Stopped with {f'{numbers.done}{of} lines' if of else lines(numbers.done)} done"
     if comparison.output is None or not comparison.output.is_kept:
-        return f"{told}. With --output FILE, the same command could go on from here."
+        return f"{stopped}. With --output FILE, the same command would continue from here."
     again = "the same command" if call.source.can_be_read_twice else "the same command with the same input"
-    return f"{told}; {again} goes on from here."
+    return f"{stopped}; {again} continues from here."

@@ -1,8 +1,7 @@
-"""Lines of input, from the command line, a file or standard input, and the extraction request of each of them.
+"""Lines of input from the command line, a file or standard input, and their extraction requests.
 
-A line is a URL, or a JSON object of fields as the extraction service takes them. Lines are numbered from 1, empty
-ones too, so that a number leads back to the place in the file. A line is read into memory whole, and no more of the
-input than a few lines is.
+A line is a URL, or a JSON object with the fields of an extraction request. Lines are numbered from 1, including empty
+ones, as in an editor. Memory holds a few lines at a time.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ from scrapy_ext.crawl.extraction.fingerprint import IGNORED
 
 
 class CallError(Exception):
-    """The call, its files or the settings are wrong: nothing was sent."""
+    """Invalid arguments, files or settings; nothing was sent."""
 
 
 class StopError(Exception):
-    """Nothing more can be sent, or kept: the lines that are left are not done."""
+    """The run cannot continue; the remaining lines are not processed."""
 
 
-#: A body has at most 5 MiB; as JSON with every character escaped it may be some times longer.
+#: A body has at most 5 MiB; JSON with escaped characters may be several times longer.
 MAX_LINE_BYTES: Final = 4 * limits.MAX_BODY_BYTES
 _READ_BYTES: Final = 64 * 1024
 
 _NOT_PLAIN: Final = re.compile(r"[^!-~]")
-#: What goes with ``serp``, of the fields that are meant for every request.
+#: Fields of EXTRACT_API_PARAMS that a request for ``serp`` accepts.
 _SERP: Final = ("serp", "serpOptions")
 
 
-class Line(msgspec.Struct, frozen=True):
-    """A line that is not empty, without what surrounds it. The text of one that is too long is its beginning."""
+class InputLine(msgspec.Struct, frozen=True):
+    """A line that is not empty, stripped. Of a line that is too long, the text is the beginning."""
 
     number: int
     text: bytes
@@ -55,22 +54,22 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class LineSplitter:
-    """Cuts pieces of a file into lines."""
+    """Incremental splitter of a file into lines."""
 
     def __init__(self) -> None:
         self._number = 0
         self._begun: list[bytes] = []
         self._size = 0
 
-    def feed(self, data: bytes) -> list[Line]:
-        """The lines that end in this piece."""
+    def feed(self, data: bytes) -> list[InputLine]:
+        """Return the lines that end in this piece."""
         *ends, rest = data.split(b"\n")
         lines = [line for end in ends if (line := self._ended(end)) is not None]
         self._keep(rest)
         return lines
 
-    def end(self) -> list[Line]:
-        """The last line, if it has no line break."""
+    def end(self) -> list[InputLine]:
+        """Return the last line if it has no line break."""
         line = self._ended(b"")
         return [] if line is None else [line]
 
@@ -79,7 +78,7 @@ class LineSplitter:
         if piece and self._size <= MAX_LINE_BYTES:
             self._begun.append(piece)
 
-    def _ended(self, piece: bytes) -> Line | None:
+    def _ended(self, piece: bytes) -> InputLine | None:
         self._number += 1
         if self._begun or self._size:
             self._keep(piece)
@@ -89,11 +88,11 @@ class LineSplitter:
         if self._number == 1:
             piece = piece.removeprefix(BOM_UTF8)
         text = piece[:_READ_BYTES] if is_too_long else piece.strip()
-        return Line(self._number, text, is_too_long) if text else None
+        return InputLine(self._number, text, is_too_long) if text else None
 
 
-def read_lines(read: Callable[[int], bytes]) -> Iterator[list[Line]]:
-    """The lines of what ``read(size)`` gives, as they come."""
+def read_lines(read: Callable[[int], bytes]) -> Iterator[list[InputLine]]:
+    """Yield the lines of the data that ``read(size)`` returns."""
     splitter = LineSplitter()
     while data := read(_READ_BYTES):
         if lines := splitter.feed(data):
@@ -102,30 +101,30 @@ def read_lines(read: Callable[[int], bytes]) -> Iterator[list[Line]]:
         yield lines
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """What a line asks for.
-
-    ``url`` is the line's own, None when it has none. ``fingerprint`` tells requests apart that ask for different
-    content. ``faults`` are what keeps the line from being read; the rules of the service are not checked here.
-    """
+class LineRequest(msgspec.Struct, frozen=True):
+    """The extraction request of a line."""
 
     number: int
+    #: The URL as written; None without one.
     url: str | None
     fields: dict[str, Any]
+    #: Differs for requests of different content.
     fingerprint: str
+    #: Bytes of the line.
     size: int
+    #: Reasons why the line cannot be parsed; the rules of the service are checked later.
     faults: tuple[Violation, ...] = ()
 
     @property
     def domain(self) -> str:
-        """What the limits of a site hold for."""
+        """The host name, to which the limits of a site apply."""
         try:
             return urlsplit(self.fields["url"]).hostname or ""
         except (KeyError, ValueError, AttributeError, TypeError):
             return ""
 
     def violations(self, extra_fields: Collection[str]) -> list[Violation]:
-        """Every rule that the line breaks."""
+        """Return all rules that the request breaks."""
         if self.faults:
             return [*self.faults]
         broken = check(self.fields, extra_fields=extra_fields)
@@ -134,17 +133,19 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class LineParser:
-    """Reads lines. ``params`` are the fields of EXTRACT_API_PARAMS, ``given`` those of the command line; a line's
-    own fields win over both, and None leaves a field out."""
+    """Parser of lines. ``params`` are the fields of EXTRACT_API_PARAMS, ``given`` those of the command line.
+
+    Fields of a line take precedence over both; None removes a field.
+    """
 
     def __init__(self, params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self._params = params
         self._given = given
-        #: What a line asks for that is but a URL.
+        #: Fields for a line that is a URL.
         self._plain = self._merged({})
 
-    def parse(self, line: Line) -> Wanted:
-        """What a line asks for."""
+    def parse(self, line: InputLine) -> LineRequest:
+        """Return the request of a line."""
         try:
             if not line.is_too_long and not line.text.startswith(b"{"):
                 return self._of_url(line, line.text.decode())
@@ -156,18 +157,18 @@ class LineParser:
             return _unread(line, own)
         fields, url = self._merged(own), own.get("url")
         known = url if isinstance(url, str) else None
-        return Wanted(line.number, known, fields, _fingerprint(fields), len(line.text))
+        return LineRequest(line.number, known, fields, _fingerprint(fields), len(line.text))
 
-    def _of_url(self, line: Line, url: str) -> Wanted:
+    def _of_url(self, line: InputLine, url: str) -> LineRequest:
         sent = url
         if _NOT_PLAIN.search(url):
-            with contextlib.suppress(ValueError):  # The rules tell what is wrong with it.
-                sent = safe_url_string(url)  # As Scrapy does with a URL as people write it.
+            with contextlib.suppress(ValueError):  # The rules report the error.
+                sent = safe_url_string(url)  # As in scrapy.Request.
         fields = {**self._plain, "url": sent}
-        return Wanted(line.number, url, fields, _fingerprint(fields), len(line.text))
+        return LineRequest(line.number, url, fields, _fingerprint(fields), len(line.text))
 
     def _merged(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """With the same outputs as a routed request of a crawl that asks for none."""
+        """Return all fields, with the default outputs of a routed request of a crawl."""
         asked = {**self._given, **own}
         params = self._params
         if asked.get("serp"):
@@ -180,9 +181,9 @@ class LineParser:
         return {name: value for name, value in fields.items() if value is not None}
 
 
-def _own_fields(line: Line) -> dict[str, Any] | Violation:
+def _own_fields(line: InputLine) -> dict[str, Any] | Violation:
     if line.is_too_long:
-        return Violation("input", f"must be at most {MAX_LINE_BYTES} bytes", "Send less in it.")
+        return Violation("input", f"must be at most {MAX_LINE_BYTES} bytes", "Shorten it.")
     try:
         fields: dict[str, Any] = msgspec.json.decode(line.text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -190,8 +191,8 @@ def _own_fields(line: Line) -> dict[str, Any] | Violation:
     return fields
 
 
-def _unread(line: Line, fault: Violation) -> Wanted:
-    return Wanted(line.number, None, {}, _hashed(line.text), len(line.text), (fault,))
+def _unread(line: InputLine, fault: Violation) -> LineRequest:
+    return LineRequest(line.number, None, {}, _hashed(line.text), len(line.text), (fault,))
 
 
 def _fingerprint(fields: Mapping[str, Any]) -> str:
@@ -203,53 +204,53 @@ def _fingerprint(fields: Mapping[str, Any]) -> str:
 
 
 def _hashed(data: bytes) -> str:
-    # It tells lines of one number apart, not all requests there are: 32 bits are plenty.
+    # It distinguishes lines with the same number, for which 32 bits suffice.
     return f"{zlib.crc32(data):08x}"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """``urls`` of the command line, or the file at ``path``; with neither, standard input."""
+    """``urls`` of the command line, or the file at ``path``, or standard input."""
 
     urls: Sequence[str] = ()
     path: str | None = None
 
     @property
     def name(self) -> str:
-        """What it is called in a message."""
+        """The name of the source in messages."""
         return "the command line" if self.urls else self.path or "standard input"
 
     @property
     def can_be_read_twice(self) -> bool:
-        """Whether it can be looked through before it is used."""
+        """Return true when the lines can be read twice."""
         if self.urls:
             return True
         return self.path is not None and stat.S_ISREG(os.stat(self.path).st_mode)
 
     @property
     def size(self) -> int:
-        """The bytes of a file."""
+        """The size of the file in bytes, 0 without one."""
         return os.stat(self.path).st_size if self.path is not None else 0
 
     def check_readable(self) -> None:
-        """Raises :class:`CallError` for a file that is not there, or is none."""
+        """Raise :class:`CallError` for a missing or unreadable file."""
         if self.path is None:
             return
         try:
             if stat.S_ISDIR(os.stat(self.path).st_mode):
                 raise CallError(f"{self.path} is a folder; give a file of URLs")
             if not os.access(self.path, os.R_OK):
-                raise CallError(f"{self.path} cannot be read: you may not")
+                raise CallError(f"{self.path} cannot be read: permission denied")
         except OSError as error:
             raise CallError(f"{self.path} cannot be read: {error.strerror}") from None
 
-    def lines(self) -> Iterator[list[Line]]:
-        """The lines, a few at a time, from the first one; raises :class:`OSError`."""
+    def lines(self) -> Iterator[list[InputLine]]:
+        """Yield the lines in small groups; raises :class:`OSError`."""
         if self.urls:
             given = ((number, url.strip()) for number, url in enumerate(self.urls, 1))
-            yield [Line(number, url.encode("utf-8", "surrogateescape")) for number, url in given if url]
+            yield [InputLine(number, url.encode("utf-8", "surrogateescape")) for number, url in given if url]
             return
         with self._opened() as file:
-            # Not sys.stdin: a thread that is blocked in it would hold a lock that the end of the process needs.
+            # A thread blocked in sys.stdin would hold a lock that the process needs to exit.
             yield from read_lines(lambda size: os.read(file, size))
 
     @contextlib.contextmanager
@@ -265,35 +266,35 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class SourceReader:
-    """Reads a source beside the event loop, a few lines at a time, when it is asked to.
+    """Reader of a source in a thread, a few lines at a time.
 
-    ``on_read`` is told when there are lines again, or none any more, with the error that ended them.
+    ``on_read`` is called after each read, with the error that ended the input, if any.
     """
 
     def __init__(self, source: Source, on_read: Callable[[OSError | None], None]) -> None:
         self._batches = source.lines()
         self._on_read = on_read
         self._calls = BlockingCalls("input")
-        self._lines: Iterator[Line] = iter(())
+        self._lines: Iterator[InputLine] = iter(())
         self._reading: asyncio.Task[None] | None = None
         self.has_ended = False
-        #: Number of the last line that was given out.
+        #: Number of the last returned line.
         self.last = 0
 
-    def next(self) -> Line | None:
-        """A line that was read; None: there is none now."""
+    def next(self) -> InputLine | None:
+        """Return the next line, None when no read line is left."""
         line = next(self._lines, None)
         if line is not None:
             self.last = line.number
         return line
 
     def read(self) -> None:
-        """Have the lines that follow read, unless they are being read."""
+        """Begin to read the next lines, unless a read is in progress."""
         if self._reading is None and not self.has_ended:
             self._reading = asyncio.create_task(self._read())
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._reading is not None:
             self._reading.cancel()
         self._calls.close()

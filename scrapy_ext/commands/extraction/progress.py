@@ -1,18 +1,14 @@
-"""The progress of a run: its numbers, shown in a bar in a terminal, in a line now and then elsewhere.
-
-All of it goes to standard error.
-"""
+"""Progress of ``scrapy extract`` on standard error: a bar in a terminal, a line every half minute elsewhere."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from rich.console import Console, RenderableType
@@ -25,17 +21,15 @@ from scrapy_ext.commands.extraction.resume import Done
 from scrapy_ext.commands.terminal.output import one_line
 from scrapy_ext.commands.terminal.text import length
 
-#: The rate is that of the last so many seconds,
+#: Seconds over which the rate is measured, and between its samples.
 _RATE_SECONDS: Final = 20.0
-#: looked at so often.
 _SAMPLE_SECONDS: Final = 1.0
-#: Kinds of errors that the summary names.
+#: Maximum kinds of errors in the summary.
 _KINDS: Final = 5
 
 
 class Numbers:
-    """Lines that are done, and how. ``total`` is None where it is not known; ``done`` are those that an earlier run
-    has done."""
+    """Counts of processed lines. ``total`` is None if unknown; ``done`` has the lines of earlier runs."""
 
     def __init__(self, total: int | None, done: Done) -> None:
         self.total = total
@@ -43,7 +37,7 @@ class Numbers:
         self.failed = done.failed
         self.earlier = len(done)
         self.kinds: Counter[str] = Counter()
-        #: What the answers of this run cost; None where there are no prices.
+        #: Cost of the answers of this run; None without prices.
         self.cost: float | None = None
         self._last_error = ""
         self._started = time.monotonic()
@@ -51,32 +45,28 @@ class Numbers:
 
     @property
     def done(self) -> int:
-        """Lines with a record, of this run and those before."""
+        """The number of lines with a record, of this run and earlier ones."""
         return self.answered + self.failed
 
     @property
     def is_all(self) -> bool:
-        """Whether no line is left, as far as is known."""
+        """Return true when all lines are known to be processed."""
         return self.total is not None and self.done >= self.total
 
     @property
     def seconds(self) -> float:
-        """How long this run has taken."""
+        """Seconds since this run began."""
         return time.monotonic() - self._started
 
-    def add_answer(self) -> None:
-        """A line was answered."""
-        self.answered += 1
-
-    def add_failure(self, kind: str, told: str) -> None:
-        """A line failed."""
+    def add_failure(self, kind: str, error: str) -> None:
+        """Count a failed line, by the kind of its error."""
         self.failed += 1
-        self._last_error = told
-        # The names are the service's: it cannot make more of them than one remembers.
+        self._last_error = error
+        # The kinds come from the service, so their number is limited.
         self.kinds[kind if kind in self.kinds or len(self.kinds) < 100 else "other"] += 1
 
     def rate(self) -> float:
-        """Lines a second, of late."""
+        """Return the current number of lines per second."""
         now = time.monotonic()
         if now - self._samples[-1][0] >= _SAMPLE_SECONDS:
             self._samples.append((now, self.done))
@@ -86,47 +76,48 @@ class Numbers:
         return (self.done - done) / (now - since) if now > since else 0.0
 
     def parts(self) -> list[str]:
-        """What there is to tell on the way."""
+        """Return the parts of the progress line."""
         rate = self.rate()
-        told = [f"{self.done}/{self.total}" if self.total is not None else lines(self.done), f"{rate:.1f}/s"]
+        parts = [f"{self.done}/{self.total}" if self.total is not None else lines(self.done), f"{rate:.1f}/s"]
         if self.failed:
-            told.append(f"{self.failed} failed")
+            parts.append(f"{self.failed} failed")
         if self.cost is not None:
-            told.append(f"cost {self.cost:.4g}")
+            parts.append(f"cost {self.cost:.4g}")
         if self.total is not None and rate > 0 and self.total > self.done:
-            told.append(f"{_time((self.total - self.done) / rate)} left")
-        return told
+            parts.append(f"{_time((self.total - self.done) / rate)} left")
+        return parts
 
     def summary(self) -> str:
-        """What there is to tell at the end."""
+        """Return the summary of a finished run."""
         if self.total == 1 and self._last_error:
             return self._last_error
-        told = f"{self.answered} answered, {self.failed} failed"
+        outcome = f"{self.answered} answered, {self.failed} failed"
         if self.kinds:
             kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.most_common(_KINDS))
-            told += f" ({kinds}{', …' if len(self.kinds) > _KINDS else ''})"
+            outcome += f" ({kinds}{', …' if len(self.kinds) > _KINDS else ''})"
         earlier = f", {self.earlier} of them before" if 0 < self.earlier < self.done else ""
         cost = f", cost {self.cost:.4g}" if self.cost is not None else ""
         ended = "all of them before" if self.earlier == self.done > 0 else f"in {_time(self.seconds)}"
-        return f"{lines(self.done)}{earlier}: {told}, {ended}{cost}"
+        return f"{lines(self.done)}{earlier}: {outcome}, {ended}{cost}"
 
 
 def lines(number: int) -> str:
-    """A number of lines."""
+    """Return a number of lines as text."""
     return f"{number} line" if number == 1 else f"{number} lines"
 
 
 def _time(seconds: float) -> str:
-    """In whole seconds: of an estimate nothing more can be believed."""
+    """Format an estimated time in whole seconds."""
     return f"{math.ceil(seconds)}s" if seconds <= 59 else length(1000 * seconds)
 
 
+#: Seconds between two updates of the bar, and between two lines.
 _BAR_SECONDS: Final = 0.25
 _LINE_SECONDS: Final = 30.0
 
 
-class Progress:
-    """Shows the numbers until it is closed. ``quiet``: nothing on the way."""
+class ProgressDisplay:
+    """Display of the counts. ``quiet``: only messages are shown."""
 
     def __init__(self, numbers: Numbers, *, quiet: bool) -> None:
         self.numbers = numbers
@@ -136,30 +127,30 @@ class Progress:
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
-        """Begin to show; called in an event loop."""
+        """Start the display, in a running event loop."""
         if self._quiet:
             return
         console = Console(stderr=True)
         if console.is_terminal:
-            # Records go past it: they are not for rich.
+            # Records are written to standard output without rich.
             self._live = Live(
                 console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
             )
             self._live.start()
         self._task = asyncio.create_task(self._show())
 
-    def wait_for(self, what: Callable[[], str]) -> None:
-        """Show what is waited for, as it is told each time; nothing: the numbers."""
-        self._waiting = what
+    def wait_for(self, reason: Callable[[], str]) -> None:
+        """Show the text of a function instead of the counts, while it is not empty."""
+        self._waiting = reason
         self._refresh()
 
     @property
     def is_bar(self) -> bool:
-        """Whether there is a bar to see."""
+        """Return true while a bar is shown."""
         return self._live is not None
 
     def say(self, message: str) -> None:
-        """A line that stays."""
+        """Write a line above the bar."""
         if self._live is not None:
             text = Text(_line(message).rstrip("\n"))
             self._live.console.print(text, soft_wrap=True)
@@ -167,7 +158,7 @@ class Progress:
             say(message)
 
     def hide(self) -> None:
-        """Take the bar away, for good."""
+        """Remove the bar, and show no further progress."""
         self._quiet = True
         if self._live is not None:
             self._refresh()
@@ -175,7 +166,7 @@ class Progress:
             self._live = None
 
     def close(self) -> None:
-        """Show no more."""
+        """Remove the bar, and end the display."""
         self.hide()
         if self._task is not None:
             self._task.cancel()
@@ -204,31 +195,20 @@ class Progress:
         return table
 
 
-class ToldByProgress(logging.Handler):
-    """Warnings of the package as lines of the command."""
+class ProgressHandler(logging.Handler):
+    """Handler that writes warnings of the package above the bar."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: ProgressDisplay) -> None:
         super().__init__(logging.WARNING)
         self._progress = progress
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called by logging."""
+        """Write the message of a record."""
         self._progress.say(record.getMessage())
 
 
-@contextlib.contextmanager
-def waiting(what: str, *, quiet: bool) -> Iterator[None]:
-    """Show what is waited for, in a terminal."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status(what):
-        yield
-
-
 def say(message: str) -> None:
-    """A line for people."""
+    """Write a line to standard error."""
     sys.stderr.write(_line(message))
     sys.stderr.flush()
 

@@ -1,7 +1,7 @@
-"""What goes out for a line: one JSON record, and files beside it where they are asked for.
+"""Output of a line: one JSON record, and optionally files with its bodies.
 
 ``{"line": 1, "url": …, "fingerprint": …, "result": …}`` or ``"error"`` in place of ``"result"``. The files of a record
-are written before it, so that a file that a record names is there, whatever happens.
+are written before it, so that each file that a record names exists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrapy_ext.api.violations import Violation
 from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
 from scrapy_ext.client.extraction.retry_policy import NETWORK, NO_CONNECTION, UNEXPECTED, row_of
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
-from scrapy_ext.commands.extraction.input_lines import Wanted
+from scrapy_ext.commands.extraction.input_lines import LineRequest
 from scrapy_ext.commands.terminal.text import printable_json
 from scrapy_ext.crawl.extraction.results import to_response
 
@@ -41,46 +41,46 @@ _SUFFIXES: Final[Sequence[tuple[type[Response], str]]] = (
 )
 _PICTURES: Final[Sequence[tuple[bytes, str]]] = ((b"\x89PNG", ".png"), (b"\xff\xd8", ".jpg"), (b"RIFF", ".webp"))
 
-#: Seconds to wait for a write at the end: into a file it takes less, into a pipe that nobody reads it never ends.
-_PATIENCE: Final = 1.0
+#: Seconds to wait for the last write: one into a file takes less, one into an unread pipe never ends.
+_CLOSE_SECONDS: Final = 1.0
 
 #: Files of a record: path and content.
 Files = list[tuple[str, bytes]]
 
 
 class Recorder(msgspec.Struct, frozen=True):
-    """Makes records. ``decode``: bodies that are text as text; ``bodies`` and ``screenshots``, the folders that take
-    them, if they are to be files."""
+    """Encoder of records. ``decode``: text bodies are text; ``bodies`` and ``screenshots``: folders of files."""
 
     decode: bool = False
     bodies: str | None = None
     screenshots: str | None = None
 
-    def answered(self, wanted: Wanted, result: Mapping[str, Any]) -> tuple[bytes, Files]:
-        """The record of an answer, and its files; raises
-        :class:`~scrapy_ext.client.extraction.errors.UnexpectedAnswerError` for one that does not hold what it says.
+    def answered(self, request: LineRequest, result: Mapping[str, Any]) -> tuple[bytes, Files]:
+        """Return the record of an answer, and its files.
+
+        Raises :class:`~scrapy_ext.client.extraction.errors.UnexpectedAnswerError` for an answer with invalid content.
         """
         changes = self._changes(result)
         if not changes:
-            return _encoded({**_head(wanted), "result": result}), []
+            return _encoded({**_head(request), "result": result}), []
         shown, forms, files = dict(result), {}, []
-        # As in a crawl: the same look for the kind of a body and for its encoding.
-        response = to_response(Request(wanted.fields["url"]), result)
+        # The response class and the encoding are those of a crawl.
+        response = to_response(Request(request.fields["url"]), result)
         for name, folder in changes.items():
             content, suffix = _content(response, name)
             if folder is not None:
-                # Made of the line's number alone: nothing that a site sent becomes part of a path.
-                shown[name] = os.path.join(folder, f"{wanted.number:07}{suffix}")
+                # The path has nothing from a web site.
+                shown[name] = os.path.join(folder, f"{request.number:07}{suffix}")
                 files.append((shown[name], content))
                 forms[name] = "file"
             elif isinstance(response, TextResponse):
                 shown[name], forms[name] = response.text, "text"
             else:
                 forms[name] = "base64"
-        return _encoded({**_head(wanted), "forms": forms, "result": shown}), files
+        return _encoded({**_head(request), "forms": forms, "result": shown}), files
 
     def _changes(self, result: Mapping[str, Any]) -> dict[str, str | None]:
-        """What is not shown as it came: the folder of a file, None for text."""
+        """Return the outputs that are not left unchanged, with the folder of their file, None for text."""
         changes: dict[str, str | None] = {}
         for name in ("httpResponseBody", "browserHtml"):
             if result.get(name) is not None and (self.bodies or (self.decode and name == "httpResponseBody")):
@@ -90,48 +90,48 @@ class Recorder(msgspec.Struct, frozen=True):
         return changes
 
 
-def failed(wanted: Wanted, error: ExtractError) -> bytes:
-    """The record of a failure."""
+def failed(request: LineRequest, error: ExtractError) -> bytes:
+    """Return the record of a failure."""
     kind = type_of(error)
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "status": error.status,
         "type": kind,
         "title": error.title or _TITLES.get(kind, ""),
         "detail": error.detail,
     }
     if error.blocked_domain is not None:
-        told["blockedDomain"] = error.blocked_domain
+        shown["blockedDomain"] = error.blocked_domain
     if error.retry_after is not None:
-        told["retryAfter"] = error.retry_after
-    return _encoded({**_head(wanted), "error": told})
+        shown["retryAfter"] = error.retry_after
+    return _encoded({**_head(request), "error": shown})
 
 
 def type_of(error: ExtractError) -> str:
-    """The type of the problem, or a word for a failure that has none."""
+    """Return the type of the problem, or a word for another failure."""
     return TOO_LARGE if isinstance(error, TooLargeError) else error.type or row_of(error) or f"http-{error.status}"
 
 
-def refused(wanted: Wanted, violations: Sequence[Violation]) -> bytes:
-    """The record of a line that breaks a rule."""
-    told = {
+def refused(request: LineRequest, violations: Sequence[Violation]) -> bytes:
+    """Return the record of a line that breaks a rule."""
+    shown = {
         "status": None,
         "type": NOT_SENT,
         "title": _TITLES[NOT_SENT],
         "detail": " ".join(str(violation) for violation in violations),
         "violations": [{"field": each.field, "rule": each.rule, "remedy": each.remedy} for each in violations],
     }
-    return _encoded({**_head(wanted), "error": told})
+    return _encoded({**_head(request), "error": shown})
 
 
-def _head(wanted: Wanted) -> dict[str, Any]:
-    return {"line": wanted.number, "url": wanted.url, "fingerprint": wanted.fingerprint}
+def _head(request: LineRequest) -> dict[str, Any]:
+    return {"line": request.number, "url": request.url, "fingerprint": request.fingerprint}
 
 
 def _encoded(record: Mapping[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(record) + b"\n"
     except UnicodeEncodeError:
-        # Half a character, from a page or an input that says it is one.
+        # A lone surrogate from a page or from the input.
         mended = {name: _whole(value) for name, value in record.items()}
         return msgspec.json.encode(mended) + b"\n"
 
@@ -145,7 +145,7 @@ def _whole(value: Any) -> Any:
 
 
 def _content(response: Response, name: str) -> tuple[bytes, str]:
-    """The bytes of an output, and how the name of their file ends."""
+    """Return the bytes of an output, and the suffix of its file."""
     if name == "screenshot":
         picture: bytes = response.extract_result["screenshot"]  # type: ignore[attr-defined]
         return picture, next((suffix for magic, suffix in _PICTURES if picture.startswith(magic)), ".bin")
@@ -161,19 +161,19 @@ def _suffix(response: Response) -> str:
 
 
 class RecordWriter:
-    """Writes records to a file, one after the other, beside the event loop."""
+    """Writer of records to a file, in a thread."""
 
     def __init__(self, file: int) -> None:
         self._file = file
         self._is_terminal = os.isatty(file)
         self._calls = BlockingCalls("records")
-        #: Told before the first byte goes to a terminal.
+        #: Called before a record is written to a terminal.
         self.before_terminal: Callable[[], None] = lambda: None
 
     async def write(self, record: bytes, files: Files | None = None) -> None:
         """Write the files of a record, then the record; raises :class:`OSError`."""
         if self._is_terminal:
-            # It would obey the control characters in what web sites sent.
+            # A terminal would act on control characters from web sites.
             record = printable_json(record.decode()).encode()
             self.before_terminal()
 
@@ -185,13 +185,13 @@ class RecordWriter:
         await self._calls(work)
 
     def close(self) -> None:
-        """End the thread. A write that is under way is waited for, unless it is blocked."""
-        self._calls.close(_PATIENCE)
+        """End the thread after the current write, unless that is blocked."""
+        self._calls.close(_CLOSE_SECONDS)
 
 
 def write_all(file: int, data: bytes) -> None:
-    """Write all of it; raises :class:`OSError`."""
-    # Not sys.stdout: a thread that is blocked in it would hold a lock that the end of the process needs.
+    """Write all data; raises :class:`OSError`."""
+    # A thread blocked in sys.stdout would hold a lock that the process needs to exit.
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]

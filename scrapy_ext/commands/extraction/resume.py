@@ -1,8 +1,8 @@
-"""What an earlier run left in the output: which lines are done, and whether they are still the same lines.
+"""Continuation of an earlier run: the lines with a record, and their comparison with the input.
 
-Every record has the number of its line and the fingerprint of what was asked for. A line with a record is done; a
-line of the same number that asks for something else now means that the input has changed. A record that was cut off
-by a crash is the last in the file, and is removed. An output is open in one run at a time.
+Each record has the number of its line and the fingerprint of its request. A line with a record is done; when its
+fingerprint differs now, the input has changed. A record cut off by a crash is the last in the file, and is removed.
+One run at a time has the output open.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import IO, Final
 
 import msgspec
 
-from scrapy_ext.commands.extraction.input_lines import CallError, LineParser, Source, Wanted
+from scrapy_ext.commands.extraction.input_lines import CallError, LineParser, LineRequest, Source
 from scrapy_ext.commands.extraction.records import write_all
 
 _PAGE_BITS: Final = 14
 _MOST_LINES: Final = 2**48
 _FINGERPRINT: Final = re.compile("[0-9a-f]{8}")
-#: A file that is larger is not counted before the work begins.
+#: The lines of a larger file are not counted before the run.
 _COUNTED_BYTES: Final = 512 * 2**20
 
 
 class Done:
-    """Which lines are done: four bytes for a line, in pages, so that a number far away costs one page."""
+    """Set of the lines that are done: four bytes per line, in pages, so that a large number costs one page."""
 
     def __init__(self) -> None:
         self._pages: dict[int, array[int]] = {}
@@ -43,7 +43,7 @@ class Done:
         return self.answered + self.failed
 
     def add(self, number: int, fingerprint: str, *, failed: bool) -> bool:
-        """Mark a line; False: it was marked already."""
+        """Add a line; returns false for a known one."""
         page, place = self._place(number)
         marks = self._pages.setdefault(page, array("I", bytes(4 << _PAGE_BITS)))
         if marks[place]:
@@ -60,7 +60,7 @@ class Done:
         return marks is not None and marks[place] != 0
 
     def is_same(self, number: int, fingerprint: str) -> bool:
-        """Whether a line that is done asked for the same."""
+        """Return true when a line that is done has this fingerprint."""
         page, place = self._place(number)
         return self._pages[page][place] == _mark(fingerprint)
 
@@ -70,14 +70,14 @@ class Done:
 
 
 def _mark(fingerprint: str) -> int:
-    return int(fingerprint, 16) or 1  # 0 marks a line that is not done.
+    return int(fingerprint, 16) or 1  # 0: not done.
 
 
 _ABSENT: Final = msgspec.Raw()
 
 
 class _Record(msgspec.Struct):
-    """The part of a record that matters here."""
+    """The members of a record that identify its line."""
 
     line: int
     fingerprint: str
@@ -87,12 +87,11 @@ class _Record(msgspec.Struct):
 
     @property
     def is_error(self) -> bool:
-        """Whether the line failed."""
         return bool(self.error)
 
     @classmethod
     def read(cls, text: bytes) -> _Record | None:
-        """None: it is not one of ours."""
+        """Parse a record; None for other data."""
         try:
             record = msgspec.json.decode(text, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -102,39 +101,36 @@ class _Record(msgspec.Struct):
 
 
 class OutputFile:
-    """The file of ``--output``, open for this run alone.
-
-    A file that is not a regular one, such as a pipe, is written to, and nothing of an earlier run is known.
-    """
+    """The locked file of ``--output``. Any other kind of file, such as a pipe, has no records of earlier runs."""
 
     def __init__(self, path: str) -> None:
         self.path = os.path.realpath(path)
         self.name = path
         self.done = Done()
         self._kept = contextlib.ExitStack()
-        #: The file to write to.
+        #: Descriptor for writing.
         self.file = self._opened(self.path)
         self.is_kept = stat.S_ISREG(os.fstat(self.file).st_mode)
 
     def close(self) -> None:
-        """Let others have it."""
+        """Close and unlock the file."""
         self._kept.close()
 
-    def look(self, *, again: bool) -> None:
-        """Find what is done, and mend the end of the file. ``again``: drop the records of lines that failed.
+    def read_done(self, *, drop_failed: bool) -> None:
+        """Read the records into :attr:`done`, and repair the end of the file. ``drop_failed``: remove error records.
 
-        Raises :class:`CallError` for a file that holds something else.
+        Raises :class:`CallError` for a file with other data.
         """
         if not self.is_kept:
             return
         with Path(self.path).open("rb") as file:
             for record in self._records(file):
                 self.done.add(record.line, record.fingerprint, failed=record.is_error)
-        if again and self.done.failed:
+        if drop_failed and self.done.failed:
             self._drop_failed()
 
     def url_of(self, number: int) -> str | None:
-        """The URL in the record of a line."""
+        """Return the URL in the record of a line."""
         with Path(self.path).open("rb") as file:
             return next((record.url for record in self._records(file) if record.line == number), None)
 
@@ -145,13 +141,13 @@ class OutputFile:
             raise CallError(f"{self.name} cannot be written: {error.strerror}") from None
         self._kept.callback(os.close, file)
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            return file  # A device such as /dev/null belongs to nobody, and any number may write to it.
+            return file  # A device such as /dev/null may have several writers.
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CallError(f"another scrapy extract is writing to {self.name}; wait for it") from None
+            raise CallError(f"another scrapy extract is writing to {self.name}; wait until it ends") from None
         except OSError:
-            pass  # A file system that has no locks.
+            pass  # The file system has no locks.
         return file
 
     def _records(self, file: IO[bytes]) -> Iterator[_Record]:
@@ -160,22 +156,21 @@ class OutputFile:
             is_ours = place > 1 or record is not None or text.startswith(b'{"line":')
             is_torn = is_ours and not text.endswith(b"\n")
             if record is None and not is_torn:
-                told = f"line {place} of {self.name} is not a record of scrapy extract"
-                raise CallError(f"{told}; give another --output")
+                raise CallError(f"line {place} of {self.name} is not a record of scrapy extract; give another --output")
             if record is not None:
                 yield record
             if is_torn:
-                self._mend(file.tell() - len(text), is_whole=record is not None)
-                return  # It was the last: what follows is of this run.
+                self._repair(file.tell() - len(text), is_whole=record is not None)
+                return  # It was the last record of the earlier run.
 
-    def _mend(self, start: int, *, is_whole: bool) -> None:
+    def _repair(self, start: int, *, is_whole: bool) -> None:
         if is_whole:
             os.write(self.file, b"\n")
         else:
             os.ftruncate(self.file, start)
 
     def _drop_failed(self) -> None:
-        """Write the file anew without them. Whoever waits for the old one finds it locked until this run ends."""
+        """Replace the file by one without error records, which is locked before it has the name."""
         part = f"{self.path}.part"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)
@@ -196,16 +191,16 @@ class OutputFile:
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Compares the lines of the input with those that are done."""
+    """Comparison of the input with the lines that are done."""
 
     source: Source
     parser: LineParser
     output: OutputFile | None
 
     def count(self) -> int | None:
-        """How many lines there are. None: they cannot be counted beforehand.
+        """Return the number of lines; None when they cannot be counted before the run.
 
-        Raises :class:`CallError` for a line that is not what it was.
+        Raises :class:`CallError` for a line that has changed.
         """
         done = self.output.done if self.output is not None else Done()
         if not self.source.can_be_read_twice or (not len(done) and self.source.size > _COUNTED_BYTES):
@@ -220,19 +215,19 @@ class Comparison(msgspec.Struct, frozen=True):
         self.compare_end(last)
         return total
 
-    def compare(self, wanted: Wanted) -> None:
-        """Raises :class:`CallError` when a line that is done asks for something else now."""
-        if self.output is None or self.output.done.is_same(wanted.number, wanted.fingerprint):
+    def compare(self, request: LineRequest) -> None:
+        """Raise :class:`CallError` when a line that is done has another request now."""
+        if self.output is None or self.output.done.is_same(request.number, request.fingerprint):
             return
-        before, now = self.output.url_of(wanted.number), wanted.url
-        what = f"was {before} and is {now} now" if before != now else f"({now}) asks for other fields now"
+        before, now = self.output.url_of(request.number), request.url
+        change = f"was {before} and is {now} now" if before != now else f"({now}) has other fields now"
         raise CallError(
-            f"{self.source.name} and {self.output.name} do not belong together: line {wanted.number} {what}; "
+            f"{self.source.name} and {self.output.name} do not belong together: line {request.number} {change}; "
             "give another --output, or --retry-failed if it had failed"
         )
 
     def compare_end(self, last: int) -> None:
-        """Raises :class:`CallError` when the input ends before the last line that is done."""
+        """Raise :class:`CallError` when the input ends before the last line that is done."""
         if self.output is not None and self.output.done.last > last:
             raise CallError(
                 f"{self.source.name} and {self.output.name} do not belong together: line {self.output.done.last} is "

@@ -1,9 +1,8 @@
-"""A run: lines are read as there is room for them, and records are written as answers come.
+"""A run of ``scrapy extract``: lines are read on demand, and records are written as answers arrive.
 
-Held at any time: a window of requests that were read and not begun, by domain, so that a site that has to wait is
-passed by others; and as many answers as requests may be in flight. An answer keeps its permit until its record is
-written, so that a slow reader of the output slows the requests down. Requests that wait for the service's limits
-lend their permit to others.
+Memory holds a window of unsent requests by domain, so that other domains proceed while one waits, and one answer per
+request in flight. A request keeps its permit until its record is written, so that a slow reader of the output slows
+the requests down. Requests that wait for the limits of the service lend their permit to others.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from scrapy_ext.client.extraction.budget import Budget, OverBudgetError
 from scrapy_ext.client.extraction.errors import is_fatal
 from scrapy_ext.client.extraction.limiter import Closing
 from scrapy_ext.client.extraction.retry_policy import FIRST_ATTEMPTS, NO_CONNECTION
-from scrapy_ext.commands.extraction.input_lines import CallError, Line, SourceReader, StopError, Wanted
+from scrapy_ext.commands.extraction.input_lines import CallError, InputLine, LineRequest, SourceReader, StopError
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of
 from scrapy_ext.commands.extraction.resume import Comparison, Done
@@ -32,7 +31,7 @@ from scrapy_ext.crawl.session.embedded import EmbeddedServerError, services
 
 
 class ExtractService:
-    """A client with its limiter and its budget, and what is known of the service from its answers so far."""
+    """A client of the extraction service with its limiter and budget."""
 
     def __init__(self, client: ExtractClient, options: ServiceOptions) -> None:
         self.limiter = options.limiter
@@ -43,7 +42,7 @@ class ExtractService:
 
     @property
     def cost(self) -> float | None:
-        """What was spent; None where there are no prices."""
+        """The cost of all answers; None without prices."""
         return self._options.budget.spent.cost if self._options.has_prices else None
 
     async def extract(self, fields: Mapping[str, Any], domain: str) -> dict[str, Any]:
@@ -52,13 +51,13 @@ class ExtractService:
         return await self._client.extract(fields, domain=domain, policy=policy, bounds=self._options.bounds)
 
     def is_fatal(self, error: ExtractError) -> bool:
-        """Whether every further request would fail in the same way."""
+        """Return true when each further request would fail in the same way."""
         attempts = self._options.policy.attempts(NO_CONNECTION) if self._client.is_there else FIRST_ATTEMPTS
         return is_fatal(error, has_answered=self._client.is_there, attempts=attempts)
 
 
 class ServiceOptions:
-    """What the settings say. ``concurrency`` replaces Scrapy's caps, in all and for a site.
+    """Settings of the requests. ``concurrency`` replaces Scrapy's limits, in all and per domain.
 
     Raises :class:`~scrapy_ext.settings.SettingError`.
     """
@@ -81,8 +80,10 @@ class ServiceOptions:
 async def opened_service(
     options: ServiceOptions, on_lost: Callable[[EmbeddedServerError], None]
 ) -> AsyncIterator[ExtractService]:
-    """The service that the settings name, or an embedded one. Raises
-    :class:`~scrapy_ext.settings.SettingError` and :class:`EmbeddedServerError`."""
+    """Open the service that the settings name, or an embedded one.
+
+    Raises :class:`~scrapy_ext.settings.SettingError` and :class:`EmbeddedServerError`.
+    """
     async with services(options.settings, extraction=True, platform=False, on_lost=on_lost) as found:
         client = ExtractClient(
             ExtractTransport(found.extract_url, found.extract_key, options.timeout),
@@ -99,17 +100,16 @@ async def opened_service(
             await client.close()
 
 
-#: Requests held at most,
+#: Maximum requests of the window, and bytes of their lines from which on no further one is read.
 MOST: Final = 1000
-#: and the bytes of their lines, beyond which there is no further one.
 MOST_BYTES: Final = 32 * 2**20
 
 
-class Window:
-    """Requests by domain. Domains take turns, and the requests of one keep their order."""
+class RequestWindow:
+    """Unsent requests by domain. Domains alternate; the requests of a domain keep their order."""
 
     def __init__(self) -> None:
-        self._domains: OrderedDict[str, deque[Wanted]] = OrderedDict()
+        self._domains: OrderedDict[str, deque[LineRequest]] = OrderedDict()
         self._count = 0
         self._bytes = 0
 
@@ -118,44 +118,44 @@ class Window:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further request is to be read."""
+        """Return true when no further request fits."""
         return self._count >= MOST or self._bytes >= MOST_BYTES
 
-    def add(self, wanted: Wanted) -> None:
-        """A request was read."""
-        self._domains.setdefault(wanted.domain, deque()).append(wanted)
+    def add(self, request: LineRequest) -> None:
+        """Add a request at the end of its domain."""
+        self._domains.setdefault(request.domain, deque()).append(request)
         self._count += 1
-        self._bytes += wanted.size
+        self._bytes += request.size
 
-    def take(self, has_room: Callable[[str], bool]) -> Wanted | None:
-        """The next request whose domain has room; None: there is none."""
+    def take(self, has_room: Callable[[str], bool]) -> LineRequest | None:
+        """Remove and return the next request whose domain has room; None without one."""
         domain = next((name for name in self._domains if has_room(name)), None)
         if domain is None:
             return None
         requests = self._domains[domain]
-        wanted = requests.popleft()
+        request = requests.popleft()
         if requests:
             self._domains.move_to_end(domain)
         else:
             del self._domains[domain]
         self._count -= 1
-        self._bytes -= wanted.size
-        return wanted
+        self._bytes -= request.size
+        return request
 
     def clear(self) -> None:
-        """Drop them all."""
+        """Remove all requests."""
         self._domains.clear()
         self._count = self._bytes = 0
 
 
-#: Requests that may wait for the service's limits, or for another attempt, at the same time.
+#: Maximum requests that wait for the limits of the service, or for another attempt.
 _MOST_HELD: Final = 1000
-#: A rule that is broken by a setting, such as a table of prices without the one that is needed.
+#: Prefix of violations of a setting, such as a table of prices without a required one.
 _SETTING: Final = "EXTRACT_API_"
 
 
-class Run:
-    """Every line of a source that is not done, through a service, into records."""
+class ExtractRun:
+    """Extraction of all lines of a source that are not done."""
 
     def __init__(
         self,
@@ -169,12 +169,12 @@ class Run:
         self._parser = comparison.parser
         self._comparison = comparison
         self._done = comparison.output.done if comparison.output is not None else Done()
-        #: A file was compared as a whole before the run began.
+        #: Other input was compared completely before the run.
         self._compares = comparison.output is not None and not comparison.source.can_be_read_twice
         self._recorder = recorder
         self._writer = writer
         self._numbers = numbers
-        self._window = Window()
+        self._window = RequestWindow()
         self._reader = SourceReader(comparison.source, self._read)
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
@@ -186,29 +186,29 @@ class Run:
 
     @property
     def in_flight(self) -> int:
-        """Requests that were begun and have no record yet."""
+        """The number of requests without a record."""
         return len(self._tasks)
 
     def stop(self) -> None:
-        """Begin no further request. Those that were sent finish."""
+        """Send no further request, and let those in flight finish."""
         self._stopping = True
         self._window.clear()
         self._service.limiter.close()
         self._changed.set()
 
     def fail(self, error: BaseException) -> None:
-        """Stop, and let the run end with this error."""
+        """Stop, and end the run with this error."""
         self._fault = self._fault or error
         self.stop()
         if isinstance(error, OSError):
             for task in self._tasks:
-                task.cancel()  # Their answers could not be kept.
+                task.cancel()  # Their answers could not be written.
 
     async def work(self) -> None:
-        """Until everything is done, or :meth:`stop` was called and what was in flight has finished.
+        """Run until all lines are done, or until all requests in flight have finished after :meth:`stop`.
 
-        Raises :class:`StopError` when nothing more can be sent, :class:`CallError` when the input is not the one that
-        the output was made of, and :class:`OSError` when records cannot be written.
+        Raises :class:`StopError` when the run cannot continue, :class:`CallError` when the input differs from that of
+        the earlier run, and :class:`OSError` when records cannot be written.
         """
         try:
             while True:
@@ -236,7 +236,7 @@ class Run:
         self._changed.set()
 
     def _fill(self) -> None:
-        """Take lines that were read into the window; have more read when they are used up."""
+        """Move read lines into the window, and read more when none is left."""
         while not self._stopping and not self._window.is_full:
             line = self._reader.next()
             if line is not None:
@@ -245,7 +245,7 @@ class Run:
             self._reader.read()
             return
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: InputLine) -> None:
         if line.number not in self._done:
             self._window.add(self._parser.parse(line))
         elif self._compares:
@@ -259,14 +259,14 @@ class Run:
     async def _begin(self) -> None:
         limiter = self._service.limiter
         while len(self._tasks) < self._service.concurrency + min(limiter.held, _MOST_HELD):
-            wanted = self._window.take(limiter.has_room)
-            if wanted is None:
+            request = self._window.take(limiter.has_room)
+            if request is None:
                 return
-            task = asyncio.create_task(self._one(wanted))
+            task = asyncio.create_task(self._one(request))
             self._tasks.add(task)
             task.add_done_callback(self._ended)
             self._changed.set()  # The window has room.
-            await asyncio.sleep(0)  # The limiter hears that it has begun.
+            await asyncio.sleep(0)  # The task enters the limiter.
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -275,29 +275,29 @@ class Run:
             self.fail(error)
         self._changed.set()
 
-    async def _one(self, wanted: Wanted) -> None:
-        """A line, from its request to its record."""
+    async def _one(self, request: LineRequest) -> None:
+        """Process a line, from its request to its record."""
         try:
-            await self._answered(wanted)
+            await self._answered(request)
         except Closing:
-            pass  # It was not sent, and has no record: another run does it.
+            pass  # It was not sent, and has no record for the next run.
         except OverBudgetError as error:
             raise StopError(str(error)) from None
         except ContractError as error:
             if any(violation.field.startswith(_SETTING) for violation in error.violations):
                 raise StopError(str(error)) from None
-            await self._writer.write(refused(wanted, error.violations))
+            await self._writer.write(refused(request, error.violations))
             self._numbers.add_failure(NOT_SENT, str(error))
         except ExtractError as error:
             if self._service.is_fatal(error):
                 raise StopError(str(error)) from None
-            await self._writer.write(failed(wanted, error))
+            await self._writer.write(failed(request, error))
             self._numbers.add_failure(type_of(error), str(error))
 
-    async def _answered(self, wanted: Wanted) -> None:
-        if wanted.faults:
-            raise ContractError(wanted.faults)
-        result = await self._service.extract(wanted.fields, wanted.domain)
-        record, files = self._recorder.answered(wanted, result)
+    async def _answered(self, request: LineRequest) -> None:
+        if request.faults:
+            raise ContractError(request.faults)
+        result = await self._service.extract(request.fields, request.domain)
+        record, files = self._recorder.answered(request, result)
         await self._writer.write(record, files)
-        self._numbers.add_answer()
+        self._numbers.answered += 1

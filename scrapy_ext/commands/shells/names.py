@@ -1,7 +1,7 @@
-"""Names of a project's spiders and jobs, for a shell that waits: ``python -m scrapy_ext.commands.shells.names KIND``.
+"""Names of spiders and jobs for completion in shells: ``python -m scrapy_ext.commands.shells.names KIND``.
 
-Imports nothing large and runs nothing of the project: spiders are found by reading their modules' source, jobs by one
-request to the platform that PLATFORM_URL names. What does not work gives no names.
+A shell waits for the output, so the module imports no large library and no code of the project. Spiders are found in
+the source of their modules, jobs by one request to the platform of PLATFORM_URL. A failure gives no names.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-#: Files that are read, and seconds that a platform has to answer.
+#: Maximum files read, and seconds to wait for the platform.
 _MOST_FILES: Final = 500
 _TIMEOUT: Final = 2.0
 _MOST_JOBS: Final = 50
 
 
 def spiders(folder: Path) -> list[str]:
-    """The names of the spiders of the project around a folder."""
+    """Return the names of the spiders of the project that contains a folder."""
     names: set[str] = set()
     root, settings = _project(folder)
     for module in _strings(settings.get("SPIDER_MODULES")) if root else ():
-        path = root / Path(*module.split("."))  # type: ignore[operator]  # there is a root
+        path = root / Path(*module.split("."))  # type: ignore[operator]  # The root exists.
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
         for file in files[:_MOST_FILES]:
             names |= set(_named(file))
@@ -48,7 +48,7 @@ def _named(file: Path) -> Iterator[str]:
 
 
 def jobs(folder: Path) -> list[str]:
-    """The newest jobs of the platform that the environment or the project's settings name."""
+    """Return the keys of the newest jobs on the platform of the environment or of the project's settings."""
     import json
     from urllib.request import Request, urlopen
 
@@ -69,7 +69,7 @@ def jobs(folder: Path) -> list[str]:
 
 
 def _project(folder: Path) -> tuple[Path | None, dict[str, Any]]:
-    """The folder of the project, and those of its settings that are written as plain values."""
+    """Return the folder of the project, and its settings that are literals."""
     for root in (folder, *folder.parents):
         file = root / "scrapy.cfg"
         if file.is_file():
@@ -88,7 +88,7 @@ def _literals(file: Path) -> dict[str, Any]:
             try:
                 values[statement.targets[0].id] = ast.literal_eval(statement.value)
             except ValueError:
-                continue  # made when it is run
+                continue  # Computed at run time.
     return values
 
 
@@ -104,9 +104,9 @@ def _strings(value: Any) -> list[str]:
 
 
 def main(kind: str) -> None:
-    """Print the names of a kind, one a line."""
+    """Print the names of a kind, one per line."""
     names = {"spiders": spiders, "jobs": jobs}[kind](Path.cwd())
-    # A name with other characters would be more to a shell than a word.
+    # A shell would interpret other characters.
     sys.stdout.write("".join(f"{name}\n" for name in names if re.fullmatch(r"[\w./:+-]+", name)))
 
 

@@ -1,1 +1,1 @@
-"""The subcommands of ``scrapy platform``, a module for each, named as it is."""
+"""Subcommands of ``scrapy platform``."""

@@ -1,13 +1,13 @@
-"""``scrapy platform activity``."""
+"""``scrapy platform activity``: the messages about a project's jobs."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import AsyncIterator
 from typing import Final
 
-from scrapy_ext.commands.follow import Rows, Watch
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_paging_options, add_view_options, look
+from scrapy_ext.commands.follow import Poller, Rows
+from scrapy_ext.commands.options import argument, paging_options, view_options
+from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
 from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, counted, shown
 
@@ -19,16 +19,10 @@ _COLUMNS: Final = (
     Column.field("user"),
     Column("more", lambda message: shown({n: v for n, v in message.items() if n not in _KNOWN} or None)),
 )
-#: Messages shown when no count is given, and asked for at once when following.
+#: Messages shown without ``--count``, and messages of one poll.
 _COUNT: Final = 100
-#: Messages that are asked for at most, to find those that were shown among them.
+#: Maximum messages of one poll, read to find the ones that were already shown.
 _MOST: Final = 10_000
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-f", "--follow", action="store_true", help="go on showing messages as they come, until Ctrl-C")
-    add_paging_options(parser, "messages", start=False)
-    add_view_options(parser)
 
 
 async def _show(view: View) -> None:
@@ -45,10 +39,10 @@ async def _newest(view: View, count: int) -> Rows:
 
 
 async def _followed(view: View) -> AsyncIterator[Rows]:
-    """Messages in the order in which they came: those that are there, then those that come, up to ``--count``."""
-    watch, left = Watch(view.say), view.options.count
-    newest = known = await watch.ask(lambda: _newest(view, _COUNT))
-    whole = len(known) < _COUNT
+    """Yield messages, the oldest first: the stored ones, then new ones, ``--count`` at most."""
+    poller, left = Poller(view.say), view.options.count
+    newest = known = await poller.call(lambda: _newest(view, _COUNT))
+    complete = len(known) < _COUNT
     while True:
         if newest:
             shown_now = newest[::-1][:left]
@@ -56,30 +50,30 @@ async def _followed(view: View) -> AsyncIterator[Rows]:
             left = None if left is None else left - len(shown_now)
         if left == 0:
             return
-        await watch.pause(something_came=bool(newest))
-        newest, known, whole = await _since(view, watch, known, whole)
+        await poller.pause(is_new=bool(newest))
+        newest, known, complete = await _poll(view, poller, known, complete)
 
 
-async def _since(view: View, watch: Watch, known: Rows, whole: bool) -> tuple[Rows, Rows, bool]:
-    """What came since ``known`` was read, newest first, and what is known now.
+async def _poll(view: View, poller: Poller, known: Rows, complete: bool) -> tuple[Rows, Rows, bool]:
+    """Return the messages newer than the known ones, the newest first, and the known ones of the next poll.
 
-    Messages have no numbers: those that are known are found by their order. ``whole``: they were all there are.
+    Messages have no IDs, so the known ones are found by their order. ``complete``: no older messages exist.
     """
     count = _COUNT
     while True:
-        messages = await watch.ask(lambda count=count: _newest(view, count))  # type: ignore[misc]
-        place = _place(messages, count, known, whole=whole)
-        if place is not None:
-            return messages[:place], messages[:_COUNT], len(messages) < _COUNT
+        messages = await poller.call(lambda count=count: _newest(view, count))  # type: ignore[misc]
+        number = _number_of_new(messages, count, known, complete=complete)
+        if number is not None:
+            return messages[:number], messages[:_COUNT], len(messages) < _COUNT
         if count == _MOST or len(messages) < count:
-            raise CommandError(f"more than {_MOST} messages came at once, or old ones went: begin again")
+            raise CommandError(f"over {_MOST} new messages arrived at once, or old ones were deleted; start it again")
         count = min(count * 10, _MOST)
 
 
-def _place(messages: Rows, count: int, known: Rows, *, whole: bool) -> int | None:
-    """How many of the messages, ``count`` at most, stand before the known ones; None when that is not to be told."""
+def _number_of_new(messages: Rows, count: int, known: Rows, *, complete: bool) -> int | None:
+    """Return the number of messages, of ``count`` read ones, before the known ones; None when these are not found."""
     full = len(messages) >= count
-    if whole and not full and messages[len(messages) - len(known) :] == known:
+    if complete and not full and messages[len(messages) - len(known) :] == known:
         return len(messages) - len(known)
     for place in range(len(messages) if known else 0):
         rest = messages[place : place + len(known)]
@@ -88,12 +82,18 @@ def _place(messages: Rows, count: int, known: Rows, *, whole: bool) -> int | Non
     return None
 
 
-SUBCOMMAND: Final = Subcommand(
-    name="activity",
-    examples=(
-        ("scrapy platform activity", "what happened last in the project"),
-        ("scrapy platform activity --follow", "and what happens from now on, the newest last"),
+SUBCOMMANDS: Final = (
+    Subcommand(
+        name="activity",
+        examples=(
+            ("scrapy platform activity", "the newest messages of the project"),
+            ("scrapy platform activity --follow", "also new messages, the newest last"),
+        ),
+        arguments=(
+            argument("-f", "--follow", action="store_true", help="also show new messages, until Ctrl-C"),
+            paging_options("messages", start=False),
+            view_options(),
+        ),
+        run=with_platform(_show),
     ),
-    add_options=_add_options,
-    run=look(_show),
 )

@@ -1,8 +1,7 @@
-"""``scrapy platform collections``, with records written from JSON lines."""
+"""``scrapy platform collections``, whose records are JSON lines."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -13,27 +12,24 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from scrapy_ext.api.platform.collections import CollectionType
-from scrapy_ext.commands.selection import add_yes_option, confirm
-from scrapy_ext.commands.subcommand import (
-    Action,
-    CommandError,
-    View,
-    add_paging_options,
-    add_view_options,
-    with_actions,
-)
+from scrapy_ext.commands.options import YES, AddOptions, argument, paging_options
+from scrapy_ext.commands.selection import confirm
+from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
 from scrapy_ext.commands.terminal.output import Column, each_of, reading
 from scrapy_ext.commands.terminal.progress import bar
 from scrapy_ext.commands.terminal.text import counted
 
+#: Maximum records and bytes of one request.
 _RECORDS: Final = 1000
 _BYTES: Final = 4 * 2**20
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 async def put_lines(view: View, kind: str, file: Path | None) -> int:
-    """Write the records of a file, or of standard input; returns how many. Raises :class:`CommandError` for a line
-    that is none, when those before it are written."""
+    """Write the records of a file, or of standard input, and return their number.
+
+    Raises :class:`CommandError` for a line that is not a record; the records before it are written.
+    """
     written = 0
     try:
         stream, size = (sys.stdin.buffer, None) if file is None else await asyncio.to_thread(_opened, file)
@@ -51,8 +47,10 @@ async def put_lines(view: View, kind: str, file: Path | None) -> int:
                 advance(length)
                 if fault is not None:
                     are = "is" if written == 1 else "are"
-                    told = f"{counted(written, 'record')} before it {are} written; correct it and put the file again"
-                    raise CommandError(f"{file or 'standard input'}, {fault}; {told}")
+                    rest = (
+                        f"{counted(written, 'record')} before it {are} written; correct the line and put the file again"
+                    )
+                    raise CommandError(f"{file or 'standard input'}, {fault}; {rest}")
                 if not group:
                     return written
     finally:
@@ -65,7 +63,7 @@ def _opened(file: Path) -> tuple[BinaryIO, int | None]:
 
 
 def _groups(stream: BinaryIO) -> Iterator[tuple[list[bytes], int, str | None]]:
-    """Lines to write together, how many bytes they took, and what is wrong with the one behind them."""
+    """Yield groups of lines, the number of their bytes, and the error of the line after them."""
     group: list[bytes] = []
     length = 0
     for number, line in enumerate(stream, 1):
@@ -90,64 +88,26 @@ def _fault(line: bytes) -> str | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return f"not a JSON object ({error})"
     key = record.get("_key")
-    return None if isinstance(key, str) and key else "a record needs a _key, which is text"
+    return None if isinstance(key, str) and key else "the record has no _key with text"
 
 
 _TYPES: Final = [kind.value for kind in CollectionType]
 _COLUMNS: Final = (Column.field("type"), Column.field("name"), Column.field("records", right=True))
 
 
-def _list_options(parser: argparse.ArgumentParser) -> None:
-    add_paging_options(parser, "collections", start=False)
-    add_view_options(parser)
-
-
-def _name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("collection", metavar="COLLECTION", help="its name")
-
-
-def _type(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--type", choices=_TYPES, help="its type, where two collections have one name")
-
-
-def _get_options(parser: argparse.ArgumentParser) -> None:
-    _name(parser)
-    _type(parser)
-    parser.add_argument("--prefix", metavar="TEXT", help="only records whose key starts so")
-    parser.add_argument("--key", action="append", metavar="KEY", help="only the record with this key (may be repeated)")
-    parser.add_argument("--meta", action="store_true", help="add _ts, the time when the record was written")
-    parser.add_argument("--after", metavar="KEY", help="only records behind this key")
-    add_paging_options(parser, "records", start=False)
-    add_view_options(parser)
-
-
-def _put_options(parser: argparse.ArgumentParser) -> None:
-    _name(parser)
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="JSON lines (default: standard input)")
-    parser.add_argument("--type", choices=_TYPES, help="the type of a new collection (default: s)")
-    add_view_options(parser)
-
-
-def _count_options(parser: argparse.ArgumentParser) -> None:
-    _name(parser)
-    _type(parser)
-    parser.add_argument("--prefix", metavar="TEXT", help="only records whose key starts so")
-    add_view_options(parser)
-
-
-def _delete_options(parser: argparse.ArgumentParser) -> None:
-    _name(parser)
-    _type(parser)
-    parser.add_argument("--key", action="append", metavar="KEY", help="only the record with this key (may be repeated)")
-    parser.add_argument("--prefix", metavar="TEXT", help="only records whose key starts so")
-    add_yes_option(parser)
-    add_view_options(parser)
-
-
-def _rename_options(parser: argparse.ArgumentParser) -> None:
-    _name(parser)
-    parser.add_argument("new_name", metavar="NEW", help="its new name")
-    add_view_options(parser)
+_COLLECTION: Final = argument("collection", metavar="COLLECTION", help="name of the collection")
+_TYPE: Final = argument("--type", choices=_TYPES, help="type of the collection, if several types have this name")
+_PREFIX: Final = argument("--prefix", metavar="TEXT", help="only records whose key begins with TEXT")
+_KEY: Final = argument("--key", action="append", metavar="KEY", help="only the record with this key (may be repeated)")
+_GET: Final[tuple[AddOptions, ...]] = (
+    argument("--meta", action="store_true", help="add _ts, the time when the record was written"),
+    argument("--after", metavar="KEY", help="only records after this key"),
+    paging_options("records", start=False),
+)
+_PUT: Final[tuple[AddOptions, ...]] = (
+    argument("file", nargs="?", type=Path, metavar="FILE", help="JSON lines (default: standard input)"),
+    argument("--type", choices=_TYPES, help="type of a new collection (default: s)"),
+)
 
 
 async def _list(view: View) -> None:
@@ -182,11 +142,11 @@ async def _get(view: View) -> None:
         async with reading(stored) as records:
             async for record in records:
                 last = str(record["_key"])
-                # The key first: it is what a reader looks for.
+                # The key is the first column.
                 yield {"_key": last, **record}
 
     number = await view.output.records(keyed())
-    more = f"; those behind: --after {last}" if number and number == view.output.count(options) else ""
+    more = f"; the next: --after {last}" if number and number == view.output.count(options) else ""
     await view.output.note(f"{counted(number, 'record')} of {options.collection}{more}")
 
 
@@ -194,7 +154,7 @@ async def _put(view: View) -> None:
     name = view.options.collection
     types = await _types(view)
     if view.options.type is None and len(types) > 1:
-        raise CommandError(f"there are collections {name!r} of the types {', '.join(types)}; choose one with --type")
+        raise _ambiguous(name, types)
     kind = view.options.type or (types[0] if types else CollectionType.STORE.value)
     number = await put_lines(view, kind, view.options.file)
     columns = (*_COLUMNS[:2], Column.field("written", right=True))
@@ -211,7 +171,7 @@ async def _delete(view: View) -> None:
     options, name, collections = view.options, view.options.collection, view.client.collections
     kind = await _type_of(view)
     if options.key and options.prefix is not None:
-        raise CommandError("--key and --prefix do not go together")
+        raise CommandError("--key and --prefix cannot be combined")
     if options.key:
         await confirm(view, f"Delete {counted(len(options.key), 'record')} of {name}?")
         await collections.delete_keys(view.project, kind, name, options.key)
@@ -221,7 +181,7 @@ async def _delete(view: View) -> None:
         await collections.delete(view.project, kind, name, prefix=options.prefix)
     else:
         if options.type is not None:
-            raise CommandError("--type belongs to --key or --prefix: a collection is deleted in all its types")
+            raise CommandError("--type needs --key or --prefix: a collection is deleted with all its types")
         number = await collections.count(view.project, kind, name)
         await confirm(view, f"Delete the collection {name} with {counted(number, 'record')}?")
         await collections.drop(view.project, name)
@@ -248,31 +208,49 @@ async def _type_of(view: View) -> str:
     if not types:
         raise _unknown(name)
     if len(types) > 1:
-        raise CommandError(f"there are collections {name!r} of the types {', '.join(types)}; choose one with --type")
+        raise _ambiguous(name, types)
     return types[0]
+
+
+def _ambiguous(name: str, types: list[str]) -> CommandError:
+    return CommandError(f"collections named {name!r} have the types {', '.join(types)}; choose one with --type")
 
 
 def _unknown(name: str) -> CommandError:
     return CommandError(f"there is no collection {name!r}; `scrapy platform collections` lists them")
 
 
-SUBCOMMAND: Final = with_actions(
-    "collections",
-    (
-        Action("list", "list the project's collections", _list_options, _list),
-        Action("get", "show records", _get_options, _get),
-        Action("put", "write records, JSON lines with a _key each", _put_options, _put),
-        Action("count", "count records", _count_options, _count),
-        Action("rename", "give a collection another name", _rename_options, _rename),
-        Action("delete", "delete a collection, or records of it", _delete_options, _delete),
+SUBCOMMANDS: Final = (
+    with_actions(
+        "collections",
+        (
+            CommandAction(
+                "list", "list the project's collections", _list, (paging_options("collections", start=False),)
+            ),
+            CommandAction("get", "show records", _get, (_COLLECTION, _TYPE, _PREFIX, _KEY, *_GET)),
+            CommandAction("put", "write records from JSON lines with a _key each", _put, (_COLLECTION, *_PUT)),
+            CommandAction("count", "count records", _count, (_COLLECTION, _TYPE, _PREFIX)),
+            CommandAction(
+                "rename",
+                "rename a collection",
+                _rename,
+                (_COLLECTION, argument("new_name", metavar="NEW", help="new name of the collection")),
+            ),
+            CommandAction(
+                "delete",
+                "delete a collection, or some of its records",
+                _delete,
+                (_COLLECTION, _TYPE, _KEY, _PREFIX, YES),
+            ),
+        ),
+        (
+            ("scrapy platform collections", "the project's collections"),
+            ("scrapy platform collections get books_seen --count 10", "ten records"),
+            ("scrapy platform collections get books_seen --prefix ab", "records whose key begins with ab"),
+            ("scrapy platform collections get books_seen > books.jsonl", "all records, to a file"),
+            ("scrapy platform collections put books_seen books.jsonl", "write the file; records of a known key change"),
+            ("scrapy platform collections delete books_seen --prefix ab", "delete some records, after confirmation"),
+        ),
+        in_full=lambda words: ["get", *words],
     ),
-    (
-        ("scrapy platform collections", "the project's collections"),
-        ("scrapy platform collections get books_seen --count 10", "ten records"),
-        ("scrapy platform collections get books_seen --prefix ab", "records whose key starts with ab"),
-        ("scrapy platform collections get books_seen > books.jsonl", "all of them, to a file"),
-        ("scrapy platform collections put books_seen books.jsonl", "and back; those with the same key are replaced"),
-        ("scrapy platform collections delete books_seen --prefix ab", "some of them, after a question"),
-    ),
-    in_full=lambda words: ["get", *words],
 )

@@ -1,9 +1,8 @@
-"""``scrapy platform completion``."""
+"""``scrapy platform completion``: scripts for shells, made of the parsers by shtab."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 import shlex
 import sys
@@ -13,14 +12,15 @@ from typing import Final
 import shtab
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.commands.subcommand import OK, Subcommand, add_setting_option
+from scrapy_ext.commands.options import SETTING, argument
+from scrapy_ext.commands.subcommand import OK, Subcommand
 
 _SHELLS: Final = ("bash", "zsh", "fish")
-#: Arguments and options that take names of the project, by their destination.
+#: Kinds of names of the project, by the destination of their argument or option.
 _NAMES: Final = {"spider": "spiders", "job": "jobs", "jobs": "jobs", "other": "jobs"}
-#: Words beside those that are looked up.
+#: Words besides the names of a kind.
 _WORDS: Final = {"jobs": "last", "spiders": ""}
-#: What completes other scrapy commands in bash, if something does, goes on doing so.
+#: A completion of other scrapy commands in bash remains in use for these.
 _BASH: Final = """\
 _scrapy_platform_found=$(complete -p scrapy 2>/dev/null | sed -n 's/.* -F \\([^ ]*\\) .*/\\1/p')
 [ "$_scrapy_platform_found" = _scrapy_platform ] || _scrapy_platform_before=$_scrapy_platform_found
@@ -36,7 +36,7 @@ complete -o bashdefault -o default -F _scrapy_platform scrapy
 """
 
 
-#: shtab has actions among the subcommands where it completes three levels in zsh: these are two.
+#: In zsh, shtab mixes the actions with the subcommands when it completes three levels, so these are two.
 _ZSH: Final = """\
 {script}
 typeset -A opt_args
@@ -53,9 +53,9 @@ _scrapy_platform() {{
 }}
 if [[ ${{funcstack[1]:-}} == _scrapy ]]; then _scrapy_platform "$@"; else compdef _scrapy_platform scrapy; fi
 """
-#: Where shtab's script for zsh begins to install itself.
+#: Beginning of the part that installs shtab's script for zsh.
 _ZSH_END: Final = "typeset -A opt_args"
-#: shtab's script for fish would remove what completes other commands, and file names behind them.
+#: shtab's script for fish would remove the completion of other commands, and of file names after them.
 _FISH_ALL: Final = "complete -c scrapy -e\ncomplete -c scrapy -f\n"
 _FISH: Final = "complete -c scrapy -n 'set -l words (commandline -opc); test \"$words[2]\" = platform' -f\n"
 
@@ -63,7 +63,7 @@ _FISH: Final = "complete -c scrapy -n 'set -l words (commandline -opc); test \"$
 def _script(shell: str) -> str:
     scrapy = platform = argparse.ArgumentParser("scrapy", add_help=False)
     if shell != "zsh":
-        platform = scrapy.add_subparsers().add_parser("platform", help="run jobs, and see what they store")
+        platform = scrapy.add_subparsers().add_parser("platform", help="run jobs, and show their stored data")
     _add_commands(platform)
     script = shtab.complete(scrapy, shell)
     if shell == "fish":
@@ -72,24 +72,25 @@ def _script(shell: str) -> str:
 
 
 def _add_commands(platform: argparse.ArgumentParser) -> None:
-    """Add all that can be written behind ``scrapy platform``."""
-    from scrapy_ext.commands.platform import SUBCOMMANDS
+    """Add all arguments of ``scrapy platform`` to a parser."""
+    from scrapy_ext.commands.platform import SUBCOMMANDS as SUMMARIES
+    from scrapy_ext.commands.platform import load
 
     commands = platform.add_subparsers()
-    for name, summary in SUBCOMMANDS.items():
-        subcommand: Subcommand = importlib.import_module(f"scrapy_ext.commands.subcommands.{name}").SUBCOMMAND
+    for name, summary in SUMMARIES.items():
+        subcommand = load(name)
         parser = commands.add_parser(name, help=summary, description=summary)
         if not subcommand.actions:
-            add_setting_option(parser)
+            SETTING(parser)
         try:
             subcommand.add_options(parser)
-        except SystemExit:  # its libraries are not installed
+        except SystemExit:  # Its libraries are not installed.
             continue
         _complete(parser)
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:
-    """Say what completes the values of a parser's arguments, and of those of its actions."""
+    """Set the completion of the values of a parser's arguments, and of those of its actions."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for of_action in action.choices.values():
@@ -99,12 +100,12 @@ def _complete(parser: argparse.ArgumentParser) -> None:
         elif action.type is Path:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         if isinstance(action.metavar, str):
-            # In zsh, a colon would end it.
+            # In zsh, a colon would end the name.
             action.metavar = re.sub(r"\W+", " ", action.metavar).strip()
 
 
 def _looked_up(kind: str) -> dict[str, str | dict[str, str]]:
-    """The completion by names that a command prints when they are needed."""
+    """Return the completion by names that a command prints on demand."""
     python = shlex.quote(sys.executable)
     call = f"echo {_WORDS[kind]}; {python} -m scrapy_ext.commands.shells.names {kind} 2>/dev/null"
     name = f"_scrapy_platform_{kind}"
@@ -116,21 +117,19 @@ def _looked_up(kind: str) -> dict[str, str | dict[str, str]]:
     return {"bash": name, "zsh": name, "fish": f"({name})", "preamble": scripts}
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=_SHELLS, help="the shell to print it for")
-
-
 def _run(_settings: BaseSettings, options: argparse.Namespace) -> int:
     sys.stdout.write(_script(options.shell))
     return OK
 
 
-SUBCOMMAND: Final = Subcommand(
-    name="completion",
-    examples=(
-        ('eval "$(scrapy platform completion bash)"', "in this shell; with zsh likewise"),
-        ("scrapy platform completion fish | source", "in fish"),
+SUBCOMMANDS: Final = (
+    Subcommand(
+        name="completion",
+        examples=(
+            ('eval "$(scrapy platform completion bash)"', "in this shell; likewise with zsh"),
+            ("scrapy platform completion fish | source", "in fish"),
+        ),
+        arguments=(argument("shell", choices=_SHELLS, help="the shell"),),
+        run=_run,
     ),
-    add_options=_add_options,
-    run=_run,
 )

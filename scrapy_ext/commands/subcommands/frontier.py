@@ -1,14 +1,14 @@
 """``scrapy platform frontier``.
 
-A move enqueues a batch at its new place, and only then deletes it at the old one. Whatever interrupts it, each
-request is at one of the places, or at both; the same move again goes on, for a slot queues no fingerprint twice.
+A move enqueues a batch in the target, and only then deletes it from the source. After an interruption, each request is
+in one of them or in both. The same move continues it, because a slot queues no fingerprint twice.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from itertools import islice
 from typing import Any, Final
 
@@ -17,32 +17,18 @@ import msgspec
 from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, NAME_PATTERN, FrontierRequest
 from scrapy_ext.client.platform.frontier import QueuedBatch, put_back
-from scrapy_ext.commands.selection import add_yes_option, confirm
-from scrapy_ext.commands.subcommand import (
-    Action,
-    CommandError,
-    View,
-    add_paging_options,
-    add_view_options,
-    with_actions,
-)
+from scrapy_ext.commands.options import YES, argument, paging_options
+from scrapy_ext.commands.selection import confirm
+from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
 from scrapy_ext.commands.terminal.output import Column, reading
 from scrapy_ext.commands.terminal.progress import bar
 from scrapy_ext.commands.terminal.text import counted, shown
 
-#: Batches that are moved with one call, and their bytes.
+#: Maximum batches moved in one request, and their bytes.
 _AT_ONCE: Final = 20
 _BYTES: Final = 8 * MAX_REQUEST_BYTES
 
 _encode: Final = msgspec.json.Encoder().encode
-
-
-def add_to_options(parser: argparse.ArgumentParser) -> None:
-    """Where requests are moved."""
-    parser.add_argument("--to", type=_name, metavar="FRONTIER", help="the frontier to move to (default: the same)")
-    parser.add_argument(
-        "--to-slot", type=_name, metavar="SLOT", help="the slot to move to (default: that of the same name)"
-    )
 
 
 def _name(text: str) -> str:
@@ -51,8 +37,9 @@ def _name(text: str) -> str:
     return text
 
 
-async def dump(view: View, slots: Sequence[str]) -> None:
+async def _dump(view: View) -> None:
     """Write every queued request as ``{slot, fp, qdata, p}``."""
+    slots = await _slots_of(view)
     name, client = view.options.frontier, view.client.frontier
     total = sum([await client.count(view.project, name, slot) for slot in slots])
 
@@ -70,19 +57,19 @@ async def dump(view: View, slots: Sequence[str]) -> None:
     await view.output.note(f"{counted(number, 'request')} of {name}, still queued")
 
 
-async def move(view: View, slots: Sequence[str]) -> None:
-    """Move the queues of these slots."""
+async def _move(view: View) -> None:
+    slots = await _slots_of(view)
     options, client = view.options, view.client.frontier
     name, target = options.frontier, options.to or options.frontier
     if options.to is None and options.to_slot is None:
-        raise CommandError("name where to: --to FRONTIER, --to-slot SLOT, or both")
+        raise CommandError("name the target: --to FRONTIER, --to-slot SLOT, or both")
     pairs = [(slot, options.to_slot or slot) for slot in slots]
     if target == name:
         pairs = [(slot, new) for slot, new in pairs if slot != new]
     if not pairs:
-        raise CommandError("the requests are in that slot already")
+        raise CommandError("source and target are the same slot")
     total = sum([await client.count(view.project, name, slot) for slot, _ in pairs])
-    await confirm(view, f"Move {counted(total, 'request')} of {name} to {target}? No crawl may be using either.")
+    await confirm(view, f"Move {counted(total, 'request')} of {name} to {target}? No crawl may use either frontier.")
     moved = known = 0
     with bar("requests", total) as advance:
         for slot, new in pairs:
@@ -94,14 +81,14 @@ async def move(view: View, slots: Sequence[str]) -> None:
                     moved += len(body)
                     known += len(body) - new_count
                     advance(len(body))
-    told = f", {known} of which it knew and did not queue again" if known else ""
+    skipped = f", {known} of them not queued, as {target} had seen them" if known else ""
     await view.output.note(
-        f"{counted(moved, 'request')} of {name} moved to {target}{told}; the fingerprints stay known here"
+        f"{counted(moved, 'request')} of {name} moved to {target}{skipped}; {name} keeps the fingerprints"
     )
 
 
 async def _groups(queue: AsyncIterator[QueuedBatch]) -> AsyncIterator[list[QueuedBatch]]:
-    """Batches that go together. A queue is read on behind the last batch, so deleting those before is no matter."""
+    """Yield groups of batches to move together. Reading continues after the last batch, so others may be deleted."""
     group: list[QueuedBatch] = []
     size = 0
     async with reading(queue) as batches:
@@ -120,15 +107,15 @@ def _line(batch: QueuedBatch, fp: str, qdata: Any) -> bytes:
 
 
 def _priority(batch: QueuedBatch, qdata: Any) -> int:
-    """What the platform tells; else what a crawl's own request does, whose priority is the other way round."""
+    """Return the priority of the batch; from a server that omits it, the reverse of the request's own in Scrapy."""
     if batch.priority is not None:
         return batch.priority
     priority = qdata.get("priority") if isinstance(qdata, dict) else None
     return -priority if isinstance(priority, int) else 0
 
 
-async def requeue(view: View) -> None:
-    """Enqueue what was set aside."""
+async def _requeue(view: View) -> None:
+    await _slots_of(view)
     name, client = view.options.frontier, view.client.frontier
     total = await client.count(view.project, name, DEAD_LETTERS)
     with bar("requests", total) as advance:
@@ -137,7 +124,7 @@ async def requeue(view: View) -> None:
         except ValueError as error:
             raise CommandError(str(error)) from None
     await view.output.note(
-        f"{counted(count, 'request')} put back into frontier {name}, for a crawl with FRONTIER_NAME={name}"
+        f"{counted(count, 'request')} queued again in frontier {name}, for a crawl with FRONTIER_NAME={name}"
     )
 
 
@@ -146,63 +133,8 @@ _REQUEST_COLUMNS: Final = (
     Column.field("fp"),
     Column("request", lambda record: shown(record.get("qdata"))),
 )
-#: Requests shown of a slot when no count is given, also in a pipe; `dump` gives all.
+#: Requests of a slot shown without --count in a pipe; `dump` shows all.
 _HEAD: Final = 100
-
-
-def _frontier(parser: argparse.ArgumentParser, count: str | None = None) -> None:
-    parser.add_argument("frontier", nargs=count, metavar="FRONTIER", help="its name")
-
-
-def _slot(parser: argparse.ArgumentParser, told: str, count: str | None = None) -> None:
-    parser.add_argument("slot", nargs=count, metavar="SLOT", help=told)
-
-
-def _list_options(parser: argparse.ArgumentParser) -> None:
-    _frontier(parser, "?")
-    add_paging_options(parser, "records", start=False)
-    add_view_options(parser)
-
-
-def _show_options(parser: argparse.ArgumentParser) -> None:
-    _frontier(parser)
-    _slot(parser, "a slot of it")
-    parser.add_argument("--fingerprints", action="store_true", help="show the fingerprints that the slot knows instead")
-    add_paging_options(parser, "records", start=False)
-    add_view_options(parser)
-
-
-def _count_options(parser: argparse.ArgumentParser) -> None:
-    _frontier(parser)
-    _slot(parser, "this slot alone", "?")
-    parser.add_argument("--fingerprints", action="store_true", help="count fingerprints too: all of them are read")
-    add_view_options(parser)
-
-
-def _dump_options(parser: argparse.ArgumentParser) -> None:
-    _frontier(parser)
-    _slot(parser, "this slot alone", "?")
-    add_view_options(parser)
-
-
-def _move_options(parser: argparse.ArgumentParser) -> None:
-    _frontier(parser)
-    _slot(parser, "this slot alone", "?")
-    add_to_options(parser)
-    add_yes_option(parser)
-    add_view_options(parser)
-
-
-def _requeue_options(parser: argparse.ArgumentParser) -> None:
-    _frontier(parser)
-    add_view_options(parser)
-
-
-def _delete_options(parser: argparse.ArgumentParser) -> None:
-    _frontier(parser)
-    _slot(parser, "this slot alone", "?")
-    add_yes_option(parser)
-    add_view_options(parser)
 
 
 async def _list(view: View) -> None:
@@ -222,12 +154,12 @@ async def _frontiers(view: View) -> None:
 
     number = await view.output.records(rows())
     await view.output.note(
-        f"{number} of {counted(len(names), 'frontier')}; a crawl removes its own when it has finished"
+        f"{number} of {counted(len(names), 'frontier')}; a crawl deletes its own frontier when it finishes"
     )
 
 
 async def _slots(view: View) -> None:
-    name, slots = view.options.frontier, await slots_of(view)
+    name, slots = view.options.frontier, await _slots_of(view)
 
     async def rows() -> AsyncIterator[dict[str, Any]]:
         for slot in islice(slots, view.output.count(view.options)):
@@ -243,19 +175,21 @@ async def _slots(view: View) -> None:
     await view.output.note(f"{number} of {counted(len(slots), 'slot')}")
 
 
-async def slots_of(view: View) -> list[str]:
-    """The slots that the arguments name; raises :class:`CommandError` when there are none."""
+async def _slots_of(view: View) -> list[str]:
+    """Return the slots that the arguments name; raises :class:`CommandError` when there is none."""
     name, wanted = view.options.frontier, getattr(view.options, "slot", None)
     slots = await view.client.frontier.slots(view.project, name)
     if not slots:
-        raise CommandError(f"there is no frontier {name!r}; `scrapy platform frontier` lists them")
+        raise CommandError(f"there is no frontier {name!r}; `scrapy platform frontier` lists the frontiers")
     if wanted is not None and wanted not in slots:
-        raise CommandError(f"frontier {name} has no slot {wanted!r}; `scrapy platform frontier list {name}` lists them")
+        raise CommandError(
+            f"frontier {name} has no slot {wanted!r}; `scrapy platform frontier list {name}` lists its slots"
+        )
     return slots if wanted is None else [wanted]
 
 
 async def _show(view: View) -> None:
-    await slots_of(view)
+    await _slots_of(view)
     await (_fingerprints(view) if view.options.fingerprints else _requests(view))
 
 
@@ -276,7 +210,7 @@ async def _requests(view: View) -> None:
 
     number = await output.records(rows(), _REQUEST_COLUMNS)
     await output.note(
-        f"{counted(number, 'request')} at the head of {options.frontier}/{options.slot}; reading them changes nothing"
+        f"{counted(number, 'request')} at the head of {options.frontier}/{options.slot}; they stay queued"
     )
 
 
@@ -298,7 +232,7 @@ async def _fingerprints(view: View) -> None:
 
 
 async def _count(view: View) -> None:
-    name, slots = view.options.frontier, await slots_of(view)
+    name, slots = view.options.frontier, await _slots_of(view)
     total = 0
 
     async def rows() -> AsyncIterator[dict[str, Any]]:
@@ -319,31 +253,18 @@ async def _count(view: View) -> None:
     await view.output.note(f"{counted(total, 'request')} queued in {name}")
 
 
-async def _dump(view: View) -> None:
-    await dump(view, await slots_of(view))
-
-
-async def _move(view: View) -> None:
-    await move(view, await slots_of(view))
-
-
-async def _requeue(view: View) -> None:
-    await slots_of(view)
-    await requeue(view)
-
-
 async def _delete(view: View) -> None:
-    name, slots = view.options.frontier, await slots_of(view)
+    name, slots = view.options.frontier, await _slots_of(view)
     queued = sum([await view.client.frontier.count(view.project, name, slot) for slot in slots])
-    what = f"slot {slots[0]} of frontier {name}" if view.options.slot else f"frontier {name}"
-    await confirm(view, f"Delete {what} with {counted(queued, 'queued request')}? No crawl may be using it.")
+    target = f"slot {slots[0]} of frontier {name}" if view.options.slot else f"frontier {name}"
+    await confirm(view, f"Delete {target} with {counted(queued, 'queued request')}? No crawl may use it.")
     for slot in slots:
         await view.client.frontier.delete_slot(view.project, name, slot)
-    await view.output.note(f"{what} is deleted")
+    await view.output.note(f"{target} was deleted")
 
 
 def _in_full(words: list[str]) -> list[str]:
-    """What a frontier and a slot alone mean, or with an option that has become an action."""
+    """Return the arguments with an action, for a frontier and a slot alone, or with an option of earlier versions."""
     for option, action, further in (("--put-back", "requeue", ()), ("--delete", "delete", ("--yes",))):
         if option in words:
             return [action, *(word for word in words if word != option), *further]
@@ -351,26 +272,71 @@ def _in_full(words: list[str]) -> list[str]:
     return ["show" if slot_is_named else "list", *words]
 
 
-SUBCOMMAND: Final = with_actions(
-    "frontier",
-    (
-        Action("list", "list frontiers, or the slots of one", _list_options, _list),
-        Action("show", "show the next requests of a slot; they stay in it", _show_options, _show),
-        Action("count", "count the requests in the queues of a frontier", _count_options, _count),
-        Action("dump", "write all queued requests as JSON lines; they stay queued", _dump_options, _dump),
-        Action("move", "move queued requests to another frontier or slot", _move_options, _move),
-        Action("requeue", "enqueue the requests again that were set aside", _requeue_options, _requeue),
-        Action("delete", "delete a frontier or a slot, with its fingerprints", _delete_options, _delete),
+_FRONTIER: Final = argument("frontier", metavar="FRONTIER", help="name of the frontier")
+_OPTIONAL_FRONTIER: Final = argument("frontier", nargs="?", metavar="FRONTIER", help="name of a frontier")
+_SLOT: Final = argument("slot", metavar="SLOT", help="name of the slot")
+_OPTIONAL_SLOT: Final = argument("slot", nargs="?", metavar="SLOT", help="only this slot (default: all)")
+_PAGING: Final = paging_options("records", start=False)
+
+SUBCOMMANDS: Final = (
+    with_actions(
+        "frontier",
+        (
+            CommandAction("list", "list frontiers, or the slots of one", _list, (_OPTIONAL_FRONTIER, _PAGING)),
+            CommandAction(
+                "show",
+                "show the next requests of a slot; they stay queued",
+                _show,
+                (
+                    _FRONTIER,
+                    _SLOT,
+                    argument("--fingerprints", action="store_true", help="show the seen fingerprints instead"),
+                    _PAGING,
+                ),
+            ),
+            CommandAction(
+                "count",
+                "count the queued requests of a frontier",
+                _count,
+                (
+                    _FRONTIER,
+                    _OPTIONAL_SLOT,
+                    argument("--fingerprints", action="store_true", help="count fingerprints too, by reading all"),
+                ),
+            ),
+            CommandAction(
+                "dump", "write all queued requests as JSON lines; they stay queued", _dump, (_FRONTIER, _OPTIONAL_SLOT)
+            ),
+            CommandAction(
+                "move",
+                "move queued requests to another frontier or slot",
+                _move,
+                (
+                    _FRONTIER,
+                    _OPTIONAL_SLOT,
+                    argument("--to", type=_name, metavar="FRONTIER", help="target frontier (default: the same)"),
+                    argument("--to-slot", type=_name, metavar="SLOT", help="target slot (default: the same name)"),
+                    YES,
+                ),
+            ),
+            CommandAction("requeue", "queue the dead letters of a frontier again", _requeue, (_FRONTIER,)),
+            CommandAction(
+                "delete",
+                "delete a frontier or a slot, with its fingerprints",
+                _delete,
+                (_FRONTIER, _OPTIONAL_SLOT, YES),
+            ),
+        ),
+        (
+            ("scrapy platform frontier", "the project's frontiers"),
+            ("scrapy platform frontier list books", "the slots of a frontier, with the number of their requests"),
+            ("scrapy platform frontier show books 3 --count 10", "the next ten requests of a slot"),
+            ("scrapy platform frontier show books 3 --fingerprints", "the fingerprints that the slot has seen"),
+            ("scrapy platform frontier show books dead-letters", "requests whose last attempt failed, with the error"),
+            ("scrapy platform frontier requeue books", "queue them again"),
+            ("scrapy platform frontier dump books > books.jsonl", "all queued requests, to a file"),
+            ("scrapy platform frontier move books --to shelves", "to another frontier, into slots of the same names"),
+        ),
+        in_full=_in_full,
     ),
-    (
-        ("scrapy platform frontier", "the project's frontiers"),
-        ("scrapy platform frontier list books", "the slots of a frontier, and how many requests each holds"),
-        ("scrapy platform frontier show books 3 --count 10", "the next ten requests of a slot"),
-        ("scrapy platform frontier show books 3 --fingerprints", "what the slot has seen"),
-        ("scrapy platform frontier show books dead-letters", "requests that were set aside, with their error"),
-        ("scrapy platform frontier requeue books", "have them run again"),
-        ("scrapy platform frontier dump books > books.jsonl", "all that is queued, to a file"),
-        ("scrapy platform frontier move books --to shelves", "to another frontier, each to the slot of its name"),
-    ),
-    in_full=_in_full,
 )

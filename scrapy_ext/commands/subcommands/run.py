@@ -1,4 +1,4 @@
-"""``scrapy platform run``, which may follow the job to its end."""
+"""``scrapy platform run``, optionally with the log of the job until its end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final
+from collections.abc import AsyncIterator
+from typing import Final
 
 from rich.cells import set_cell_size
 
@@ -25,22 +25,23 @@ from scrapy_ext.api.platform.jobs import (
     JobState,
 )
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.commands.follow import LONGEST, Rows, Watch, followed
-from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, View, add_view_options, look, pair
-from scrapy_ext.commands.subcommands.logs import COLUMNS
+from scrapy_ext.commands.follow import LONGEST, Poller, Rows, followed
+from scrapy_ext.commands.options import argument, pair, view_options
+from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, View, with_platform
+from scrapy_ext.commands.subcommands.records import LOG_COLUMNS
 from scrapy_ext.commands.terminal.output import Column, each_of, one_line, reading
 from scrapy_ext.commands.terminal.text import counted, length
 
-#: The exit code for a job that ended with another reason than ``finished``.
+#: Exit code for a job that ended for another reason than ``finished``.
 NOT_FINISHED: Final = 3
-#: Seconds between two looks at the counters.
-_EVERY: Final = 1.0
-#: Seconds after which who follows a pending job is told what it may wait for.
-_SOON: Final = 10.0
+#: Seconds between two polls of the counters.
+_POLL_SECONDS: Final = 1.0
+#: Seconds until the possible reasons are shown for a job that is still pending.
+_PENDING_SECONDS: Final = 10.0
 
 
 class StatusLine:
-    """A line that stays the last one of a terminal; nothing elsewhere."""
+    """The last line of a terminal, below all other output; nothing elsewhere."""
 
     def __init__(self) -> None:
         self._shown = ""
@@ -48,41 +49,41 @@ class StatusLine:
         self._terminal = sys.stderr.isatty()
 
     def show(self, text: str) -> None:
-        """Write the line, in place of what it was."""
+        """Replace the line."""
         if not self._terminal:
             return
-        # One cell less than the line has, for the cursor.
+        # The last cell is for the cursor.
         self._shown = set_cell_size(one_line(text), max(shutil.get_terminal_size().columns - 1, 1))
         if not self._hidden:
             sys.stderr.write(f"\r{self._shown}")
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Make room for other lines, until :meth:`again`."""
+        """Hide the line until :meth:`again`, so that other lines can be written."""
         self._hidden = True
         if self._terminal and self._shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
 
     def again(self) -> None:
-        """Write the line again, below those."""
+        """Show the line again."""
         self._hidden = False
         if self._shown:
             self.show(self._shown)
 
 
 async def follow_to_end(view: View, key: JobKey) -> int:
-    """Show the log and the counters of a job until it ends; the exit code, 0 only for the reason ``finished``."""
+    """Show the log and the counters of a job until it ends, and return the exit code: 0 for the reason ``finished``."""
     line = StatusLine()
     counting = asyncio.create_task(_count(view, key, line))
     try:
         log = followed(view, key, view.client.logs)
-        await view.output.live(_between(log, line), COLUMNS)
+        await view.output.live(_above(log, line), LOG_COLUMNS)
     finally:
         counting.cancel()
         await asyncio.wait([counting])
         line.clear()
-    job = await _looked(Watch(view.say).ask, view, key)
+    job = await Poller(view.say).call(lambda: _job(view, key))
     if job is None:
         view.say(f"job {key} was deleted")
         return NOT_FINISHED
@@ -91,7 +92,7 @@ async def follow_to_end(view: View, key: JobKey) -> int:
     return OK if reason == FINISHED else NOT_FINISHED
 
 
-async def _between(groups: AsyncIterator[Rows], line: StatusLine) -> AsyncIterator[Rows]:
+async def _above(groups: AsyncIterator[Rows], line: StatusLine) -> AsyncIterator[Rows]:
     async with reading(groups) as each:
         async for group in each:
             line.clear()
@@ -101,39 +102,30 @@ async def _between(groups: AsyncIterator[Rows], line: StatusLine) -> AsyncIterat
 
 async def _count(view: View, key: JobKey, line: StatusLine) -> None:
     began = time.monotonic()
-    told = False
+    is_explained = False
     while True:
         try:
-            job = await _looked(_once, view, key)
+            job = await _job(view, key)
         except PlatformError:
-            pass  # The log's reader tells of it.
-        else:
-            if job is not None:
-                line.show(f"{job.state}: {_counters(job)}")
-            if job is not None and not told and job.state == JobState.PENDING and time.monotonic() - began > _SOON:
-                told = True
+            job = None  # The reader of the log reports it.
+        waited = time.monotonic() - began
+        if job is not None:
+            line.show(f"{job.state}: {_counters(job)}")
+            if not is_explained and job.state == JobState.PENDING and waited > _PENDING_SECONDS:
+                is_explained = True
                 line.clear()
                 view.say(
-                    f"job {key} still waits: for room on a node, or for code of its project "
-                    "(`scrapy platform deploy`); the page Nodes of the server says which"
+                    f"job {key} is still pending: it waits for free units of a node, or for a version of its project "
+                    "(`scrapy platform deploy`); the server's page Nodes shows the reason"
                 )
                 line.again()
-        # A job that runs for hours is looked at less often.
-        await asyncio.sleep(min(_EVERY + (time.monotonic() - began) / 100, LONGEST))
+        # A job that runs for hours is polled less often.
+        await asyncio.sleep(min(_POLL_SECONDS + waited / 100, LONGEST))
 
 
-async def _once(call: Callable[[], Awaitable[Job | None]]) -> Job | None:
-    return await call()
-
-
-async def _looked(
-    ask: Callable[[Callable[[], Awaitable[Job | None]]], Awaitable[Job | None]], view: View, key: JobKey
-) -> Job | None:
-    async def look() -> Job | None:
-        jobs = (await view.client.jobs.list(key.project, job=[key])).jobs
-        return jobs[0] if jobs else None
-
-    return await ask(look)
+async def _job(view: View, key: JobKey) -> Job | None:
+    jobs = (await view.client.jobs.list(key.project, job=[key])).jobs
+    return jobs[0] if jobs else None
 
 
 def _counters(job: Job) -> str:
@@ -145,59 +137,41 @@ def _counters(job: Job) -> str:
 _COLUMNS: Final = (Column.field("id", "job"), Column.field("spider"), Column.field("state"))
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_spider_argument(parser)
-    add_job_options(parser)
-    parser.add_argument(
-        "--job-setting",
+SPIDER: Final = argument(
+    "spider",
+    metavar="SPIDER",
+    help="name of a spider, or py: and the name of a script, whose arguments follow after --",
+)
+#: Options of a job and of a task of a periodic job.
+JOB_OPTIONS: Final = (
+    argument(
+        "-a",
         action="append",
         default=[],
         type=pair,
+        dest="arguments",
         metavar="NAME=VALUE",
-        help="a Scrapy setting of the job (-s sets one of this command; may be repeated)",
-    )
-    parser.add_argument(
-        "--units", type=int, choices=range(MIN_UNITS, MAX_UNITS + 1), metavar="1-6", help="how much of a node it takes"
-    )
-    parser.add_argument(
-        "--env", action="append", default=[], type=pair, metavar="NAME=VALUE", help="an environment variable of the job"
-    )
-    parser.add_argument("--version", metavar="VERSION", help="the deployed version to run (default: the current one)")
-    parser.add_argument(
-        "-f", "--follow", action="store_true", help="show its log and counters until it ends; 0 only if it finished"
-    )
-    add_view_options(parser)
-
-
-def add_spider_argument(parser: argparse.ArgumentParser) -> None:
-    """What is to run; :func:`script_args` gives what stands behind it."""
-    told = "the spider, or py: and the name of a script, whose arguments stand at the end, behind --"
-    parser.add_argument("spider", metavar="SPIDER", help=told)
-
-
-def add_job_options(parser: argparse.ArgumentParser) -> None:
-    """What a job and a task of a schedule have in common."""
-    parser.add_argument(
-        "-a", action="append", default=[], type=pair, dest="arguments", metavar="NAME=VALUE", help="a spider argument"
-    )
-    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="a tag (may be repeated)")
-    parser.add_argument(
+        help="a spider argument (may be repeated)",
+    ),
+    argument("--tag", action="append", default=[], metavar="TAG", help="a tag (may be repeated)"),
+    argument(
         "--priority",
         type=int,
         choices=range(MIN_PRIORITY, MAX_PRIORITY + 1),
         metavar="0-4",
-        help="4 starts first (default: 2)",
-    )
+        help="priority; jobs with 4 start first (default: 2)",
+    ),
+)
 
 
 def script_args(options: argparse.Namespace) -> str | None:
-    """The command line of a script; raises :class:`CommandError` where spider and script are mixed up."""
+    """Return the command line of a script; raises :class:`CommandError` for arguments of the other kind."""
     is_script = options.spider.startswith(SCRIPT)
     if is_script and options.arguments:
-        raise CommandError("-a is for spiders; write a script's arguments at the end, behind --")
+        raise CommandError("-a is for spiders; write the arguments of a script at the end, after --")
     if not is_script and options.script_args:
         first = options.script_args[0]
-        raise CommandError(f"{first!r} is for a script; a spider takes -a NAME=VALUE")
+        raise CommandError(f"{first!r} is an argument for a script; give a spider -a NAME=VALUE")
     return shlex.join(options.script_args) if options.script_args else None
 
 
@@ -205,11 +179,12 @@ async def _show(view: View) -> int | None:
     options = view.options
     key = await _scheduled(view)
     if not options.follow and not view.embedded:
-        await view.output.records(each_of([_row(key, options.spider)]), _COLUMNS)
-        await view.output.note(f"follow it with: scrapy platform logs {key} -f")
+        row = {"id": str(key), "spider": options.spider, "state": "pending"}
+        await view.output.records(each_of([row]), _COLUMNS)
+        await view.output.note(f"follow its log with: scrapy platform logs {key} -f")
         return None
     if view.embedded:
-        view.say(f"job {key} runs in a server of this command's own, so it is followed to its end")
+        view.say(f"job {key} runs in this command's own server, so the command follows it to its end")
     else:
         view.say(f"job {key} is scheduled")
     try:
@@ -235,25 +210,60 @@ async def _scheduled(view: View) -> JobKey:
     )
 
 
-def _row(key: JobKey, spider: str) -> dict[str, Any]:
-    return {"id": str(key), "spider": spider, "state": "pending"}
-
-
 def _left(view: View, key: JobKey) -> str:
     if view.embedded:
-        return f"job {key} stops with this command; `scrapy platform serve` lets it go on"
-    return f"job {key} goes on; stop it with: scrapy platform stop {key}"
+        return f"job {key} stops with this command; with `scrapy platform serve` it would keep running"
+    return f"job {key} keeps running; stop it with: scrapy platform stop {key}"
 
 
-SUBCOMMAND: Final = Subcommand(
-    name="run",
-    examples=(
-        ("scrapy platform run books --follow", "run a spider, and show its log until it ends"),
-        ("scrapy platform run books -a category=travel --tag nightly", "with an argument and a tag; prints the job"),
-        ("scrapy platform run books --job-setting CLOSESPIDER_ITEMCOUNT=10", "with a setting of the job"),
-        ("scrapy platform run py:report.py -- --days 7", "a script, with its arguments"),
+SUBCOMMANDS: Final = (
+    Subcommand(
+        name="run",
+        examples=(
+            ("scrapy platform run books --follow", "run a spider, and show its log until it ends"),
+            (
+                "scrapy platform run books -a category=travel --tag nightly",
+                "with an argument and a tag; prints the job",
+            ),
+            ("scrapy platform run books --job-setting CLOSESPIDER_ITEMCOUNT=10", "with a setting of the job"),
+            ("scrapy platform run py:report.py -- --days 7", "run a script, with its arguments"),
+        ),
+        arguments=(
+            SPIDER,
+            *JOB_OPTIONS,
+            argument(
+                "--job-setting",
+                action="append",
+                default=[],
+                type=pair,
+                metavar="NAME=VALUE",
+                help="a Scrapy setting of the job (may be repeated; -s sets one of this command)",
+            ),
+            argument(
+                "--units",
+                type=int,
+                choices=range(MIN_UNITS, MAX_UNITS + 1),
+                metavar="1-6",
+                help="units of a node that the job uses (default: 1)",
+            ),
+            argument(
+                "--env",
+                action="append",
+                default=[],
+                type=pair,
+                metavar="NAME=VALUE",
+                help="an environment variable of the job (may be repeated)",
+            ),
+            argument("--version", metavar="VERSION", help="deployed version to run (default: the current one)"),
+            argument(
+                "-f",
+                "--follow",
+                action="store_true",
+                help="show log and counters until the job ends; the exit code is 0 if it finished",
+            ),
+            view_options(),
+        ),
+        run=with_platform(_show, runner=True),
+        takes_script=True,
     ),
-    add_options=_add_options,
-    run=look(_show, runner=True),
-    takes_script=True,
 )

@@ -11,9 +11,10 @@ import msgspec
 
 from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, Cron, PeriodicJob
 from scrapy_ext.client.platform.errors import NotFound
-from scrapy_ext.commands.selection import add_yes_option, confirm
-from scrapy_ext.commands.subcommand import Action, CommandError, View, add_view_options, with_actions
-from scrapy_ext.commands.subcommands.run import add_job_options, add_spider_argument, script_args
+from scrapy_ext.commands.options import YES, argument, whole_number
+from scrapy_ext.commands.selection import confirm
+from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
+from scrapy_ext.commands.subcommands.run import JOB_OPTIONS, SPIDER, script_args
 from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import shown
 
@@ -37,55 +38,6 @@ _COLUMNS: Final = (
     Column("tags", lambda record: ", ".join(record["addtags"])),
     Column.field("description"),
 )
-
-
-def _id_argument(parser: argparse.ArgumentParser, count: str | None = None) -> None:
-    # Of one, argparse gives the number itself.
-    parser.add_argument("id", type=_number, nargs=count, metavar="ID", help="its number, as list shows it")
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
-    return int(text)
-
-
-def _several(parser: argparse.ArgumentParser) -> None:
-    _id_argument(parser, "+")
-    add_view_options(parser)
-
-
-def _one(parser: argparse.ArgumentParser) -> None:
-    _id_argument(parser)
-    add_view_options(parser)
-
-
-def _delete_options(parser: argparse.ArgumentParser) -> None:
-    add_yes_option(parser)
-    _several(parser)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "cron", metavar="CRON", help="five fields in quotes: minute hour day-of-month month day-of-week; a number or *"
-    )
-    add_spider_argument(parser)
-    add_job_options(parser)
-    parser.add_argument("--description", metavar="TEXT", help="what it is for")
-    parser.add_argument("--paused", action="store_true", help="do not run it yet")
-    add_view_options(parser)
-
-
-def _edit_options(parser: argparse.ArgumentParser) -> None:
-    _id_argument(parser)
-    parser.add_argument("--cron", metavar="CRON", help="when it runs")
-    parser.add_argument("--description", metavar="TEXT", help="what it is for")
-    parser.add_argument("--add-tag", action="append", default=[], metavar="TAG", help="add a tag to its jobs")
-    parser.add_argument("--remove-tag", action="append", default=[], metavar="TAG", help="remove one")
-    parser.add_argument(
-        "--tasks", type=_json, metavar="JSON", help='what it runs, as [{"name": "SPIDER", "spider_args": {}}]'
-    )
-    add_view_options(parser)
 
 
 def _json(text: str) -> Any:
@@ -138,25 +90,22 @@ async def _edit(view: View) -> None:
         kept = [tag for tag in dict.fromkeys([*present, *options.add_tag]) if tag not in options.remove_tag]
         fields["addtags"] = kept
     if not fields:
-        raise CommandError("nothing to change is named; see `scrapy platform schedule edit --help`")
+        raise CommandError("no change is given; see `scrapy platform schedule edit --help`")
     await _shown(view, await _changed(view, options.id, fields))
 
 
 async def _pause(view: View) -> None:
-    await _shown(view, *[await _changed(view, number, {"disabled": True}) for number in view.options.id])
-
-
-async def _resume(view: View) -> None:
-    await _shown(view, *[await _changed(view, number, {"disabled": False}) for number in view.options.id])
+    disabled = view.options.action == "pause"
+    await _shown(view, *[await _changed(view, number, {"disabled": disabled}) for number in view.options.id])
 
 
 async def _delete(view: View) -> None:
     schedules = [await _get(view, number) for number in view.options.id]
-    whose = f"periodic job {schedules[0].id}" if len(schedules) == 1 else f"{len(schedules)} periodic jobs"
-    await confirm(view, f"Delete {whose}? What was run stays.")
+    jobs = f"periodic job {schedules[0].id}" if len(schedules) == 1 else f"{len(schedules)} periodic jobs"
+    await confirm(view, f"Delete {jobs}? Jobs that it started remain.")
     for schedule in schedules:
         await view.client.periodic.delete(view.project, schedule.id)
-    deleted = "1 periodic job is" if len(schedules) == 1 else f"{len(schedules)} periodic jobs are"
+    deleted = "1 periodic job was" if len(schedules) == 1 else f"{len(schedules)} periodic jobs were"
     await view.output.note(f"{deleted} deleted")
 
 
@@ -175,39 +124,62 @@ async def _changed(view: View, number: int, fields: Mapping[str, Any]) -> Period
 
 
 def _unknown(view: View, number: int) -> CommandError:
-    return CommandError(
-        f"project {view.project} has no periodic job {number}; `scrapy platform schedule` lists those it has"
-    )
+    return CommandError(f"project {view.project} has no periodic job {number}; `scrapy platform schedule` lists them")
 
 
 async def _shown(view: View, *schedules: PeriodicJob) -> None:
     now = dt.datetime.now(dt.UTC)
-    await view.output.records(each_of([_record(schedule, now) for schedule in schedules]), _COLUMNS)
+    await view.output.records(each_of(_record(schedule, now) for schedule in schedules), _COLUMNS)
 
 
 def _record(schedule: PeriodicJob, now: dt.datetime) -> dict[str, Any]:
-    """The schedule with its next run; none while it is paused, or where its day never comes."""
+    """Return the schedule with its next run; None while it is paused, or when its day never occurs."""
     following = None if schedule.disabled else Cron.parse(schedule.cron).next_after(now)
-    told = following.strftime("%Y-%m-%dT%H:%M:%SZ") if following is not None else None
-    return {**msgspec.to_builtins(schedule), "next": told}
+    next_run = following.strftime("%Y-%m-%dT%H:%M:%SZ") if following is not None else None
+    return {**msgspec.to_builtins(schedule), "next": next_run}
 
 
-SUBCOMMAND: Final = with_actions(
-    "schedule",
-    (
-        Action("list", "list periodic jobs with their next run", add_view_options, _list),
-        Action("show", "show one", _one, _show),
-        Action("add", "add one that runs a spider or a script", _add_options, _add),
-        Action("edit", "change one; what is not named stays", _edit_options, _edit),
-        Action("pause", "let some not run until they are resumed", _several, _pause),
-        Action("resume", "let some run again", _several, _resume),
-        Action("delete", "delete some", _delete_options, _delete),
+_ID: Final = argument("id", type=whole_number, metavar="ID", help="number of the periodic job, as list shows it")
+_IDS: Final = argument(
+    "id", type=whole_number, nargs="+", metavar="ID", help="number of a periodic job, as list shows it"
+)
+_DESCRIPTION: Final = argument("--description", metavar="TEXT", help="description of the periodic job")
+_ADD: Final = (
+    argument(
+        "cron", metavar="CRON", help="five fields in quotes: minute hour day-of-month month day-of-week; a number or *"
     ),
-    (
-        ("scrapy platform schedule", "periodic jobs, and when each runs next"),
-        ("scrapy platform schedule add '30 4 * * *' books --tag nightly", "every day at 4:30 UTC"),
-        ("scrapy platform schedule edit 3 --cron '0 5 * * 1'", "another time: on Mondays at 5:00"),
-        ("scrapy platform schedule pause 3", "it does not run until it is resumed"),
+    SPIDER,
+    *JOB_OPTIONS,
+    _DESCRIPTION,
+    argument("--paused", action="store_true", help="do not run it until it is resumed"),
+)
+_EDIT: Final = (
+    _ID,
+    argument("--cron", metavar="CRON", help="new cron expression"),
+    _DESCRIPTION,
+    argument("--add-tag", action="append", default=[], metavar="TAG", help="add this tag to its jobs"),
+    argument("--remove-tag", action="append", default=[], metavar="TAG", help="remove this tag from its jobs"),
+    argument("--tasks", type=_json, metavar="JSON", help='tasks, as [{"name": "SPIDER", "spider_args": {}}]'),
+)
+
+SUBCOMMANDS: Final = (
+    with_actions(
+        "schedule",
+        (
+            CommandAction("list", "list periodic jobs with their next run", _list),
+            CommandAction("show", "show a periodic job", _show, (_ID,)),
+            CommandAction("add", "add a periodic job that runs a spider or a script", _add, _ADD),
+            CommandAction("edit", "change the given fields of a periodic job", _edit, _EDIT),
+            CommandAction("pause", "pause periodic jobs until they are resumed", _pause, (_IDS,)),
+            CommandAction("resume", "resume paused periodic jobs", _pause, (_IDS,)),
+            CommandAction("delete", "delete periodic jobs", _delete, (YES, _IDS)),
+        ),
+        (
+            ("scrapy platform schedule", "periodic jobs, with their next runs"),
+            ("scrapy platform schedule add '30 4 * * *' books --tag nightly", "every day at 4:30 UTC"),
+            ("scrapy platform schedule edit 3 --cron '0 5 * * 1'", "change the time: on Mondays at 5:00"),
+            ("scrapy platform schedule pause 3", "it does not run until it is resumed"),
+        ),
+        takes_script=True,
     ),
-    takes_script=True,
 )

@@ -1,18 +1,17 @@
-"""``scrapy platform serve``, and what it shares with ``worker``: both run the server's code in a project."""
+"""``scrapy platform serve`` and ``worker``, which run the server's code in a project."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure, need_server
+from scrapy_ext.commands.subcommand import Subcommand, failed, need_server
 from scrapy_ext.crawl.session.project import data_directory, project_folder
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.option import Role
@@ -20,18 +19,10 @@ from scrapy_ext.server.config.options import add_options, config_from
 from scrapy_ext.server.starting import start
 
 
-def options_of(role: Role) -> Callable[[argparse.ArgumentParser], None]:
-    """What adds the options of a role to a parser."""
-
+def _subcommand(name: str, role: Role, examples: Sequence[tuple[str, str]]) -> Subcommand:
     def add(parser: argparse.ArgumentParser) -> None:
         need_server(parser)
         add_options(parser, role)
-
-    return add
-
-
-def run_as(role: Role) -> Callable[[BaseSettings, argparse.Namespace], int]:
-    """The run of a role with options, settings of the project and the environment."""
 
     def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         given = names.of_server(settings)
@@ -40,22 +31,30 @@ def run_as(role: Role) -> Callable[[BaseSettings, argparse.Namespace], int]:
         try:
             config = config_from(options, os.environ, given, role)
         except ConfigError as error:
-            sys.stderr.write(failure(options.command, error))
-            return FAILED
+            return failed(name, error)
         if role is Role.SERVER and config.local_project is None:
             config = msgspec.structs.replace(config, local_project=project_folder())
         return start(config)
 
-    return run
+    return Subcommand(name, examples, (add,), run)
 
 
-SUBCOMMAND: Final = Subcommand(
-    name="serve",
-    examples=(
-        ("scrapy platform serve", "in a project: serve what its crawls have stored, until Ctrl-C"),
-        ("scrapy platform serve --port 8700 --data DIR", "anywhere: serve a data directory"),
-        ("scrapy platform serve --database postgresql://USER@HOST/DATABASE", "serve a PostgreSQL database"),
+SUBCOMMANDS: Final = (
+    _subcommand(
+        "serve",
+        Role.SERVER,
+        (
+            ("scrapy platform serve", "in a project: serve the data of its crawls, until Ctrl-C"),
+            ("scrapy platform serve --port 8700 --data DIR", "anywhere: serve a data directory"),
+            ("scrapy platform serve --database postgresql://USER@HOST/DATABASE", "serve a PostgreSQL database"),
+        ),
     ),
-    add_options=options_of(Role.SERVER),
-    run=run_as(Role.SERVER),
+    _subcommand(
+        "worker",
+        Role.WORKER,
+        (
+            ("scrapy platform worker --database postgresql://USER@HOST/DATABASE", "run jobs until Ctrl-C"),
+            ("scrapy platform worker --units 4 --tags gpu,eu", "4 units, also for jobs that need these tags"),
+        ),
+    ),
 )

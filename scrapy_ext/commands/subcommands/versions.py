@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_view_options, look
-from scrapy_ext.commands.subcommands import deploy
-from scrapy_ext.commands.terminal.output import Column
+from scrapy_ext.commands.options import argument, view_options
+from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
+from scrapy_ext.commands.subcommands.deploy import SPIDERS
+from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import clock
 
 _COLUMNS: Final = (
@@ -21,35 +20,26 @@ _COLUMNS: Final = (
     Column.field("created_by", "by"),
     Column("kB", lambda version: str(-(-version["size"] // 1000)), right=True),
     Column.field("format"),
-    Column("why", lambda version: version["message"].partition("\n")[0]),
+    Column("message", lambda version: version["message"].partition("\n")[0]),
 )
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        nargs="?",
-        choices=("list", "show", "use", "delete"),
-        default="list",
-        help="show: a version's spiders; use: let new jobs run it, as going back to an earlier one does",
-    )
-    parser.add_argument("version", nargs="?", metavar="V", help="name of the version; list needs none")
-    add_view_options(parser)
 
 
 async def _act(view: View) -> None:
     action, name, versions = view.options.action, view.options.version, view.client.versions
     if action == "list":
         if name is not None:
-            raise CommandError(f"list takes no name; `scrapy platform versions show {name}` shows one")
+            raise CommandError(f"list has no argument V; `scrapy platform versions show {name}` shows a version")
         found = await versions.list(view.project)
-        await view.output.records(_records(found), _COLUMNS)
+        records = [msgspec.to_builtins(version) for version in found]
+        for record in records:
+            del record["spiders"]  # The list never has them.
+        await view.output.records(each_of(records), _COLUMNS)
         await view.output.note(f"versions of project {view.project}: {len(found)}; * is the current one")
     elif name is None:
         raise CommandError(f"{action} needs a version, as in `scrapy platform versions {action} 1.0`")
     elif action == "show":
         shown = await versions.get(view.project, name)
-        await view.output.records(_records(shown.spiders or []), deploy.COLUMNS)
+        await view.output.records(each_of(shown.spiders or []), SPIDERS)
         why = f": {shown.message}" if shown.message else ""
         await view.output.note(f"version {name} of project {view.project} is {shown.state.value}{why}")
     elif action == "use":
@@ -60,22 +50,26 @@ async def _act(view: View) -> None:
         await view.output.note(f"version {name} of project {view.project} is deleted")
 
 
-async def _records(found: Sequence[msgspec.Struct]) -> AsyncIterator[dict[str, Any]]:
-    for each in found:
-        record: dict[str, Any] = msgspec.to_builtins(each)
-        if "spiders" in record and record["spiders"] is None:
-            del record["spiders"]
-        yield record
-
-
-SUBCOMMAND: Final = Subcommand(
-    name="versions",
-    examples=(
-        ("scrapy platform versions", "what was deployed, the newest first"),
-        ("scrapy platform versions show 1.4", "the spiders of a version and their arguments"),
-        ("scrapy platform versions use 1.3", "go back: new jobs run 1.3"),
-        ("scrapy platform versions delete 1.2", "remove one that no job needs"),
+SUBCOMMANDS: Final = (
+    Subcommand(
+        name="versions",
+        examples=(
+            ("scrapy platform versions", "the deployed versions, the newest first"),
+            ("scrapy platform versions show 1.4", "the spiders of a version and their arguments"),
+            ("scrapy platform versions use 1.3", "make 1.3 the current version, which new jobs run"),
+            ("scrapy platform versions delete 1.2", "delete a version that no job needs"),
+        ),
+        arguments=(
+            argument(
+                "action",
+                nargs="?",
+                choices=("list", "show", "use", "delete"),
+                default="list",
+                help="action (default: list); show: the spiders of a version; use: make it the current one",
+            ),
+            argument("version", nargs="?", metavar="V", help="name of the version (not for list)"),
+            view_options(),
+        ),
+        run=with_platform(_act),
     ),
-    add_options=_add_options,
-    run=look(_act),
 )

@@ -1,1 +1,1 @@
-"""What a person sees in a terminal, and a program in a pipe."""
+"""Output of the commands to terminals and pipes."""

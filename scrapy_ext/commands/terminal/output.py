@@ -1,7 +1,7 @@
-"""How records are shown: a table in a terminal, JSON lines in a pipe, CSV when asked for.
+"""Records on standard output: a table in a terminal, JSON lines in a pipe, CSV with ``--csv``.
 
-Records come one by one and go out in pieces, so that a million of them need no more memory than a screenful.
-Writing happens in a thread: a reader that stops reading must not stop the client's connection.
+Records are written in pieces as they arrive, so that a million of them need no more memory than a screenful. A thread
+writes them, so that a slow reader does not block the client's connection.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, Literal, Protocol, TypeVar
+from typing import Any, BinaryIO, Final, Literal, TypeVar
 
 import msgspec
 from rich.box import SIMPLE_HEAD
@@ -30,16 +30,16 @@ from scrapy_ext.commands.terminal.text import is_url, printable, printable_json,
 Record = Mapping[str, Any]
 T = TypeVar("T")
 
-#: Records shown in a terminal when no count is given.
+#: Records shown in a terminal without ``--count``.
 SCREENFUL: Final = 50
-#: Rows that are looked at to choose columns and widths, and printed together.
+#: Rows that determine the columns and widths; rows are also printed in groups of this size.
 _SAMPLE: Final = 50
-#: Widest a column gets before its neighbours have what they need, in terminal cells.
+#: Maximum and minimum width of a column in terminal cells, while others need the room.
 _WIDEST: Final = 60
 _NARROWEST: Final = 4
-#: What a column needs to be worth its place, if its text is that long.
+#: Width below which a column with longer text is left out.
 _READABLE: Final = 16
-#: Fields by which people know an item; its table begins with them.
+#: First columns of a table of items, if present.
 _FIRST: Final = ("_key", "name", "headline", "title", "price", "currency", "sku", "url")
 _CELL_CHARACTERS: Final = 400
 _PIECE_CHARACTERS: Final = 64 * 1024
@@ -48,7 +48,7 @@ _FLUSH_SECONDS: Final = 0.3
 
 @contextlib.asynccontextmanager
 async def reading(records: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
-    """Close a generator with its reader, however that ends: Ctrl-C must not leave a connection half read."""
+    """Close a generator at the end of its reader, which ends its connection also after Ctrl-C."""
     try:
         yield records
     finally:
@@ -56,22 +56,22 @@ async def reading(records: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
             await records.aclose()
 
 
-async def each_of(rows: Iterable[Record]) -> AsyncIterator[Record]:
-    """Records that are there already."""
+async def each_of(rows: Iterable[Record | msgspec.Struct]) -> AsyncIterator[Record]:
+    """Yield the records of a list, structs as dicts."""
     for row in rows:
-        yield row
+        yield row if isinstance(row, Mapping) else msgspec.to_builtins(row)
 
 
 def one_line(message: str) -> str:
-    """A message as one line that is safe to show."""
+    """Return a message as one printable line."""
     return printable(" ".join(part.strip() for part in message.splitlines() if part.strip()))
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its title, what it shows of a record, and whether long text goes on in the next line.
+    """A column of a table: its title, the text of a record, and its layout.
 
-    ``least``: cells that it has at least, for what later rows may hold.
+    ``wrap``: long text continues in the next line. ``least``: minimum width, for later rows with longer text.
     """
 
     title: str
@@ -82,20 +82,25 @@ class Column:
 
     @classmethod
     def field(cls, name: str, title: str | None = None, *, right: bool = False, least: int = 0) -> Column:
-        """A column that shows a field."""
+        """Return a column that shows a field."""
         return cls(printable(title or name), lambda record: shown(record.get(name)), right, least=least)
 
 
-class _Writer(Protocol):
-    """Turns records into text, some of it later than others."""
+class _Writer:
+    """Converts records to text, which may be returned by a later call."""
 
-    def add(self, record: Record) -> str: ...
-    def flush(self) -> str: ...
-    def close(self) -> str: ...
+    def add(self, record: Record) -> str:
+        raise NotImplementedError
+
+    def flush(self) -> str:
+        return ""
+
+    def close(self) -> str:
+        return self.flush()
 
 
-class Output:
-    """Where records go, and in which form."""
+class StandardOutput:
+    """Standard output in one of the three forms."""
 
     def __init__(self, form: Literal["table", "json", "csv"], stream: BinaryIO, *, terminal: bool) -> None:
         self.form = form
@@ -103,8 +108,8 @@ class Output:
         self._stream = stream
 
     @classmethod
-    def of(cls, options: argparse.Namespace) -> Output:
-        """What the options and the kind of standard output ask for."""
+    def of(cls, options: argparse.Namespace) -> StandardOutput:
+        """Choose the form by the options; without one, a terminal gets a table and a pipe gets JSON."""
         terminal = sys.stdout.isatty()
         csv_wanted = getattr(options, "csv", False)
         form: Literal["table", "json", "csv"] = (
@@ -113,7 +118,7 @@ class Output:
         return cls(form, sys.stdout.buffer, terminal=terminal)
 
     def count(self, options: argparse.Namespace) -> int | None:
-        """How many records to show; None: all."""
+        """Return the number of records to show; None for all."""
         if options.count is not None:
             wanted: int = options.count
             return wanted
@@ -125,7 +130,7 @@ class Output:
         columns: Sequence[Column] | None = None,
         csv_fields: Sequence[str] = (),
     ) -> int:
-        """Show the records; without ``columns``, those of the fields they have. How many there were."""
+        """Write the records and return their number; without ``columns``, a table has their fields."""
         writer = self._writer(columns, csv_fields)
         number, pending, written = 0, [], time.monotonic()
         size = 0
@@ -140,7 +145,7 @@ class Output:
                     pending, size, written = [], 0, time.monotonic()
         await self._write("".join(pending) + writer.close())
         if isinstance(writer, TableWriter) and writer.left_out:
-            await self.note(f"not shown, for lack of room: {', '.join(writer.left_out)}")
+            await self.note(f"columns without room: {', '.join(writer.left_out)}")
         return number
 
     async def live(
@@ -149,7 +154,7 @@ class Output:
         columns: Sequence[Column] | None = None,
         csv_fields: Sequence[str] = (),
     ) -> int:
-        """Show groups of records, each as soon as it comes. How many records there were."""
+        """Write each group of records when it arrives, and return the number of records."""
         writer = self._writer(columns, csv_fields)
         if isinstance(writer, TableWriter):
             writer.roomy = True
@@ -162,7 +167,7 @@ class Output:
         return number
 
     async def note(self, message: str) -> None:
-        """A line below a table; nothing in the other forms, which programs read."""
+        """Write a line below a table; nothing in the other forms, which programs read."""
         if self.form == "table":
             await self._write(f"{printable(message)}\n")
 
@@ -182,9 +187,7 @@ class Output:
         self._stream.flush()
 
 
-class _JsonWriter:
-    """A record a line."""
-
+class _JsonWriter(_Writer):
     def __init__(self, *, escape: bool) -> None:
         self._escape = escape
 
@@ -192,68 +195,47 @@ class _JsonWriter:
         line = msgspec.json.encode(record).decode()
         return f"{printable_json(line) if self._escape else line}\n"
 
-    def flush(self) -> str:
-        return ""
 
-    def close(self) -> str:
-        return ""
-
-
-class _CsvWriter:
-    """The named fields of each record, under a header line."""
-
+class _CsvWriter(_Writer):
     def __init__(self, fields: Sequence[str], *, escape: bool) -> None:
         self._fields = fields
         self._escape = escape
-        self._buffer = io.StringIO()
-        self._csv = csv.writer(self._buffer, lineterminator="\n")
-        self._csv.writerow(self._cells(dict(zip(fields, fields, strict=True))))
+        #: The header line, until it is returned.
+        self._header = self._row(fields)
 
     def add(self, record: Record) -> str:
-        self._csv.writerow(self._cells(record))
-        return self._taken()
-
-    def flush(self) -> str:
-        return ""
+        return self.close() + self._row([shown(record.get(name)) for name in self._fields])
 
     def close(self) -> str:
-        return self._taken()
+        header, self._header = self._header, ""
+        return header
 
-    def _cells(self, record: Record) -> list[str]:
-        cells = [shown(record.get(name)) for name in self._fields]
-        return [printable(cell) for cell in cells] if self._escape else cells
-
-    def _taken(self) -> str:
-        text = self._buffer.getvalue()
-        self._buffer.seek(0)
-        self._buffer.truncate()
-        return text
+    def _row(self, cells: Sequence[str]) -> str:
+        row = io.StringIO()
+        csv.writer(row, lineterminator="\n").writerow(map(printable, cells) if self._escape else cells)
+        return row.getvalue()
 
 
-class TableWriter:
-    """A table whose columns are chosen from the first rows, and keep their widths."""
+class TableWriter(_Writer):
+    """Table whose columns and widths are determined by the first rows."""
 
     def __init__(self, columns: Sequence[Column] | None, width: int) -> None:
         self._columns = columns
         self._width = width
         self._rows: list[Record] = []
         self._widths: list[int] = []
-        #: Whether columns get the room that the first rows leave: later ones may be longer.
+        #: Columns share the whole width, for later rows with longer text.
         self.roomy = False
-        #: Titles of columns that hold something, and for which there is no room.
+        #: Titles of columns with text that have no room.
         self.left_out: list[str] = []
 
     def add(self, record: Record) -> str:
-        """Keep the record; the text of those that are complete."""
+        """Add a record, and return the text of completed rows."""
         self._rows.append(record)
         return self._printed() if len(self._rows) >= _SAMPLE else ""
 
     def flush(self) -> str:
-        """The text of what was kept."""
-        return self.close()
-
-    def close(self) -> str:
-        """The text of the rest."""
+        """Return the text of the other rows."""
         return self._printed() if self._rows else ""
 
     def _printed(self) -> str:
@@ -309,7 +291,7 @@ def _fitted(column: Column, width: int, cell: str) -> Text:
 
 
 def _columns_of(rows: Sequence[Record]) -> list[Column]:
-    """A column for each field: first what an item is known by, then plain values, then what holds others."""
+    """Return a column for each field: those of ``_FIRST``, then plain values, then lists and objects."""
     names = dict.fromkeys(name for row in rows for name in row)
     nested = {name for row in rows for name, value in row.items() if isinstance(value, dict | list)}
 
@@ -320,16 +302,16 @@ def _columns_of(rows: Sequence[Record]) -> list[Column]:
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], available: int) -> list[int]:
-    """The widths of as many columns as fit, from the left, shrinking the widest first."""
+    """Return the widths of as many columns as fit, from the left; the widest shrink first."""
     wanted = [
         max(cell_len(column.title), column.least, *(cell_len(line) for row in cells for line in row[index].split("\n")))
         for index, column in enumerate(columns)
     ]
-    # A wrapping column takes what the others leave.
+    # A wrapping column gets the rest of the width.
     widths = [width if column.wrap else min(width, _WIDEST) for width, column in zip(wanted, columns, strict=True)]
     while len(widths) > 1 and _total(_readable(columns, widths)) > available:
         widths.pop()
-    # What has a width that it needs, as times have, keeps it as long as others can give.
+    # Columns with a minimum width, such as times, shrink after all others.
     for firm in ([column.least for column in columns], [0] * len(columns)):
         while _total(widths) > available:
             room = [width - max(_NARROWEST, least) for width, least in zip(widths, firm, strict=False)]
@@ -345,7 +327,7 @@ def _readable(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
 
 
 def _give_room(columns: Sequence[Column], widths: list[int], available: int) -> None:
-    """Share what is left of a line among the columns whose text may grow."""
+    """Share the free width among the columns whose text may be longer in later rows."""
     growing = [index for index in range(len(widths)) if not columns[index].right] or [len(widths) - 1]
     wrapping = [index for index in growing if columns[index].wrap]
     growing = wrapping or growing

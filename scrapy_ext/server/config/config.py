@@ -108,7 +108,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         meaning="units of the jobs that run here at once",
         unit="units", default=f"twice the processors, {_UNITS}")] = _UNITS
     node_tags: Annotated[tuple[str, ...], Option(
-        meaning="tags of this node: jobs that need one of them run only where it is",
+        meaning="tags of this node; a job runs only on nodes that have all tags that it needs",
         names=("--node-tags", "--tags"), read=kinds.tags, metavar="A,B")] = ()
     unit_memory: Annotated[int, Option(
         meaning="memory of a job for each of its units; one that has more is killed",

@@ -39,8 +39,8 @@ from scrapy_ext.api.extraction.errors import ExtractionError, overloaded, timed_
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES
 from scrapy_ext.api.extraction.rules import body_too_large, problem_of, too_many_values
+from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.api.weights import weight
 from scrapy_ext.server.auth.api_keys import Caller, basic_credentials
 from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
 from scrapy_ext.server.config.extraction_limits import Limits

@@ -26,9 +26,8 @@ import msgspec
 from starlette.requests import Request
 
 from scrapy_ext.api.compression import DamagedError, Inflater, TooLargeError
-from scrapy_ext.api.json_decoder import decoder
+from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.api.weights import LINE, VALUE, values_in, weight
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.request_context import CURRENT, Exchange, exchange_of

@@ -8,8 +8,8 @@ from typing import Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.platform.keys import number_of
+from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import empty

@@ -1,6 +1,6 @@
 """Server-rendered, read-mostly pages: jobs and their stored data."""
 
-from scrapy_ext.server.ui.frame import Services
-from scrapy_ext.server.ui.pages import Pages
+from scrapy_ext.server.ui.frame import PageServices
+from scrapy_ext.server.ui.pages import PageRoutes
 
-__all__ = ["Pages", "Services"]
+__all__ = ["PageRoutes", "PageServices"]

@@ -8,29 +8,38 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.store.collections.selections import Collection
 from scrapy_ext.server.store.records.records import RecordStore
-from scrapy_ext.server.ui.frame import HEADERS, MissingError, Visit
+from scrapy_ext.server.ui.frame import HEADERS, MissingError, View, Visit
 
 _FORMATS: Final = ("csv", "json", "jl", "xml")
 #: Maximum number of columns of a CSV file.
 _COLUMNS: Final = 1000
+_LOG_FIELDS: Final = ["time", "level", "message"]
 
 
-async def download(visit: Visit, store: RecordStore) -> Response:
-    """Return all records of the job as a file in the path's format."""
-    kind, key, name = store.kind.name, visit.key, visit.request.path_params["format"]
-    if name not in _FORMATS:
-        raise MissingError
-    query = {"format": name, "saveas": f"{kind}-{key.project}-{key.spider}-{key.job}.{name}"}
-    if name == "csv":
-        counts = (await store.stats(key)).counts
-        # The ``fields`` parameter cannot name a field with a comma.
-        names = [field for field in sorted(counts, key=lambda field: (-counts[field], field)) if "," not in field]
-        names = _LOG_FIELDS if kind == "logs" else names or ["_key"]
-        query |= {"fields": ",".join(names[:_COLUMNS]), "include_headers": "1"}
-    return await _answer(visit, f"/{kind}/{key}", query)
+def download(kind: str) -> View:
+    """Return the view of all records of a kind as a file in the path's format."""
+
+    async def view(visit: Visit) -> Response:
+        key, name = visit.key, visit.request.path_params["format"]
+        if name not in _FORMATS:
+            raise MissingError
+        query = {"format": name, "saveas": f"{kind}-{key.project}-{key.spider}-{key.job}.{name}"}
+        if name == "csv":
+            names = _LOG_FIELDS if kind == "logs" else await _fields(getattr(visit.store, kind), key)
+            query |= {"fields": ",".join(names[:_COLUMNS]), "include_headers": "1"}
+        return await _answer(visit, f"/{kind}/{key}", query)
+
+    return view
+
+
+async def _fields(store: RecordStore, key: JobKey) -> list[str]:
+    counts = (await store.stats(key)).counts
+    # The ``fields`` parameter cannot name a field with a comma.
+    return [field for field in sorted(counts, key=lambda name: (-counts[name], name)) if "," not in field] or ["_key"]
 
 
 async def download_records(visit: Visit, which: Collection, prefix: str) -> Response:
@@ -50,6 +59,3 @@ async def _answer(visit: Visit, path: str, query: Mapping[str, str]) -> Response
     answer = await visit.services.router.answer(call)
     answer.headers.update(HEADERS)
     return answer
-
-
-_LOG_FIELDS: Final = ["time", "level", "message"]

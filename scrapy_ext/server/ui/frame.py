@@ -44,7 +44,7 @@ HEADERS: Final = {
 }
 
 
-class Services(NamedTuple):
+class PageServices(NamedTuple):
     """Services that pages use besides the store."""
 
     keys: Keyring
@@ -167,7 +167,7 @@ class Frame:
     """Renderer of the templates. ``ending`` returns true when the server stops, which ends live streams."""
 
     def __init__(
-        self, store: Store, services: Services, links: Sequence[Link], assets: Assets, ending: Callable[[], bool]
+        self, store: Store, services: PageServices, links: Sequence[Link], assets: Assets, ending: Callable[[], bool]
     ) -> None:
         self.store = store
         self.services = services

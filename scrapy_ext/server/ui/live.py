@@ -27,7 +27,7 @@ MAX_STREAMS: Final = 100
 _RETRY: Final = b"retry: 1000\n\n"
 
 
-class Event(NamedTuple):
+class ServerSentEvent(NamedTuple):
     """An event; ``id`` is the position from which a reconnecting client continues."""
 
     name: str
@@ -52,7 +52,11 @@ class Live(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, polls: AsyncIterator[list[Event]], ending: Callable[[], bool], streams: Streams, headers: dict[str, str]
+        self,
+        polls: AsyncIterator[list[ServerSentEvent]],
+        ending: Callable[[], bool],
+        streams: Streams,
+        headers: dict[str, str],
     ) -> None:
         if streams.open >= MAX_STREAMS:
             raise Refusal(503, "Too many live pages are open. Reload the page to see new lines.")

@@ -25,8 +25,8 @@ from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.request_context import exchange_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.assets import Assets
-from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Services, UiPage, Visit
-from scrapy_ext.server.ui.job_context import JOB_PARTS
+from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, PageServices, UiPage, Visit
+from scrapy_ext.server.ui.job_records import JOB_PARTS
 from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, from_these_pages, local_path
 from scrapy_ext.server.ui.views import LINKS, PAGES
 
@@ -46,10 +46,10 @@ class _Number(IntegerConvertor):
 register_url_convertor("number", _Number())
 
 
-class Pages:
+class PageRoutes:
     """The pages of a store; ``routes`` belong at the root."""
 
-    def __init__(self, store: Store, services: Services, ending: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, store: Store, services: PageServices, ending: Callable[[], bool] = lambda: False) -> None:
         assets = Assets()
         self._frame = Frame(store, services, LINKS, assets, ending)
         self._sessions = Sessions(store, services.keys)

@@ -272,18 +272,9 @@ def done(query: Mapping[str, str]) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
-    "when": when,
-    "minute": minute,
-    "duration": duration,
-    "number": number,
-    "plural": plural,
-    "size": size,
-    "cell": cell,
-    "level": level,
-    "web_address": web_address,
-    "clipped": clipped,
-    "exact": exact,
-    "visible": visible,
-    "kind_of": kind_of,
-    "hidden": hidden,
+    each.__name__: each
+    for each in (
+        *(when, minute, duration, number, plural, size, cell, level),
+        *(web_address, clipped, exact, visible, kind_of, hidden),
+    )
 }

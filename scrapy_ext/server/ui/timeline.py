@@ -12,7 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.samples import Sample, sample_of
+from scrapy_ext.api.platform.records import Sample, sample_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.store.records.records import Span

@@ -135,7 +135,7 @@ def test_only_code_is_packed_and_the_same_code_gives_the_same_bytes(folder: Path
     assert made[0].path.read_bytes() == made[1].path.read_bytes()
     assert made[0].settings == "shop.settings"
     assert made[0].notes == [
-        "left out, being over 5 MB: data/big.json (5 MB). Keep data in a collection, or fetch it",
+        "files over 5 MB are left out: data/big.json (5 MB). Keep data in a collection, or fetch it",
     ]
     with tarfile.open(made[0].path) as tar:
         cfg = tar.extractfile("scrapy.cfg")
@@ -148,7 +148,7 @@ def test_only_code_is_packed_and_the_same_code_gives_the_same_bytes(folder: Path
     [
         pytest.param(f"PATHS = {sorted(set(projects.FILES) - {'scrapy.cfg'})}{BACKEND}", "", id="wheel"),
         pytest.param(f"PATHS = []{BACKEND}", "does not have shop.settings", id="empty"),
-        pytest.param("raise SystemExit('no way')", "no wheel could be built", id="broken"),
+        pytest.param("raise SystemExit('no way')", "pip built no wheel", id="broken"),
     ],
 )
 def test_a_project_with_a_build_is_a_wheel_else_a_folder(folder: Path, tmp_path: Path, backend: str, told: str) -> None:
@@ -190,7 +190,7 @@ def test_requirements_bring_what_they_include_and_no_paths(folder: Path) -> None
         with pytest.raises(CommandError, match="files of this machine"):
             requirements_of(folder, "requirements.txt")
     (folder / "more.txt").write_text("-r more.txt\n")
-    with pytest.raises(CommandError, match="included by itself"):
+    with pytest.raises(CommandError, match="includes itself"):
         requirements_of(folder, None)
     with pytest.raises(CommandError, match="cannot be read"):
         requirements_of(folder, "nothing.txt")
@@ -235,9 +235,11 @@ def test_a_project_as_startproject_writes_it(folder: Path, tmp_path: Path) -> No
     other = tmp_path / "other"
     other.mkdir()
     (other / "scrapy.cfg").write_text(cfg.read_text().replace("project = shop", "project = 1O"))
-    assert find_target(other, None).notes == ["scrapy.cfg: project = 1O of [deploy] ignored, as it is no number"]
+    assert find_target(other, None).notes == [
+        "scrapy.cfg: project = 1O of [deploy] ignored, because it is not a number"
+    ]
     cfg.write_text(cfg.read_text().replace("#url", "url"))
-    with pytest.raises(CommandError, match=r"got 'shop'\. Write that of the project on the platform there"):
+    with pytest.raises(CommandError, match=r"got 'shop'\. Write the number of the project on that platform"):
         find_target(folder, None)
     assert find_target(folder, None, 7).project == 7
 
@@ -245,14 +247,14 @@ def test_a_project_as_startproject_writes_it(folder: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "target", "told"),
     [
-        ("projects: [1]", None, "projects must have names"),
+        ("projects: [1]", None, "projects must be a mapping"),
         ("a: [", None, "cannot be read"),
-        ("text", None, "must have names with values"),
+        ("text", None, "must be a mapping"),
         ("projects: {a: x}", "a", "must be a number"),
-        ("projects: {a: nowhere/1}", "a", "no such name"),
+        ("projects: {a: nowhere/1}", "a", "does not define"),
         ("projects: {a: 1}\nendpoint: ftp://x", "a", "http:// or https://"),
-        ("projects: {a: 1}\nendpoint: http://key@x/", "a", "no key in it"),
-        ("projects: {a: 1}", "b", "those that are there: a"),
+        ("projects: {a: 1}\nendpoint: http://key@x/", "a", "contain no key"),
+        ("projects: {a: 1}", "b", "known targets: a"),
     ],
 )
 def test_targets_that_cannot_be_used(folder: Path, text: str, target: str | None, told: str) -> None:

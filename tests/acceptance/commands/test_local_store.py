@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_ext.commands.platform import _load, parser_of
+from scrapy_ext.commands.platform import load, parser_of
 
 REMOTE = "https://platform.example"
 
 
 async def run(name: str, *arguments: str, settings: dict[str, str]) -> int:
     """A subcommand, as Scrapy runs it."""
-    chosen = _load(name)
+    chosen = load(name)
     return await asyncio.to_thread(chosen.run, Settings(settings), parser_of(chosen).parse_args([*arguments]))
 
 

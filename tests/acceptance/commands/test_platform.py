@@ -340,4 +340,4 @@ async def _push(url: str, key: str) -> str:
 
 def test_the_command_is_in_scrapys_list(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "scrapy"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert re.search(r"^  platform +Run jobs, show what the platform stores", done.stdout, re.MULTILINE)
+    assert re.search(r"^  platform +Run jobs, show their stored data", done.stdout, re.MULTILINE)

@@ -54,7 +54,7 @@ def test_the_project_can_be_named(platform: Platform) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("books", "--", "stray"), "a spider takes -a NAME=VALUE"),
+        (("books", "--", "stray"), "give a spider -a NAME=VALUE"),
         (("py:report.py", "-a", "n=1"), "-a is for spiders"),
         (("books", "-a", "project=1"), "project: cannot be the name of a spider argument"),
         (("",), "spider"),
@@ -117,14 +117,16 @@ def test_ctrl_c_leaves_the_job_running_and_says_how_to_stop_it(platform: Platfor
         life.logs(0, 1)
         going.until(going.lines)
         assert going.interrupt() == 130
-    assert going.said().splitlines()[-1] == f"job {life.key} goes on; stop it with: scrapy platform stop {life.key}"
+    assert (
+        going.said().splitlines()[-1] == f"job {life.key} keeps running; stop it with: scrapy platform stop {life.key}"
+    )
     assert metadata(platform, str(life.key))["state"] == "running"
 
 
 def test_a_job_that_waits_says_for_what(platform: Platform) -> None:
     with platform.start("run", "books", "--follow") as going:
         life = Life(platform, going)
-        going.until(lambda: f"job {life.key} still waits: for room on a node" in going.said())
+        going.until(lambda: f"job {life.key} is still pending: it waits for free units of a node" in going.said())
         platform.ends(life.key, "cancelled")
         assert going.end() == 3
 
@@ -220,8 +222,8 @@ def test_without_a_platform_a_job_runs_in_a_server_of_the_commands_own(alone: Pl
         going.until(lambda: b"It waits" in going.stdout)
         assert going.interrupt() == 130
     first, last = going.said().splitlines()
-    assert "runs in a server of this command's own, so it is followed to its end" in first
-    assert "stops with this command; `scrapy platform serve` lets it go on" in last
+    assert "runs in this command's own server, so the command follows it to its end" in first
+    assert "stops with this command; with `scrapy platform serve` it would keep running" in last
 
     with alone.start("run", "quick", "-a", "number=2") as going:
         assert going.end() == 0

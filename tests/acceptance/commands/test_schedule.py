@@ -61,9 +61,9 @@ def test_a_terminal_gets_a_table_with_the_next_runs(platform: Platform) -> None:
     [
         (("add", "*/5 * * * *", "books"), "ranges, steps and lists are not supported"),
         (("add", "* * *", "books"), "must have five fields"),
-        (("add", "0 0 * * *", "books", "--", "x"), "a spider takes -a"),
+        (("add", "0 0 * * *", "books", "--", "x"), "give a spider -a"),
         (("edit", "999", "--cron", "0 0 * * *"), "has no periodic job 999"),
-        (("edit", "999"), "nothing to change is named"),
+        (("edit", "999"), "no change is given"),
         (("pause", "999"), "has no periodic job 999"),
         (("show", "999"), "has no periodic job 999"),
         (("delete", "999", "--yes"), "has no periodic job 999"),

@@ -67,7 +67,7 @@ def test_records_are_taken_from_standard_input(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"), [("[1]", "not a JSON object"), ('{"a": 1}', "needs a _key"), ('{"_key": 1}', "needs a _key")]
+    ("line", "told"), [("[1]", "not a JSON object"), ('{"a": 1}', "has no _key"), ('{"_key": 1}', "has no _key")]
 )
 def test_a_line_that_is_no_record_is_named_and_those_before_it_are_written(
     platform: Platform, tmp_path: Path, line: str, told: str
@@ -234,8 +234,8 @@ def test_a_frontier_is_deleted_slot_by_slot_or_whole(crawl: Platform) -> None:
     [
         (("show", "crawl", "9"), "has no slot '9'"),
         (("dump", "nothing"), "there is no frontier 'nothing'"),
-        (("move", "crawl"), "name where to"),
-        (("move", "crawl", "3", "--to-slot", "3", "--yes"), "in that slot already"),
+        (("move", "crawl"), "name the target"),
+        (("move", "crawl", "3", "--to-slot", "3", "--yes"), "the same slot"),
         (("requeue", "nothing"), "there is no frontier 'nothing'"),
     ],
 )

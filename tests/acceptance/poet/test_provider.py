@@ -284,7 +284,7 @@ def test_a_callback_without_needs_gets_the_plain_page_also_of_an_address_that_an
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        ("two_kinds", "product: cannot be combined with article. Ask for one kind"),
+        ("two_kinds", "product: cannot be combined with article. Request one kind"),
         ("posted", "httpRequestMethod: is valid only together with httpResponseBody"),
     ],
 )

@@ -184,10 +184,10 @@ def resume_output(data: bytes) -> None:
         path.write_bytes(data)
         output = OutputFile(str(path))
         try:
-            output.look(again=False)
+            output.read_done(drop_failed=False)
             assert path.read_bytes().rstrip(b"\n") in data
             done = len(output.done)
-            output.look(again=False)
+            output.read_done(drop_failed=False)
             assert len(output.done) == done
         finally:
             output.close()

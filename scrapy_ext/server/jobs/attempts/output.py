@@ -15,9 +15,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.logs import LogRecord
+from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from scrapy_ext.api.platform.samples import Sample
+from scrapy_ext.api.platform.records import Sample
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.jobprocess.proc import Process, below, kernel_kills, table
 from scrapy_ext.server.jobs.clock import elapsing

@@ -14,9 +14,7 @@ import msgspec
 from starlette.requests import Request
 
 from scrapy_ext.api.json_decoder import LONG, decoder
-from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
-from scrapy_ext.api.platform.logs import LogRecord
-from scrapy_ext.api.platform.requests import DEFAULT_METHOD, RequestRecord
+from scrapy_ext.api.platform.records import DEFAULT_METHOD, MAX_ITEM_BYTES, LogRecord, RequestRecord, too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.platform.records.homogeneous import Shapes

@@ -11,11 +11,15 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import Format, is_true
-from scrapy_ext.api.platform.items import HIDDEN_PREFIX, MAX_ITEM_BYTES, parse_content_range
 from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey, number_of
-from scrapy_ext.api.platform.logs import LogRecord
-from scrapy_ext.api.platform.requests import RequestRecord
-from scrapy_ext.api.platform.stats import Stats
+from scrapy_ext.api.platform.records import (
+    HIDDEN_PREFIX,
+    MAX_ITEM_BYTES,
+    LogRecord,
+    RequestRecord,
+    Stats,
+    parse_content_range,
+)
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http.answers import NotFound, empty, json
 from scrapy_ext.server.http.call import Call

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
-from scrapy_ext.api.platform.stats import Stats, Totals
+from scrapy_ext.api.platform.records import Stats, Totals
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread
 from scrapy_ext.server.store.records.chunks import (

@@ -1,4 +1,4 @@
-"""``/ui/<project>/<spider>/<job>``: the overview of a job, with a form for its tags."""
+"""``/ui/<project>/<spider>/<job>``: the overview of a job, with a form for its tags; below it, ``/stats``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
-from scrapy_ext.server.ui.job_context import JOB_PARTS, PATH, job_context
+from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context
 from scrapy_ext.server.ui.views.run import tags_of_text
 
 #: Metadata with a place of its own on this page or another.
 _PLACED: Final = frozenset(("tags", "spider", "project", "state", CRAWL_STATS, "scrapystats"))
 #: Maximum number of item fields listed.
 _FIELDS: Final = 100
+#: Times: Scrapy's datetimes, which the platform stores as milliseconds.
+_TIMES: Final = ("start_time", "finish_time")
+#: Maximum number of stats on one page; the search finds others.
+_MOST_STATS: Final = 2000
 
 
 async def _show(visit: Visit) -> Response:
@@ -70,8 +74,27 @@ async def _tag(visit: Visit) -> Response:
     return visit.redirect(f"/ui/{visit.key}", "tagged")
 
 
+async def _stats(visit: Visit) -> Response:
+    context = await job_context(visit, "stats")
+    stats: dict[str, Any] = {}
+    for group in ("scrapystats", CRAWL_STATS):
+        found = context["job"].metadata.get(group)
+        stats |= found if isinstance(found, dict) else {}
+    text = visit.text("q")
+    chosen = sorted(name for name in stats if text.lower() in name.lower())
+    shown = [(name, _stat(name, stats[name])) for name in chosen[:_MOST_STATS]]
+    return visit.rendered("stats.html", **context, text=text, stats=shown, found=len(chosen), all=len(stats))
+
+
+def _stat(name: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return shapes.cell(value)
+    return f"{shapes.when(value)} UTC" if name in _TIMES else shapes.number(value)
+
+
 PAGES: Final = (
     UiPage(PATH, "jobs", _show),
     UiPage(PATH + "/head", "jobs", _head),
     UiPage(PATH + "/tags", "jobs", None, _tag),
+    UiPage(PATH + "/stats", "jobs", _stats),
 )

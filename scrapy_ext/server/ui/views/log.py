@@ -10,14 +10,13 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import is_number
-from scrapy_ext.api.platform.logs import LEVELS
+from scrapy_ext.api.platform.records import LEVELS
 from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import HEADERS, UiPage, Visit
-from scrapy_ext.server.ui.job_context import PATH, job_context, records_page
-from scrapy_ext.server.ui.live import Event, Live
-from scrapy_ext.server.ui.search import Found, logged, search_records
+from scrapy_ext.server.ui.job_records import PATH, SearchResult, job_context, logged, records_page, search_records
+from scrapy_ext.server.ui.live import Live, ServerSentEvent
 
 _PER_PAGE: Final = 200
 #: Lines that a live page begins with, lines searched for them, and lines of one poll.
@@ -67,7 +66,7 @@ def _from(counts: dict[str, int], level: int) -> int:
     return sum(number for name, number in counts.items() if is_number(name) and int(name) >= level)
 
 
-def _decoded(found: Found) -> list[tuple[int, dict[str, Any]]]:
+def _decoded(found: SearchResult) -> list[tuple[int, dict[str, Any]]]:
     return [(number, msgspec.json.decode(line)) for number, line in found.records]
 
 
@@ -100,13 +99,13 @@ async def _live(visit: Visit) -> Response:
     return Live(_polls(visit, after, _level(visit)), visit.ending, visit.streams, HEADERS)
 
 
-async def _polls(visit: Visit, at: int, level: int) -> AsyncIterator[list[Event]]:
+async def _polls(visit: Visit, at: int, level: int) -> AsyncIterator[list[ServerSentEvent]]:
     key, store = visit.key, visit.store
     wanted = logged(level)
     while True:
         job = await store.jobs.get(key)
         total = (await store.logs.indexes(key)).stop
-        events: list[Event] = []
+        events: list[ServerSentEvent] = []
         if total > at:
             left_out = max(total - at - _PER_POLL, 0)
             at += left_out
@@ -114,10 +113,10 @@ async def _polls(visit: Visit, at: int, level: int) -> AsyncIterator[list[Event]
             async for part in store.logs.scan(Span(*key), (key.spider, key.job, at), total - at):
                 lines += [_line(number, line) for number, line in enumerate(part.lines, part.start) if wanted(line)]
             at = total
-            events.append(Event("lines", {"total": total, "leftOut": left_out, "lines": lines}, at))
+            events.append(ServerSentEvent("lines", {"total": total, "leftOut": left_out, "lines": lines}, at))
         yield events
         if job is None or (not events and job.state not in (JobState.PENDING, JobState.RUNNING)):
-            yield [Event("end", job.state.value if job else "", at)]
+            yield [ServerSentEvent("end", job.state.value if job else "", at)]
             return
 
 
@@ -128,13 +127,9 @@ def _line(number: int, line: bytes) -> list[Any]:
     return [number, shapes.when(record["time"]), level, shapes.level(level), text]
 
 
-async def _download(visit: Visit) -> Response:
-    return await download(visit, visit.store.logs)
-
-
 PAGES: Final = (
     UiPage(PATH + "/log", "jobs", _show),
     UiPage(PATH + "/log/first-error", "jobs", _first_error),
     UiPage(PATH + "/log/live", "jobs", _live),
-    UiPage(PATH + "/log.{format}", "jobs", _download),
+    UiPage(PATH + "/log.{format}", "jobs", download("logs")),
 )

@@ -268,7 +268,7 @@ def test_a_run_that_was_stopped_goes_on_and_asks_for_nothing_twice(desk: Desk) -
     stopped = budgeted(desk, 20)
     assert stopped.returncode == 1
     assert "EXTRACT_API_MAX_REQUESTS" in stopped.stderr
-    assert "Stopped with 20 of 50 lines done; the same command goes on from here." in stopped.stderr
+    assert "Stopped with 20 of 50 lines done; the same command continues from here." in stopped.stderr
     assert len(desk.records("out.jsonl")) == 20
     finished = desk.here("-i", "urls.txt", "-o", "out.jsonl")
     assert finished.returncode == 0
@@ -334,7 +334,7 @@ def test_an_input_that_has_changed_is_told_and_nothing_is_sent(desk: Desk) -> No
     assert "line 5 is done, and there are 3 lines now" in shorter.stderr
     desk.write("urls.txt", urls)
     other = desk.here("-i", "urls.txt", "-o", "out.jsonl", "--browser")
-    assert "asks for other fields now" in other.stderr
+    assert "has other fields now" in other.stderr
     piped = desk.run("-i", "-", "-o", "out.jsonl", typed=f"{desk.url}/new\n")
     assert f"line 1 was {urls[0]} and is {desk.url}/new now" in piped.stderr
     for done in (moved, shorter, other, piped):
@@ -382,7 +382,7 @@ def test_check_tells_every_fault_and_sends_nothing(desk: Desk) -> None:
     fine = desk.here("-i", "urls.txt", f"{desk.url}/page/1", "--check")
     assert fine.returncode == 2
     fine = desk.here(f"{desk.url}/page/1", f"{desk.url}/page/2", "--check", **nowhere)
-    assert (fine.returncode, fine.stdout, fine.stderr) == (0, "", "scrapy extract: 2 lines, all in order\n")
+    assert (fine.returncode, fine.stdout, fine.stderr) == (0, "", "scrapy extract: 2 lines, all valid\n")
     assert not desk.site.hits
     assert not (desk.folder / ".scrapy").exists()
 
@@ -398,7 +398,7 @@ def test_check_tells_every_fault_and_sends_nothing(desk: Desk) -> None:
         (["https://example.com/", "--params", '{"url": "https://example.org/"}'], "--params must be an object"),
         (["https://example.com/", "--field", "browserHtm"], "Did you mean browserHtml?"),
         (["https://example.com/", "--field", "geolocation"], "geolocation: must be a string"),
-        (["https://example.com/", "--decode", "--bodies", "b"], "--decode and --bodies exclude each other"),
+        (["https://example.com/", "--decode", "--bodies", "b"], "--decode and --bodies cannot be combined"),
         (["https://example.com/", "--retry-failed"], "--retry-failed needs the --output"),
         (["https://example.com/", "--concurrency", "0"], "must be a whole number from 1"),
         (["https://example.com/", "--output", "nowhere/out.jsonl"], "nowhere/out.jsonl cannot be written"),
@@ -543,5 +543,5 @@ def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
         told = process.stderr.read()
-    assert "Stopped with 1 line done; the same command with the same input goes on from here." in told
+    assert "Stopped with 1 line done; the same command with the same input continues from here." in told
     assert "Traceback" not in told

@@ -18,11 +18,11 @@ import pytest
 
 from scrapy_ext.api.extraction import Problem
 from scrapy_ext.client.extraction import ExtractClient, ExtractTransport
-from scrapy_ext.commands.extraction.input_lines import Line, LineParser, Source
+from scrapy_ext.commands.extraction.input_lines import InputLine, LineParser, Source
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done
-from scrapy_ext.commands.extraction.run import MOST, ExtractService, Run, ServiceOptions
+from scrapy_ext.commands.extraction.run import MOST, ExtractRun, ExtractService, ServiceOptions
 from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply, Request, json_reply
 
@@ -202,11 +202,11 @@ async def test_the_first_signal_lets_what_is_in_flight_finish(desk: Desk, number
     running = await desk.start("--concurrency", "3")
     await eventually_async(lambda: len(desk.server.requests) == 3)
     running.process.send_signal(number)
-    await running.heard("waiting for 3 in flight; again to stop at once")
+    await running.heard("waiting for 3 in flight; press Ctrl-C again to stop at once")
     release.set()
     ended, said = await running.ended()
     assert ended == status
-    assert said == "scrapy extract: Stopped with 3 of 50 lines done; the same command goes on from here.\n"
+    assert said == "scrapy extract: Stopped with 3 of 50 lines done; the same command continues from here.\n"
     assert len(desk.records) == len(desk.server.requests) == 3
     assert (await desk.run())[0] == 0
     assert sorted(record["line"] for record in desk.records) == [*range(1, 51)]
@@ -218,11 +218,11 @@ async def test_the_second_signal_ends_at_once(desk: Desk) -> None:
     running = await desk.start("--concurrency", "3")
     await eventually_async(lambda: len(desk.server.requests) == 3)
     running.process.send_signal(signal.SIGINT)
-    await running.heard("again to stop at once")
+    await running.heard("press Ctrl-C again to stop at once")
     running.process.send_signal(signal.SIGINT)
     status, said = await running.ended()
     assert (status, desk.records) == (130, [])
-    assert said == "scrapy extract: Stopped with 0 of 50 lines done; the same command goes on from here.\n"
+    assert said == "scrapy extract: Stopped with 0 of 50 lines done; the same command continues from here.\n"
 
 
 # ── bounds ──
@@ -233,21 +233,21 @@ class Counted(Source, frozen=True, kw_only=True):
 
     counter: list[int]
 
-    def lines(self) -> Iterator[list[Line]]:
+    def lines(self) -> Iterator[list[InputLine]]:
         for number in range(1, 1_000_001):
             self.counter[0] = number
-            yield [Line(number, b"https://shop%d.example/" % number)]
+            yield [InputLine(number, b"https://shop%d.example/" % number)]
 
 
 @asynccontextmanager
-async def a_run(server: PlayedServer, concurrency: int, file: int) -> AsyncIterator[tuple[Run, list[int]]]:
+async def a_run(server: PlayedServer, concurrency: int, file: int) -> AsyncIterator[tuple[ExtractRun, list[int]]]:
     """A run in this process, whose lines can be counted."""
     from scrapy.settings import Settings
 
     options, counter = ServiceOptions(Settings(), concurrency), [0]
     client = ExtractClient(ExtractTransport(f"{server.url}/v1", KEY, 60.0), options.limiter)
     done = Done()
-    run = Run(
+    run = ExtractRun(
         ExtractService(client, options),
         Comparison(Counted(counter=counter), LineParser({}, {}), None),
         Recorder(),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
 from tests.support.http import Http
@@ -147,34 +150,60 @@ async def test_the_list_of_jobs_refreshes_by_itself_but_not_under_ones_hands(
         assert await page.evaluate("window.same"), "the page itself was not loaded again"
 
 
+@dataclass
+class LiveLog:
+    """The page of a running job's log, which has 300 lines."""
+
+    page: Page
+    key: str
+    http: Http
+
+    @property
+    def status(self) -> Locator:
+        return self.page.locator("[data-live-status]")
+
+    @property
+    def log(self) -> Locator:
+        return self.page.locator("ol.log")
+
+    async def leave_the_end(self) -> None:
+        await self.log.focus()
+        await self.page.keyboard.press("Home")
+        await expect(self.status).to_contain_text("Paused while you read")
+
+
+@contextlib.asynccontextmanager
+async def live_log(open_page: OpenPage, server: RunningServer, project: int) -> AsyncIterator[LiveLog]:
+    async with Http(server.url, server.platform_key) as http:
+        key = await job(http, project)
+        await http.post(f"/logs/{key}", lines(0, 300))
+        live = LiveLog(await open_page(f"/ui/{key}/log"), key, http)
+        await expect(live.status).to_have_text("Live: new lines appear as they arrive.")
+        yield live
+
+
 @pytest.mark.long
 async def test_a_log_grows_while_it_is_read_pauses_and_tells_its_end(
     open_page: OpenPage, ui_server: RunningServer, project: int
 ) -> None:
-    async with Http(ui_server.url, ui_server.platform_key) as http:
-        key = await job(http, project)
-        await http.post(f"/logs/{key}", lines(0, 300))
-        page = await open_page(f"/ui/{key}/log")
-        told, log = page.locator("[data-live-status]"), page.locator("ol.log")
-        await expect(told).to_have_text("Live: new lines appear as they arrive.")
+    async with live_log(open_page, ui_server, project) as live:
+        page, key, http = live.page, live.key, live.http
         assert await violations(page) == []
         await http.post(f"/logs/{key}", [*lines(300, 2), *lines(302, 1, HOSTILE)])
         await expect(page.locator("#l302")).to_be_in_viewport()
         await expect(page.locator("#l302")).to_contain_text("<script>window.ran=1</script>")
         await keep(page, "log-live")
-        await log.focus()
-        await page.keyboard.press("Home")
-        await expect(told).to_contain_text("Paused while you read")
+        await live.leave_the_end()
         await http.post(f"/logs/{key}", lines(303, 5))
-        await expect(told).to_have_text("Paused while you read: 5 new lines below.")
+        await expect(live.status).to_have_text("Paused while you read: 5 new lines below.")
         await expect(page.locator("#l307")).not_to_be_in_viewport()
         await page.keyboard.press("End")
-        await expect(told).to_have_text("Live: new lines appear as they arrive.")
+        await expect(live.status).to_have_text("Live: new lines appear as they arrive.")
         await http.post(f"/logs/{key}", lines(308, 2500))
         await expect(page.locator("#l2807")).to_be_in_viewport()
-        assert await log.locator("li").count() <= 2000
+        assert await live.log.locator("li").count() <= 2000
         await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
-        await expect(told).to_contain_text("The job has ended")
+        await expect(live.status).to_contain_text("The job has ended")
         # So does what stands over it: the state, how many lines there are, and what can be done.
         head = page.locator("#head")
         await expect(head).to_contain_text("finished")
@@ -186,15 +215,9 @@ async def test_a_log_grows_while_it_is_read_pauses_and_tells_its_end(
 async def test_the_end_key_leads_to_lines_that_are_not_drawn_yet(
     open_page: OpenPage, ui_server: RunningServer, project: int
 ) -> None:
-    async with Http(ui_server.url, ui_server.platform_key) as http:
-        key = await job(http, project)
-        await http.post(f"/logs/{key}", lines(0, 300))
-        page = await open_page(f"/ui/{key}/log")
-        told, log = page.locator("[data-live-status]"), page.locator("ol.log")
-        await expect(told).to_have_text("Live: new lines appear as they arrive.")
-        await log.focus()
-        await page.keyboard.press("Home")
-        await expect(told).to_contain_text("Paused while you read")
+    async with live_log(open_page, ui_server, project) as live:
+        log = live.log
+        await live.leave_the_end()
         # The browser's own scrolling knows the lines that it has drawn: a key at this moment must not end there.
         left = await log.evaluate("""log => {
             for (let n = 0; n < 50; n++) log.append(log.lastElementChild.cloneNode(true));
@@ -202,10 +225,10 @@ async def test_the_end_key_leads_to_lines_that_are_not_drawn_yet(
             return log.scrollHeight - log.clientHeight - log.scrollTop;
         }""")
         assert left < 30
-        await expect(told).to_have_text("Live: new lines appear as they arrive.")
+        await expect(live.status).to_have_text("Live: new lines appear as they arrive.")
 
 
-#: What sticks out of a page that is wider than its window.
+#: Elements that make a page wider than its window.
 WIDER = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
     [...document.querySelectorAll("main *")]
     .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll"))

@@ -237,7 +237,7 @@ async def test_a_key_is_shown_once_suspended_and_removed(open_page: OpenPage, pr
     assert key not in await page.content()
     row = page.locator("tbody tr", has_text=name)
     await row.get_by_role("button", name="Suspend").click()
-    await expect(row).to_contain_text("nothing: suspended")
+    await expect(row).to_contain_text("none: suspended")
     await row.get_by_text("Remove…").click()
     await keep(page, "views-key-remove")
     await row.get_by_role("button", name="Remove").click()

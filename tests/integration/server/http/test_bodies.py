@@ -17,8 +17,7 @@ import msgspec
 import pytest
 
 import scrapy_ext.server
-from scrapy_ext.api.json_decoder import decoder
-from scrapy_ext.api.weights import weight
+from scrapy_ext.api.json_decoder import decoder, weight
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.routes import Route
 from scrapy_ext.server.http.schemas import FORM, JSON, MULTIPART

@@ -17,7 +17,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.api.platform.versions import SpiderInfo
-from scrapy_ext.commands.platform import SUBCOMMANDS, _load, parser_of
+from scrapy_ext.commands.platform import SUBCOMMANDS, load, parser_of
 from scrapy_ext.server.store import Store, StoreError, copying
 from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.comments import Place
@@ -38,7 +38,7 @@ from tests.support.stores import Where, emptied
 
 async def run(name: str, *arguments: str, settings: dict[str, str] | None = None) -> int:
     """A subcommand, as Scrapy runs it."""
-    chosen = _load(name)
+    chosen = load(name)
     parser = parser_of(chosen)
     options = parser.parse_args([*arguments])
     return await asyncio.to_thread(chosen.run, Settings(settings or {}), options)
@@ -217,7 +217,7 @@ async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
     told = capsys.readouterr().err.splitlines()
     shown = f"--database={other}" if isinstance(other, DatabaseUrl) else "--fresh"
     assert told[:2] == [
-        "The store is not whole now, and no server opens it. Start over with:",
+        "The store is incomplete, and no server opens it. Start over with:",
         f"  scrapy platform restore {shown} {file} --replace",
     ]
     assert "the disk is full" in told[2]
@@ -267,7 +267,7 @@ async def test_nothing_is_not_copied(where: Where, tmp_path: Path, capsys: Any) 
         assert "There is no" in capsys.readouterr().err
     await (await Store.open(where)).close()
     assert await run("backup", *place(where), str(tmp_path / "b.db")) == 1
-    assert f"There is nothing in {where}" in capsys.readouterr().err
+    assert f"There is no data in {where}" in capsys.readouterr().err
     assert not (tmp_path / "b.db").exists()
 
 
@@ -309,4 +309,4 @@ def test_a_page_is_bounded_in_bytes_as_well_as_in_rows() -> None:
 
 
 def test_every_subcommand_has_its_module() -> None:
-    assert all(_load(name).name == name for name in SUBCOMMANDS)
+    assert all(load(name).name == name for name in SUBCOMMANDS)

@@ -36,7 +36,7 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
     assert (webhook["id"], webhook["url"], webhook["events"]) == (1, "http://localhost:8001/hook", ["job:*", "else"])
     code, out, error = run(server, project, "test", "1")
     assert (code, out) == (1, "")
-    assert "the test was not taken: " in error
+    assert "the test was not accepted: " in error
     assert "not public" in error
     code, out, _ = run(server, project, "deliveries", "1", "--json")
     assert code == 0
@@ -52,13 +52,13 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("list", "1"), "list takes no arguments"),
-        (("add", "https://hooks.example/"), "add needs an address and events"),
+        (("list", "1"), "list has no arguments"),
+        (("add", "https://hooks.example/"), "add needs a URL and events"),
         (("add", "hooks.example", "*"), "url: is not a URL"),
         (("test",), "test needs the number of a webhook"),
         (("test", "x"), "webhook: must be a whole number"),
-        (("test", "99"), "there is no such webhook"),
-        (("deliveries", "99"), "there is no such webhook"),
+        (("test", "99"), "no webhook of the platform has this number"),
+        (("deliveries", "99"), "no webhook of the platform has this number"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
 )

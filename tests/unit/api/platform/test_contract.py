@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_ext.api.platform import EntityKey, JobKey, collections, formats, frontier, items
+from scrapy_ext.api.platform import EntityKey, JobKey, collections, formats, frontier, records
 from scrapy_ext.api.platform.periodic import Cron
 from scrapy_ext.api.violations import ContractError
 
@@ -22,13 +22,13 @@ def test_a_malformed_job_key_is_refused_with_its_form(text):
 
 
 def test_content_range_reads_what_it_writes():
-    assert items.parse_content_range(items.content_range(17)) == 17
+    assert records.parse_content_range(records.content_range(17)) == 17
 
 
 @pytest.mark.parametrize("value", ["items 1-2/3", "bytes 0-/*", "items -/*", "items -1-/*", ""])
 def test_another_content_range_is_refused(value):
     with pytest.raises(ContractError, match="Content-Range"):
-        items.parse_content_range(value)
+        records.parse_content_range(value)
 
 
 @pytest.mark.parametrize("text", ["0 0 * * *", "59 23 31 12 6", "* * * * *"])

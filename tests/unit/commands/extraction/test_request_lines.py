@@ -14,19 +14,19 @@ import pytest
 from scrapy_ext.commands.extraction.execute import check_lines
 from scrapy_ext.commands.extraction.input_lines import (
     MAX_LINE_BYTES,
-    Line,
+    InputLine,
     LineParser,
+    LineRequest,
     LineSplitter,
     Source,
-    Wanted,
     read_lines,
 )
 from scrapy_ext.commands.extraction.resume import Done
-from scrapy_ext.commands.extraction.run import MOST, MOST_BYTES, Window
+from scrapy_ext.commands.extraction.run import MOST, MOST_BYTES, RequestWindow
 
 
-def parsed(text: str, params: dict[str, Any] | None = None, given: dict[str, Any] | None = None) -> Wanted:
-    return LineParser(params or {}, given or {}).parse(Line(1, text.encode()))
+def parsed(text: str, params: dict[str, Any] | None = None, given: dict[str, Any] | None = None) -> LineRequest:
+    return LineParser(params or {}, given or {}).parse(InputLine(1, text.encode()))
 
 
 def cut(data: bytes, size: int) -> list[tuple[int, bytes]]:
@@ -117,7 +117,7 @@ def test_a_url_as_people_write_it_is_sent_as_scrapy_would_send_it() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_line_is_told(line: bytes, told: str) -> None:
-    wanted = LineParser({}, {}).parse(Line(1, line))
+    wanted = LineParser({}, {}).parse(InputLine(1, line))
     assert any(told in str(violation) for violation in wanted.violations(()))
     assert isinstance(wanted.domain, str)
 
@@ -151,13 +151,13 @@ def test_lines_that_are_done_are_known_however_far_apart_they_are() -> None:
 # ── how little is held ──
 
 
-def wanted_of(domain: str, number: int = 1, size: int = 100) -> Wanted:
+def wanted_of(domain: str, number: int = 1, size: int = 100) -> LineRequest:
     url = f"http://{domain}/{number}"
-    return Wanted(number, url, {"url": url}, "00000000", size)
+    return LineRequest(number, url, {"url": url}, "00000000", size)
 
 
 def test_the_window_has_a_bound_of_lines_and_of_bytes() -> None:
-    window = Window()
+    window = RequestWindow()
     while not window.is_full:
         window.add(wanted_of("a"))
     assert len(window) == MOST
@@ -168,7 +168,7 @@ def test_the_window_has_a_bound_of_lines_and_of_bytes() -> None:
 
 
 def test_domains_take_turns_and_one_without_room_is_passed_over() -> None:
-    window = Window()
+    window = RequestWindow()
     for number in range(3):
         for domain in ("a", "b", "c"):
             window.add(wanted_of(domain, number))
@@ -221,7 +221,7 @@ def test_a_million_lines_are_read_a_few_at_a_time() -> None:
 
 def test_a_pipe_is_read_line_by_line_as_they_come() -> None:
     ours, theirs = os.pipe()
-    lines: Iterator[list[Line]] = read_lines(lambda size: os.read(ours, size))
+    lines: Iterator[list[InputLine]] = read_lines(lambda size: os.read(ours, size))
     for number in range(3):
         os.write(theirs, b"http://a/%d\n" % number)
         assert [line.text for line in next(lines)] == [b"http://a/%d" % number]

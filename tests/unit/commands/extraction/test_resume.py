@@ -22,7 +22,7 @@ def looked(path: Path, content: bytes, *, again: bool = False) -> OutputFile:
     path.write_bytes(content)
     output = OutputFile(str(path))
     try:
-        output.look(again=again)
+        output.read_done(drop_failed=again)
     finally:
         output.close()
     return output
@@ -104,7 +104,7 @@ def test_an_output_belongs_to_one_run_also_when_it_is_written_anew(tmp_path: Pat
     output = OutputFile(str(path))
     with pytest.raises(CallError, match="another scrapy extract is writing"):
         OutputFile(str(path))
-    output.look(again=True)
+    output.read_done(drop_failed=True)
     with pytest.raises(CallError, match="another scrapy extract is writing"):
         OutputFile(str(path))
     output.close()
@@ -113,6 +113,6 @@ def test_an_output_belongs_to_one_run_also_when_it_is_written_anew(tmp_path: Pat
 
 def test_a_pipe_is_written_to_and_nothing_is_known_of_it() -> None:
     output = OutputFile("/dev/null")
-    output.look(again=False)
+    output.read_done(drop_failed=False)
     assert (output.is_kept, len(output.done)) == (False, 0)
     output.close()

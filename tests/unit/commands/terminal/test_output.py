@@ -12,8 +12,8 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from scrapy_ext.commands.subcommands.logs import COLUMNS as LOG_COLUMNS
-from scrapy_ext.commands.terminal.output import Column, Output, TableWriter, one_line
+from scrapy_ext.commands.subcommands.records import LOG_COLUMNS
+from scrapy_ext.commands.terminal.output import Column, StandardOutput, TableWriter, one_line
 
 
 async def each(records: Iterable[Mapping[str, Any]]) -> AsyncIterator[Mapping[str, Any]]:
@@ -29,7 +29,7 @@ async def written(
     **options: Any,
 ) -> str:
     stream = io.BytesIO()
-    await Output(form, stream, terminal=terminal).records(each(records), **options)
+    await StandardOutput(form, stream, terminal=terminal).records(each(records), **options)
     return stream.getvalue().decode()
 
 
@@ -169,7 +169,7 @@ async def test_memory_does_not_grow_with_the_number_of_records() -> None:
 
     stream = Discarding()
     records = ({"number": number, "text": "x" * 1000} for number in range(5000))
-    count = await Output("json", stream, terminal=False).records(each(records))  # type: ignore[arg-type]
+    count = await StandardOutput("json", stream, terminal=False).records(each(records))  # type: ignore[arg-type]
     assert count == 5000
     assert stream.largest < 200_000
 

@@ -1,0 +1,256 @@
+"""``scrapy platform items``, ``requests`` and ``logs``: the records of a job."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.records import LEVELS
+from scrapy_ext.commands.follow import Rows, first_of, followed
+from scrapy_ext.commands.options import JOB, argument, follow_options, paging_options, view_options
+from scrapy_ext.commands.selection import selected_job
+from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, note_shown, with_platform
+from scrapy_ext.commands.terminal.output import Column, reading
+from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, length
+
+Row = dict[str, Any]
+
+# ── items ──
+
+
+def _field_names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise argparse.ArgumentTypeError("must have at least one field")
+    return names
+
+
+async def _items(view: View) -> None:
+    options, key = view.options, await selected_job(view)
+    stats = await view.client.items.stats(key, hidden=True)
+    fields: Sequence[str] = options.fields or ()
+    meta = ("_key", "_ts") if options.meta else ()
+    csv_fields = fields or [*meta, *sorted(stats.counts)]
+    columns = [Column.field(name) for name in fields] if fields else None
+    start = first_of(view, stats.totals.input_values)
+    if options.follow:
+        if view.output.form == "csv" and not csv_fields:
+            raise CommandError("the job has no item yet, so the columns of CSV are unknown; name them with --fields")
+        stored = followed(view, key, view.client.items, start=start, count=options.count, meta=meta)
+        await view.output.live(_changed_groups(stored, start, lambda item, _: _chosen(view, item)), columns, csv_fields)
+        return
+    records = view.client.items.iter(key, count=view.output.count(options), start=start or None, meta=meta)
+    items = _changed(records, start, lambda item, _: _chosen(view, item))
+    number = await view.output.records(items, columns, csv_fields)
+    await note_shown(view, f"items of job {key}", number, stats.totals.input_values)
+
+
+def _chosen(view: View, item: Row) -> Row:
+    """Return the fields of ``--fields`` as JSON shows them; the other forms choose them as columns."""
+    names = view.options.fields
+    return {name: item[name] for name in names if name in item} if names and view.output.form == "json" else item
+
+
+async def _changed_groups(
+    groups: AsyncIterator[Rows], index: int, change: Callable[[Row, int], Row]
+) -> AsyncIterator[Rows]:
+    """Yield groups of records changed by a function of the record and its index."""
+    async with reading(groups) as each:
+        async for group in each:
+            yield [change(record, number) for number, record in enumerate(group, index)]
+            index += len(group)
+
+
+async def _changed(records: AsyncIterator[Row], index: int, change: Callable[[Row, int], Row]) -> AsyncIterator[Row]:
+    """Yield records changed by a function of the record and its index."""
+    async with reading(records) as each:
+        async for record in each:
+            yield change(record, index)
+            index += 1
+
+
+# ── requests ──
+
+#: Field that a row has besides those of its record.
+_INDEX: Final = "_index"
+_REQUESTS: Final = (
+    Column.field(_INDEX, "index", right=True, least=5),
+    Column("started (UTC)", lambda record: clock(record.get("time")), least=TIME_WIDTH),
+    Column.field("method"),
+    Column.field("status", right=True),
+    Column("took", lambda record: length(record.get("duration")), right=True, least=6),
+    Column.field("parent", right=True, least=6),
+    Column.field("url"),
+    # The last column is the first to be left out of a narrow terminal.
+    Column.field("rs", "bytes", right=True, least=8),
+)
+
+
+async def _requests(view: View) -> None:
+    options, key = view.options, await selected_job(view)
+    total = (await view.client.requests.stats(key)).totals.input_values
+    start = first_of(view, total)
+
+    def numbered(record: Row, index: int) -> Row:
+        return {_INDEX: index, **record} if view.output.form == "table" else record
+
+    if options.follow:
+        stored = followed(view, key, view.client.requests, start=start, count=options.count)
+        await view.output.live(_changed_groups(stored, start, numbered), _REQUESTS)
+        return
+    records = view.client.requests.iter(key, count=view.output.count(options), start=start or None)
+    number = await view.output.records(_changed(records, start, numbered), _REQUESTS)
+    await note_shown(view, f"requests of job {key}", number, total)
+    if number:
+        await view.output.note(f"one request in full: scrapy platform requests {key} --start INDEX --count 1 --json")
+
+
+# ── logs ──
+
+_LEVELS: Final = {logging.getLevelName(level): level for level in LEVELS}
+#: Messages of Scrapy at the start of a crawl: a heading, and about twenty lines of components or settings.
+_LIST: Final = re.compile(r"(Enabled [a-z ]+|Overridden settings|Versions):\n")
+
+
+def _log_columns(message: Callable[[str], str]) -> tuple[Column, ...]:
+    return (
+        Column("time (UTC)", lambda record: clock(record.get("time")), least=TIME_WIDTH),
+        Column("level", lambda record: _level_name(record.get("level")), least=len("CRITICAL")),
+        Column("message", lambda record: message(str(record.get("message", ""))), wrap=True),
+    )
+
+
+def _folded(message: str) -> str:
+    """Return the heading of a list that Scrapy logs at the start of a crawl, and any other message unchanged."""
+    found, lines = _LIST.match(message), message.count("\n")
+    return f"{found[1]}: … ({lines} lines; logs --full)" if found and lines > 1 else message
+
+
+#: Columns of log records, with Scrapy's lists folded or in full.
+LOG_COLUMNS: Final = _log_columns(_folded)
+_FULL_LOG_COLUMNS: Final = _log_columns(str)
+
+
+def _level_name(level: Any) -> str:
+    return str(logging.getLevelName(level)) if isinstance(level, int) else ""
+
+
+async def _logs(view: View) -> None:
+    options, key = view.options, await selected_job(view)
+    counts = (await view.client.logs.stats(key)).counts
+    lowest = _LEVELS[options.level]
+    total = sum(count for level, count in counts.items() if level.isdigit() and int(level) >= lowest)
+    start, columns = first_of(view, total), _FULL_LOG_COLUMNS if options.full else LOG_COLUMNS
+    if options.follow:
+        await view.output.live(_followed_log(view, key, lowest, start, options.count), columns)
+        return
+    number = await view.output.records(_log_records(view, key, lowest, start), columns)
+    await note_shown(view, f"log records of job {key}", number, total)
+
+
+async def _followed_log(view: View, key: JobKey, lowest: int, start: int, count: int | None) -> AsyncIterator[Rows]:
+    """Yield groups of records of a level and above, without the first ``start`` of them."""
+    place, last = 0, None if count is None else start + count
+    every = lowest <= min(LEVELS)
+    stored = followed(view, key, view.client.logs, start=start if every else 0, count=count if every else None)
+    async with reading(stored) as groups:
+        async for group in groups:
+            if every:
+                yield group
+                continue
+            chosen = [record for record in group if _has_level(record, lowest)]
+            shown = chosen[max(start - place, 0) : None if last is None else max(last - place, 0)]
+            place += len(chosen)
+            if shown:
+                yield shown
+            if last is not None and place >= last:
+                return
+
+
+async def _log_records(view: View, key: JobKey, lowest: int, first: int) -> AsyncIterator[Row]:
+    count = view.output.count(view.options)
+    # The platform numbers all records of a job, so those of a level are counted here.
+    every = lowest <= min(LEVELS)
+    last = None if every or count is None else first + count
+    place = 0
+    stored = view.client.logs.iter(key, start=first or None, count=count) if every else view.client.logs.iter(key)
+    async with reading(stored) as records:
+        async for record in records:
+            if place == last:
+                return
+            if every:
+                yield record
+            elif _has_level(record, lowest):
+                if place >= first:
+                    yield record
+                place += 1
+
+
+def _has_level(record: Row, lowest: int) -> bool:
+    level = record.get("level")
+    return isinstance(level, int) and level >= lowest
+
+
+SUBCOMMANDS: Final = (
+    Subcommand(
+        name="items",
+        examples=(
+            ("scrapy platform items", "items of the newest job"),
+            ("scrapy platform items 1/2/3 --fields name,price", "two fields of a job's items"),
+            ("scrapy platform items 3 --start 1000 --count 100", "a hundred items, from index 1000 on"),
+            ("scrapy platform items --csv > items.csv", "all items of the newest job as CSV"),
+            ("scrapy platform items --follow", "items of a running job, as they are stored"),
+            ("scrapy platform items | jq .name", "in a pipe: all items, one JSON object per line"),
+        ),
+        arguments=(
+            JOB,
+            argument("--fields", metavar="A,B,C", type=_field_names, help="only these fields, in this order"),
+            argument("--meta", action="store_true", help="add _key, and _ts, the time when the item was stored"),
+            follow_options("items"),
+            paging_options("items"),
+            view_options(csv=True),
+        ),
+        run=with_platform(_items),
+    ),
+    Subcommand(
+        name="requests",
+        examples=(
+            ("scrapy platform requests", "requests of the newest job"),
+            ("scrapy platform requests 3 --count 10", "the first ten requests of a job"),
+            ("scrapy platform requests 3 --start 17 --count 1 --json", "the request with index 17, in full"),
+            ("scrapy platform requests --follow", "requests of a running job, as they are stored"),
+            ("scrapy platform requests | jq 'select(.status >= 400).url'", "URLs that failed"),
+        ),
+        arguments=(JOB, follow_options("requests"), paging_options("requests"), view_options()),
+        run=with_platform(_requests),
+    ),
+    Subcommand(
+        name="logs",
+        examples=(
+            ("scrapy platform logs", "log of the newest job"),
+            ("scrapy platform logs 1/2/3 --level warning", "warnings and errors of a job"),
+            ("scrapy platform logs -f --tail 20", "the end of the log, and new records of a running job"),
+            ("scrapy platform logs --full", "with the lists of components and settings that Scrapy logs first"),
+            ("scrapy platform logs --json --start 100 --count 50", "a part, as JSON lines"),
+        ),
+        arguments=(
+            JOB,
+            argument(
+                "--level", type=str.upper, choices=_LEVELS, default="DEBUG", help="only records of this level and above"
+            ),
+            argument(
+                "--full",
+                action="store_true",
+                help="show the lists of components and settings at the start of a crawl in full",
+            ),
+            follow_options("records"),
+            paging_options("records"),
+            view_options(),
+        ),
+        run=with_platform(_logs),
+    ),
+)
