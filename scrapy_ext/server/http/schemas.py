@@ -21,11 +21,24 @@ TEXT: Final = CONTENT_TYPES[Format.TEXT]
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
 
+
+def record(properties: Schema, *required: str, only: bool = False) -> Schema:
+    """Return the schema of a JSON object; with ``only``, it has no other fields."""
+    names = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": properties, **names, **({"additionalProperties": False} if only else {})}
+
+
+def array(items: Schema, *, least: int | None = None, most: int | None = None) -> Schema:
+    """Return the schema of a JSON array."""
+    bounds = {"minItems": least, "maxItems": most}
+    return {"type": "array", "items": items} | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
 NUMBER: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
 COUNTER: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
 STRING: Final[Schema] = {"type": "string"}
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
-STRINGS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
+STRINGS: Final[Schema] = array({"type": "string"})
 OBJECT: Final[Schema] = {"type": "object"}
 ANY: Final[Schema] = {}
 FLAG: Final[Schema] = {"enum": ["1", "Y"]}
@@ -91,7 +104,7 @@ PATH_PARTS: Final[dict[str, Schema]] = {
 # ── parameters that several paths have ──
 
 COUNT: Final = Parameter("count", "at most so many results", COUNTER)
-META: Final = Parameter("meta", "what to add to each result", {"type": "array", "items": {"enum": ["_key", "_ts"]}})
+META: Final = Parameter("meta", "what to add to each result", array({"enum": ["_key", "_ts"]}))
 NODATA: Final = Parameter("nodata", "only what meta adds", FLAG)
 
 

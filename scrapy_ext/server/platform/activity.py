@@ -11,23 +11,11 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    COUNT,
-    COUNTER,
-    DONE,
-    FILTERS,
-    NUMBER,
-    OBJECT,
-    SHAPING,
-    Parameter,
-    json_lines,
-    lines,
-)
 from scrapy_ext.server.platform.filters import Filter
 from scrapy_ext.server.store.activity.activity import Message
 
@@ -40,16 +28,14 @@ _EVENT: Final = 256
 
 ROUTES: Final = Routes(Access.PROCESS)
 
-_META: Final = Parameter(
-    "meta", "what to add to each message", {"type": "array", "items": {"enum": ["_ts", "_project"]}}
-)
+_META: Final = schemas.Parameter("meta", "what to add to each message", schemas.array({"enum": ["_ts", "_project"]}))
 
 
 @ROUTES.add(
     "GET /activity/{project}",
     "Read messages of a project, the newest first.",
-    lines("The messages.", OBJECT),
-    parameters=(COUNT, _META, *FILTERS, *SHAPING),
+    schemas.lines("The messages.", schemas.OBJECT),
+    parameters=(schemas.COUNT, _META, *schemas.FILTERS, *schemas.SHAPING),
 )
 async def _read(call: Call) -> Response:
     return await result(call, _pages(call, _chosen(call, call.project, call.number("count"))))
@@ -58,8 +44,8 @@ async def _read(call: Call) -> Response:
 @ROUTES.add(
     "POST /activity/{project}",
     "Add messages.",
-    DONE,
-    body=json_lines(OBJECT),
+    schemas.DONE,
+    body=schemas.json_lines(schemas.OBJECT),
 )
 async def _add(call: Call) -> Response:
     project = call.project
@@ -83,14 +69,14 @@ def _sent(line: bytes, number: int) -> tuple[bytes]:
 @ROUTES.add(
     "GET /activity/projects",
     "Read messages of several projects, the newest first.",
-    lines("The messages.", OBJECT),
+    schemas.lines("The messages.", schemas.OBJECT),
     parameters=(
-        Parameter("p", "the projects (default: all that the key opens)", {"type": "array", "items": NUMBER}),
-        Parameter("pcount", "at most so many of each project", COUNTER),
-        COUNT,
+        schemas.Parameter("p", "the projects (default: all that the key opens)", schemas.array(schemas.NUMBER)),
+        schemas.Parameter("pcount", "at most so many of each project", schemas.COUNTER),
+        schemas.COUNT,
         _META,
-        *FILTERS,
-        *SHAPING,
+        *schemas.FILTERS,
+        *schemas.SHAPING,
     ),
 )
 async def _projects(call: Call) -> Response:

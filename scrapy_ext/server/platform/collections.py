@@ -18,28 +18,6 @@ from scrapy_ext.server.http.answers import TEXT, NotFound, empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result, result_of, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    COLLECTION_NAME,
-    COUNT,
-    COUNTER,
-    DONE,
-    FILTERS,
-    META,
-    NAME,
-    NODATA,
-    OBJECT,
-    SHAPING,
-    SHAPING_OR_MSGPACK,
-    STRING,
-    STRINGS,
-    Answer,
-    Body,
-    Parameter,
-    Schema,
-    json_lines,
-    lines,
-    value,
-)
 from scrapy_ext.server.platform.filters import Filter, refuse_filters
 from scrapy_ext.server.store.collections.collections import Record
 from scrapy_ext.server.store.collections.incoming import checked
@@ -58,20 +36,18 @@ _MAX_LOOKED_AT: Final = 20_000
 ROUTES: Final = Routes(Access.PROCESS)
 
 _SELECTING: Final = (
-    Parameter("key", "records with these keys", STRINGS),
-    Parameter("prefix", "records whose keys begin so", STRINGS),
-    Parameter("prefixcount", "at most so many for each prefix", COUNTER),
-    Parameter("startts", "stored at this time (ms) or later", COUNTER),
-    Parameter("endts", "stored before this time (ms)", COUNTER),
-    Parameter("start", "from this key on", STRING),
-    Parameter("startafter", "behind this key", STRING),
+    schemas.Parameter("key", "records with these keys", schemas.STRINGS),
+    schemas.Parameter("prefix", "records whose keys begin so", schemas.STRINGS),
+    schemas.Parameter("prefixcount", "at most so many for each prefix", schemas.COUNTER),
+    schemas.Parameter("startts", "stored at this time (ms) or later", schemas.COUNTER),
+    schemas.Parameter("endts", "stored before this time (ms)", schemas.COUNTER),
+    schemas.Parameter("start", "from this key on", schemas.STRING),
+    schemas.Parameter("startafter", "behind this key", schemas.STRING),
 )
-_RECORD_SCHEMA: Final[Schema] = {"type": "object", "properties": {"_key": NAME}, "required": ["_key"]}
-_DELETED: Final[Schema] = {
-    "type": "object",
-    "properties": {"deleted": COUNTER, "scanned": COUNTER, "nextstart": STRING},
-    "required": ["deleted", "scanned"],
-}
+_RECORD_SCHEMA: Final[schemas.Schema] = schemas.record({"_key": schemas.NAME}, "_key")
+_DELETED: Final[schemas.Schema] = schemas.record(
+    {"deleted": schemas.COUNTER, "scanned": schemas.COUNTER, "nextstart": schemas.STRING}, "deleted", "scanned"
+)
 _WHOLE: Final = "/collections/{project}/{type}/{collection}"
 _ONE: Final = f"{_WHOLE}/{{key}}"
 
@@ -85,8 +61,8 @@ def _collection(call: Call) -> Collection:
 @ROUTES.add(
     "GET /collections/{project}/list",
     "List the collections of a project.",
-    lines("Their types and names.", CollectionName),
-    parameters=SHAPING,
+    schemas.lines("Their types and names.", CollectionName),
+    parameters=schemas.SHAPING,
 )
 async def _list(call: Call) -> Response:
     names = await call.store.collections.names(call.project)
@@ -100,9 +76,9 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(
     "POST /collections/{project}/delete",
     "Delete a collection.",
-    value("It is gone.", OBJECT),
+    schemas.value("It is gone.", schemas.OBJECT),
     status=202,
-    parameters=(Parameter("name", "its name", COLLECTION_NAME, required=True),),
+    parameters=(schemas.Parameter("name", "its name", schemas.COLLECTION_NAME, required=True),),
 )
 async def _drop(call: Call) -> Response:
     name = _parameter(call, "name")
@@ -116,10 +92,10 @@ async def _drop(call: Call) -> Response:
 @ROUTES.add(
     "POST /collections/{project}/rename",
     "Rename a collection.",
-    value("It has its new name.", OBJECT),
+    schemas.value("It has its new name.", schemas.OBJECT),
     parameters=(
-        Parameter("name", "its name", COLLECTION_NAME, required=True),
-        Parameter("new_name", "its new name", COLLECTION_NAME, required=True),
+        schemas.Parameter("name", "its name", schemas.COLLECTION_NAME, required=True),
+        schemas.Parameter("new_name", "its new name", schemas.COLLECTION_NAME, required=True),
     ),
     errors=(409,),
 )
@@ -141,15 +117,22 @@ def _parameter(call: Call, name: str) -> str:
 @ROUTES.add(
     f"GET {_WHOLE}",
     "Read records, in the order of their keys.",
-    lines("The records.", OBJECT, msgpack=True),
-    parameters=(*_SELECTING, *FILTERS, COUNT, META, NODATA, *SHAPING_OR_MSGPACK),
+    schemas.lines("The records.", schemas.OBJECT, msgpack=True),
+    parameters=(
+        *_SELECTING,
+        *schemas.FILTERS,
+        schemas.COUNT,
+        schemas.META,
+        schemas.NODATA,
+        *schemas.SHAPING_OR_MSGPACK,
+    ),
 )
 async def _read(call: Call) -> Response:
     which, selection = _selected(call)
     return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
 
 
-@ROUTES.add(f"POST {_WHOLE}", "Write records.", DONE, body=json_lines(_RECORD_SCHEMA))
+@ROUTES.add(f"POST {_WHOLE}", "Write records.", schemas.DONE, body=schemas.json_lines(_RECORD_SCHEMA))
 async def _write_all(call: Call) -> Response:
     return await _write(call, None)
 
@@ -157,7 +140,7 @@ async def _write_all(call: Call) -> Response:
 @ROUTES.add(
     f"DELETE {_WHOLE}",
     "Delete the records that are selected.",
-    value("How many were deleted.", _DELETED),
+    schemas.value("How many were deleted.", _DELETED),
     parameters=_SELECTING,
 )
 async def _delete(call: Call) -> Response:
@@ -194,8 +177,8 @@ def _json(record: Record) -> bytes:
 @ROUTES.add(
     f"GET {_WHOLE}/count",
     "Count records.",
-    value("The number; with nextstart, counting goes on there.", Count),
-    parameters=(*_SELECTING, *FILTERS),
+    schemas.value("The number; with nextstart, counting goes on there.", Count),
+    parameters=(*_SELECTING, *schemas.FILTERS),
 )
 async def _count(call: Call) -> Response:
     which, selection = _selected(call)
@@ -214,12 +197,14 @@ async def _count(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_ONE}",
     "Read a record.",
-    lines("The record; with copies, those that there are.", OBJECT, msgpack=True),
+    schemas.lines("The record; with copies, those that there are.", schemas.OBJECT, msgpack=True),
     parameters=(
-        Parameter("copies", "at most so many of the copies that vs and vcs keep, the newest first", COUNTER),
-        META,
-        NODATA,
-        *SHAPING_OR_MSGPACK,
+        schemas.Parameter(
+            "copies", "at most so many of the copies that vs and vcs keep, the newest first", schemas.COUNTER
+        ),
+        schemas.META,
+        schemas.NODATA,
+        *schemas.SHAPING_OR_MSGPACK,
     ),
 )
 async def _read_one(call: Call) -> Response:
@@ -234,14 +219,14 @@ async def _read_one(call: Call) -> Response:
 @ROUTES.add(
     f"POST {_ONE}",
     "Write a record.",
-    DONE,
-    body=Body("application/x-jsonlines", _RECORD_SCHEMA, "One record."),
+    schemas.DONE,
+    body=schemas.Body("application/x-jsonlines", _RECORD_SCHEMA, "One record."),
 )
 async def _write_one(call: Call) -> Response:
     return await _write(call, call.part("key"))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Delete a record.", DONE)
+@ROUTES.add(f"DELETE {_ONE}", "Delete a record.", schemas.DONE)
 async def _delete_one(call: Call) -> Response:
     await call.store.collections.delete_keys(_collection(call), [call.part("key").encode()])
     return empty()
@@ -250,7 +235,7 @@ async def _delete_one(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_ONE}/value",
     "Read the field named value of a record.",
-    Answer("Its value.", {schemas.TEXT: STRING}),
+    schemas.Answer("Its value.", {schemas.TEXT: schemas.STRING}),
 )
 async def _value(call: Call) -> Response:
     record = msgspec.json.decode((await _found(call, _collection(call), call.part("key"))).value)
@@ -301,8 +286,8 @@ def _numbered(line: bytes, number: int) -> tuple[tuple[int, bytes, dict[str, Any
 @ROUTES.add(
     f"POST {_WHOLE}/deleted",
     "Delete records by their keys.",
-    DONE,
-    body=json_lines({"anyOf": [STRING, STRINGS]}),
+    schemas.DONE,
+    body=schemas.json_lines({"anyOf": [schemas.STRING, schemas.STRINGS]}),
 )
 async def _delete_keys(call: Call) -> Response:
     which = _collection(call)

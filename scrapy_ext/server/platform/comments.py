@@ -18,11 +18,11 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import NotFound, json
 from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.http.forms import Form, check_name
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import COUNTER, FORM, PATH_PARTS, STRING, Body, Schema, value
 from scrapy_ext.server.platform.jobs import iso_time
 from scrapy_ext.server.store.comments import Comment, Place
 
@@ -32,24 +32,25 @@ MAX_TEXT: Final = 10_000
 
 ROUTES: Final = Routes()
 
-_COMMENT: Final[Schema] = {
-    "type": "object",
-    "properties": {"id": PATH_PARTS["comment"], "text": STRING, "created": STRING, "author": STRING},
-    "required": ["id", "text", "created", "author"],
-}
-_COMMENTS: Final[Schema] = {"type": "array", "items": _COMMENT}
-_DELETED: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "count": COUNTER},
-    "required": ["status", "count"],
-}
-_TEXT: Final = Body(
-    FORM,
+_COMMENT: Final[schemas.Schema] = schemas.record(
     {
-        "type": "object",
-        "properties": {"text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}},
-        "required": ["text"],
+        "id": schemas.PATH_PARTS["comment"],
+        "text": schemas.STRING,
+        "created": schemas.STRING,
+        "author": schemas.STRING,
     },
+    "id",
+    "text",
+    "created",
+    "author",
+)
+_COMMENTS: Final[schemas.Schema] = schemas.array(_COMMENT)
+_DELETED: Final[schemas.Schema] = schemas.record(
+    {"status": {"const": "ok"}, "count": schemas.COUNTER}, "status", "count"
+)
+_TEXT: Final = schemas.Body(
+    schemas.FORM,
+    schemas.record({"text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}}, "text"),
 )
 _JOB: Final = "/api/comments/{project}/{spider}/{job}"
 _ITEM: Final = f"{_JOB}/{{item}}"
@@ -69,7 +70,7 @@ def _shown(comment: Comment) -> dict[str, Any]:
 @ROUTES.add(
     "GET /api/comments/{project}/stats",
     "Count the items with comments.",
-    value("The number for each job.", {"type": "object", "additionalProperties": COUNTER}),
+    schemas.value("The number for each job.", {"type": "object", "additionalProperties": schemas.COUNTER}),
 )
 async def _stats(call: Call) -> Response:
     stats = await call.store.comments.stats(call.project)
@@ -79,7 +80,7 @@ async def _stats(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_JOB}",
     "Read the comments on the items of a job.",
-    value("Comments by <item> and <item>/<field>.", {"type": "object", "additionalProperties": _COMMENTS}),
+    schemas.value("Comments by <item> and <item>/<field>.", {"type": "object", "additionalProperties": _COMMENTS}),
 )
 async def _of_job(call: Call) -> Response:
     found: dict[str, list[dict[str, Any]]] = {}
@@ -94,16 +95,22 @@ def _place(call: Call) -> Place:
     return Place(call.job.entity(call.part_number("item")), field)
 
 
-@ROUTES.add(f"GET {_ITEM}", "Read the comments on an item, the oldest first.", value("The comments.", _COMMENTS))
 @ROUTES.add(
-    f"GET {_FIELD}", "Read the comments on a field of an item, the oldest first.", value("The comments.", _COMMENTS)
+    f"GET {_ITEM}", "Read the comments on an item, the oldest first.", schemas.value("The comments.", _COMMENTS)
+)
+@ROUTES.add(
+    f"GET {_FIELD}",
+    "Read the comments on a field of an item, the oldest first.",
+    schemas.value("The comments.", _COMMENTS),
 )
 async def _at(call: Call) -> Response:
     return json([_shown(comment) for comment in await call.store.comments.at(_place(call))])
 
 
-@ROUTES.add(f"POST {_ITEM}", "Comment on an item.", value("The comment.", _COMMENT), status=201, body=_TEXT)
-@ROUTES.add(f"POST {_FIELD}", "Comment on a field of an item.", value("The comment.", _COMMENT), status=201, body=_TEXT)
+@ROUTES.add(f"POST {_ITEM}", "Comment on an item.", schemas.value("The comment.", _COMMENT), status=201, body=_TEXT)
+@ROUTES.add(
+    f"POST {_FIELD}", "Comment on a field of an item.", schemas.value("The comment.", _COMMENT), status=201, body=_TEXT
+)
 async def _add(call: Call) -> Response:
     place = _place(call)
     if place.field:
@@ -113,23 +120,25 @@ async def _add(call: Call) -> Response:
     return json(_shown(added), 201)
 
 
-@ROUTES.add(f"DELETE {_ITEM}", "Delete the comments on an item.", value("How many were deleted.", _DELETED))
-@ROUTES.add(f"DELETE {_FIELD}", "Delete the comments on a field of an item.", value("How many were deleted.", _DELETED))
+@ROUTES.add(f"DELETE {_ITEM}", "Delete the comments on an item.", schemas.value("How many were deleted.", _DELETED))
+@ROUTES.add(
+    f"DELETE {_FIELD}", "Delete the comments on a field of an item.", schemas.value("How many were deleted.", _DELETED)
+)
 async def _clear(call: Call) -> Response:
     return json({"status": "ok", "count": await call.store.comments.clear(_place(call))})
 
 
-@ROUTES.add(f"GET {_ONE}", "Read a comment.", value("It.", _COMMENT))
+@ROUTES.add(f"GET {_ONE}", "Read a comment.", schemas.value("It.", _COMMENT))
 async def _read(call: Call) -> Response:
     return _found(await call.store.comments.get(*_id(call)))
 
 
-@ROUTES.add(f"PUT {_ONE}", "Replace the text of a comment.", value("The comment.", _COMMENT), body=_TEXT)
+@ROUTES.add(f"PUT {_ONE}", "Replace the text of a comment.", schemas.value("The comment.", _COMMENT), body=_TEXT)
 async def _replace(call: Call) -> Response:
     return _found(await call.store.comments.replace(*_id(call), await _text(call)))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", value("It is gone.", _DELETED))
+@ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", schemas.value("It is gone.", _DELETED))
 async def _remove(call: Call) -> Response:
     if not await call.store.comments.remove(*_id(call)):
         raise _absent()

@@ -20,22 +20,11 @@ from scrapy_ext.api.platform.frontier import (
     request_faults,
 )
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, hold_answer, result, result_of
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    COUNTER,
-    DONE,
-    SHAPING,
-    STRING,
-    STRINGS,
-    Parameter,
-    json_lines,
-    lines,
-    value,
-)
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
 #: Requests that a read gives when it names no ``mincount``.
@@ -57,7 +46,7 @@ _encode: Final = msgspec.json.Encoder().encode
 ROUTES: Final = Routes(Access.PROCESS)
 
 _SLOT: Final = "/hcf/{project}/{frontier}/s/{slot}"
-_NAMES: Final = value("Their names.", STRINGS)
+_NAMES: Final = schemas.value("Their names.", schemas.STRINGS)
 
 
 @ROUTES.add("GET /hcf/{project}/list", "List the frontiers of a project.", _NAMES)
@@ -82,8 +71,8 @@ def _slot(call: Call) -> Slot:
 @ROUTES.add(
     f"POST {_SLOT}",
     "Add requests whose fingerprints the slot does not know.",
-    value("How many were new.", NewCount),
-    body=json_lines(FrontierRequest),
+    schemas.value("How many were new.", NewCount),
+    body=schemas.json_lines(FrontierRequest),
 )
 async def _add(call: Call) -> Response:
     slot = _slot(call)
@@ -111,12 +100,12 @@ def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
 @ROUTES.add(
     f"GET {_SLOT}/q",
     "Read batches of requests; the same ones until they are deleted.",
-    lines("Batches.", Batch),
+    schemas.lines("Batches.", Batch),
     parameters=(
-        Parameter("mincount", "at least so many requests, if there are", COUNTER),
-        Parameter("startafter", "the ID of a batch: only batches behind it", STRING),
-        Parameter("meta", "_p: add the priority of a batch's requests", STRING),
-        *SHAPING,
+        schemas.Parameter("mincount", "at least so many requests, if there are", schemas.COUNTER),
+        schemas.Parameter("startafter", "the ID of a batch: only batches behind it", schemas.STRING),
+        schemas.Parameter("meta", "_p: add the priority of a batch's requests", schemas.STRING),
+        *schemas.SHAPING,
     ),
 )
 async def _read(call: Call) -> Response:
@@ -143,8 +132,8 @@ async def _read(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_SLOT}/q/count",
     "Count the requests in the queue.",
-    value("The number; with nextstart, counting goes on there.", QueueCount),
-    parameters=(Parameter("start", "the nextstart of a count before", STRING),),
+    schemas.value("The number; with nextstart, counting goes on there.", QueueCount),
+    parameters=(schemas.Parameter("start", "the nextstart of a count before", schemas.STRING),),
 )
 async def _count(call: Call) -> Response:
     start = _batch_id(call, "start", "Count from the beginning, without start.")
@@ -161,8 +150,8 @@ def _batch_id(call: Call, name: str, remedy: str) -> str | None:
 @ROUTES.add(
     f"POST {_SLOT}/q/deleted",
     "Delete batches that were processed.",
-    DONE,
-    body=json_lines({"anyOf": [STRING, STRINGS]}, "IDs of batches."),
+    schemas.DONE,
+    body=schemas.json_lines({"anyOf": [schemas.STRING, schemas.STRINGS]}, "IDs of batches."),
 )
 async def _delete_batches(call: Call) -> Response:
     slot = _slot(call)
@@ -174,8 +163,8 @@ async def _delete_batches(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_SLOT}/f",
     "List the fingerprints of a slot, in their order.",
-    lines("The fingerprints.", Fingerprint),
-    parameters=SHAPING,
+    schemas.lines("The fingerprints.", Fingerprint),
+    parameters=schemas.SHAPING,
 )
 async def _fingerprints(call: Call) -> Response:
     found = call.store.frontier.fingerprints(_slot(call))
@@ -187,7 +176,7 @@ async def _fingerprints(call: Call) -> Response:
     return await result(call, pages())
 
 
-@ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", DONE)
+@ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", schemas.DONE)
 async def _delete_slot(call: Call) -> Response:
     await call.store.frontier.delete_slot(_slot(call))
     answer = empty()

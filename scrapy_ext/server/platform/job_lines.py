@@ -9,19 +9,24 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobq import QueueEntry
+from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result
-from scrapy_ext.server.http.schemas import COUNTER, JOB_KEY, STATE, STRINGS, Parameter, Schema
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
 #: Fields that a line always has; the other usual ones are named with :data:`JOBMETA`.
-_ALWAYS: Final[Schema] = {"key": JOB_KEY, "ts": COUNTER, "state": STATE, "elapsed": COUNTER}
-JOB_LINE: Final[Schema] = {"type": "object", "properties": _ALWAYS, "required": list(_ALWAYS)}
-JOBMETA: Final = Parameter(
+_ALWAYS: Final[schemas.Schema] = {
+    "key": schemas.JOB_KEY,
+    "ts": schemas.COUNTER,
+    "state": schemas.STATE,
+    "elapsed": schemas.COUNTER,
+}
+JOB_LINE: Final[schemas.Schema] = schemas.record(_ALWAYS, *_ALWAYS)
+JOBMETA: Final = schemas.Parameter(
     "jobmeta",
     "fields of the metadata, instead of spider, pending_time, running_time, finished_time, tags, close_reason, "
     "version, items, pages, logs and errors",
-    STRINGS,
+    schemas.STRINGS,
 )
 
 

@@ -16,24 +16,6 @@ from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    COUNTER,
-    JOB_KEY,
-    JSON,
-    NAME,
-    OBJECT,
-    SHAPING,
-    STATE,
-    STRING,
-    STRINGS,
-    Answer,
-    Body,
-    Parameter,
-    Schema,
-    json_lines,
-    lines,
-    value,
-)
 from scrapy_ext.server.jobs.versions.runnable import check_spider
 from scrapy_ext.server.platform.job_lines import JOB_LINE, JOBMETA, answer, line, wanted_of
 from scrapy_ext.server.platform.jobs import JOB_FILTERS, job_filter
@@ -52,55 +34,52 @@ _PROJECT_SETTING: Final = "botgroups"
 
 ROUTES: Final = Routes()
 
-_ONE_KEY: Final[Schema] = {"type": "object", "properties": {"key": JOB_KEY}, "required": ["key"]}
-_PUSHED: Final[Schema] = {
-    "type": "object",
-    "properties": {
-        "spider": NAME,
-        "state": STATE,
-        "tags": STRINGS,
+_ONE_KEY: Final[schemas.Schema] = schemas.record({"key": schemas.JOB_KEY}, "key")
+_PUSHED: Final[schemas.Schema] = schemas.record(
+    {
+        "spider": schemas.NAME,
+        "state": schemas.STATE,
+        "tags": schemas.STRINGS,
         "unique": {"description": "of several jobs that have the same here, one may be pending or running"},
     },
-    "required": ["spider"],
-}
-_OUTCOME: Final[Schema] = {
-    "type": "object",
-    "properties": {"key": JOB_KEY, "auth": {"type": ["string", "null"]}, "error": STRING, "request": OBJECT},
-}
-_CHANGE: Final[Schema] = {
-    "type": "object",
-    "properties": {
+    "spider",
+)
+_OUTCOME: Final[schemas.Schema] = schemas.record(
+    {
+        "key": schemas.JOB_KEY,
+        "auth": {"type": ["string", "null"]},
+        "error": schemas.STRING,
+        "request": schemas.OBJECT,
+    }
+)
+_CHANGE: Final[schemas.Schema] = schemas.record(
+    {
         "key": {"type": "string", "description": "a job, or <project>/<spider> for all jobs of a spider"},
-        "state": STATE,
+        "state": schemas.STATE,
     },
-    "required": ["key"],
-}
-_CHANGED: Final[Schema] = {
-    "type": "object",
-    "properties": {"key": JOB_KEY, "prevstate": STATE},
-    "required": ["key", "prevstate"],
-}
-_STARTED: Final[Schema] = {
-    "type": "object",
-    "properties": {"key": JOB_KEY, "auth": STRING},
-    "required": ["key", "auth"],
-}
-_CANCELLED: Final[Schema] = {"type": "object", "properties": {"count": COUNTER}, "required": ["count"]}
-_STATE_SUMMARY: Final[Schema] = {
-    "type": "object",
-    "properties": {"name": STATE, "count": COUNTER, "summary": {"type": "array", "items": JOB_LINE}},
-    "required": ["name", "count", "summary"],
-}
-_KEYS: Final = Parameter("key", "these jobs", {"type": "array", "items": JOB_KEY, "maxItems": MAX_LIST})
-_PAGE: Final = (Parameter("count", "at most so many", COUNTER), Parameter("start", "leave out so many", COUNTER))
+    "key",
+)
+_CHANGED: Final[schemas.Schema] = schemas.record(
+    {"key": schemas.JOB_KEY, "prevstate": schemas.STATE}, "key", "prevstate"
+)
+_STARTED: Final[schemas.Schema] = schemas.record({"key": schemas.JOB_KEY, "auth": schemas.STRING}, "key", "auth")
+_CANCELLED: Final[schemas.Schema] = schemas.record({"count": schemas.COUNTER}, "count")
+_STATE_SUMMARY: Final[schemas.Schema] = schemas.record(
+    {"name": schemas.STATE, "count": schemas.COUNTER, "summary": schemas.array(JOB_LINE)}, "name", "count", "summary"
+)
+_KEYS: Final = schemas.Parameter("key", "these jobs", schemas.array(schemas.JOB_KEY, most=MAX_LIST))
+_PAGE: Final = (
+    schemas.Parameter("count", "at most so many", schemas.COUNTER),
+    schemas.Parameter("start", "leave out so many", schemas.COUNTER),
+)
 
 
 @ROUTES.add(
     "POST /jobq/{project}/push",
     "Add jobs.",
-    lines("The jobs, or why there is none.", _OUTCOME),
-    parameters=SHAPING,
-    body=json_lines(_PUSHED, f"At most {MAX_CHANGES} lines; further fields become metadata."),
+    schemas.lines("The jobs, or why there is none.", _OUTCOME),
+    parameters=schemas.SHAPING,
+    body=schemas.json_lines(_PUSHED, f"At most {MAX_CHANGES} lines; further fields become metadata."),
     errors=(409,),
 )
 async def _push(call: Call) -> Response:
@@ -126,12 +105,13 @@ async def _push(call: Call) -> Response:
 @ROUTES.add(
     "POST /jobq/{project}/startjob",
     "Start the pending job that is next.",
-    Answer(
-        "The job's metadata, its key and its token; empty text when none waits.", {JSON: _STARTED, schemas.TEXT: STRING}
+    schemas.Answer(
+        "The job's metadata, its key and its token; empty text when none waits.",
+        {schemas.JSON: _STARTED, schemas.TEXT: schemas.STRING},
     ),
-    body=Body(
-        JSON,
-        {"type": "object", "properties": {"botgroup": STRING}},
+    body=schemas.Body(
+        schemas.JSON,
+        schemas.record({"botgroup": schemas.STRING}),
         "Written to the job's metadata; may be empty. With botgroup, the project's setting botgroups must list it.",
     ),
 )
@@ -152,7 +132,7 @@ async def _start(call: Call) -> Response:
 @ROUTES.add(
     "GET /jobq/{project}/count",
     "Count jobs; finished ones, unless states are named.",
-    Answer("The number.", {schemas.TEXT: COUNTER}),
+    schemas.Answer("The number.", {schemas.TEXT: schemas.COUNTER}),
     parameters=JOB_FILTERS,
 )
 async def _count(call: Call) -> Response:
@@ -218,14 +198,14 @@ def _pushed(record: dict[str, Any]) -> NewJob:
 @ROUTES.add(
     "GET /jobq/{project}/list",
     "List jobs, the newest first; finished ones, unless states are named.",
-    lines("The jobs.", JOB_LINE),
+    schemas.lines("The jobs.", JOB_LINE),
     parameters=(
         *JOB_FILTERS,
         *_PAGE,
-        Parameter("stop", "up to this job, without it", JOB_KEY),
+        schemas.Parameter("stop", "up to this job, without it", schemas.JOB_KEY),
         _KEYS,
         JOBMETA,
-        *SHAPING,
+        *schemas.SHAPING,
     ),
 )
 async def _list(call: Call) -> Response:
@@ -246,8 +226,8 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(
     "GET /jobq/{project}/jobsummary",
     "Read jobs that are named, in the order of their names.",
-    lines("Those that there are.", JOB_LINE),
-    parameters=(_KEYS, JOBMETA, *SHAPING),
+    schemas.lines("Those that there are.", JOB_LINE),
+    parameters=(_KEYS, JOBMETA, *schemas.SHAPING),
 )
 async def _job_summary(call: Call) -> Response:
     """Named jobs in the order of their names."""
@@ -263,8 +243,10 @@ async def _job_summary(call: Call) -> Response:
     return await answer(call, (line(jobs[key], now, wanted) for key in keys if key in jobs))
 
 
-_SUMMARY_ANSWER: Final = lines("For each state how many jobs are in it, and the newest of them.", _STATE_SUMMARY)
-_SUMMARY_OPTIONS: Final = (*_PAGE, JOBMETA, *SHAPING)
+_SUMMARY_ANSWER: Final = schemas.lines(
+    "For each state how many jobs are in it, and the newest of them.", _STATE_SUMMARY
+)
+_SUMMARY_OPTIONS: Final = (*_PAGE, JOBMETA, *schemas.SHAPING)
 _OF_SPIDER: Final = "/jobq/{project}/{spider}/summary"
 
 
@@ -301,9 +283,9 @@ async def _summary(call: Call) -> Response:
 @ROUTES.add(
     "POST /jobq/{project}/update",
     "Change states and metadata of jobs.",
-    lines("The state before, of each job that there is.", _CHANGED),
-    parameters=SHAPING,
-    body=json_lines(_CHANGE, f"At most {MAX_CHANGES} lines; further fields are written to the metadata."),
+    schemas.lines("The state before, of each job that there is.", _CHANGED),
+    parameters=schemas.SHAPING,
+    body=schemas.json_lines(_CHANGE, f"At most {MAX_CHANGES} lines; further fields are written to the metadata."),
     errors=(409,),
     access=Access.PROCESS,
 )
@@ -363,15 +345,15 @@ def _own_spider(text: str, project: int, field: str) -> int:
 @ROUTES.add(
     "POST /jobq/{project}/cancel",
     "Cancel jobs that are named, or any number of them.",
-    value("How many were pending or running.", _CANCELLED),
+    schemas.value("How many were pending or running.", _CANCELLED),
     parameters=(
-        Parameter(
+        schemas.Parameter(
             "count",
             "cancel so many; what would start last before others, then what runs",
             {"type": "integer", "minimum": 0, "maximum": MAX_CHANGES},
         ),
     ),
-    body=Body(JSON, {"type": "array", "items": _ONE_KEY, "maxItems": MAX_CHANGES}, "Not read when there is a count."),
+    body=schemas.Body(schemas.JSON, schemas.array(_ONE_KEY, most=MAX_CHANGES), "Not read when there is a count."),
 )
 async def _cancel(call: Call) -> Response:
     """Cancel the jobs of a JSON array of ``{"key": …}``, or any ``count`` of them."""
@@ -392,7 +374,7 @@ async def _cancel(call: Call) -> Response:
 @ROUTES.add(
     "POST /jobq/{project}/{spider}/{job}/cancel",
     "Cancel a job.",
-    value("1 if it was pending or running, else 0.", _CANCELLED),
+    schemas.value("1 if it was pending or running, else 0.", _CANCELLED),
 )
 async def _cancel_one(call: Call) -> Response:
     key = call.job

@@ -27,28 +27,11 @@ from scrapy_ext.api.platform.jobs import (
     JobState,
 )
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import NotFound, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import Form, check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import (
-    COUNTER,
-    FORM,
-    JOB_KEY,
-    JSON_LINES,
-    NAME,
-    NUMBER,
-    OBJECT,
-    STATE,
-    STRING,
-    STRINGS,
-    Answer,
-    Body,
-    Many,
-    Parameter,
-    Schema,
-    value,
-)
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider, check_spider
 from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
@@ -62,67 +45,58 @@ MAX_LIST: Final = 1000
 ROUTES: Final = Routes()
 
 JOB_FILTERS: Final = (
-    Parameter("spider", "only jobs of the spider with this name", STRING),
-    Parameter("state", "only jobs in one of these states", {"type": "array", "items": STATE}),
-    Parameter("has_tag", "only jobs with one of these tags", STRINGS),
-    Parameter("lacks_tag", "only jobs with none of these tags", STRINGS),
-    Parameter("startts", "changed at this time (ms) or later", COUNTER),
-    Parameter("endts", "changed before this time (ms)", COUNTER),
+    schemas.Parameter("spider", "only jobs of the spider with this name", schemas.STRING),
+    schemas.Parameter("state", "only jobs in one of these states", schemas.array(schemas.STATE)),
+    schemas.Parameter("has_tag", "only jobs with one of these tags", schemas.STRINGS),
+    schemas.Parameter("lacks_tag", "only jobs with none of these tags", schemas.STRINGS),
+    schemas.Parameter("startts", "changed at this time (ms) or later", schemas.COUNTER),
+    schemas.Parameter("endts", "changed before this time (ms)", schemas.COUNTER),
 )
 _CHOOSING: Final = (
-    Parameter("project", "the project", NUMBER, required=True),
-    Parameter("job", "only these jobs", {"type": "array", "items": JOB_KEY}),
+    schemas.Parameter("project", "the project", schemas.NUMBER, required=True),
+    schemas.Parameter("job", "only these jobs", schemas.array(schemas.JOB_KEY)),
     *JOB_FILTERS,
 )
 _LISTING: Final = (
     *_CHOOSING,
-    Parameter("count", "at most so many", COUNTER),
-    Parameter("offset", "leave out so many", COUNTER),
+    schemas.Parameter("count", "at most so many", schemas.COUNTER),
+    schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
 )
-_OK: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "count": COUNTER},
-    "required": ["status"],
-}
-_TOTAL: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "total": COUNTER},
-    "required": ["status", "total"],
-}
-_ADDED: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "jobid": JOB_KEY},
-    "required": ["jobid"],
-}
-_TAGS: Final[Schema] = {"type": "array", "items": NAME}
-_JOBS: Final[Schema] = {"type": "array", "items": JOB_KEY, "minItems": 1}
+_OK: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "count": schemas.COUNTER}, "status")
+_TOTAL: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "total": schemas.COUNTER}, "status", "total")
+_ADDED: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "jobid": schemas.JOB_KEY}, "jobid")
+_TAGS: Final[schemas.Schema] = schemas.array(schemas.NAME)
+_JOBS: Final[schemas.Schema] = schemas.array(schemas.JOB_KEY, least=1)
 
 
-def _form(*required: str, **fields: Any) -> Body:
-    return Body(FORM, {"type": "object", "properties": {"project": NUMBER, **fields}, "required": list(required)})
+def _form(*required: str, **fields: Any) -> schemas.Body:
+    return schemas.Body(
+        schemas.FORM,
+        schemas.record({"project": schemas.NUMBER, **fields}, *required),
+    )
 
 
 _RUN: Final = _form(
     "project",
-    spider=NAME,
-    jobq_id=NUMBER,
+    spider=schemas.NAME,
+    jobq_id=schemas.NUMBER,
     add_tag=_TAGS,
     priority={"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
     units={"type": "integer", "minimum": MIN_UNITS, "maximum": MAX_UNITS},
     job_settings={"type": "string", "description": "a JSON object"},
     meta={"type": "string", "description": "a JSON object"},
     environment={"type": "string", "description": "a JSON object"},
-    cmd_args=STRING,
+    cmd_args=schemas.STRING,
 )
 
 
 @ROUTES.add(
     "POST /api/run.json",
     "Schedule a job. Fields that are not named here are arguments of the spider.",
-    value("The job.", _ADDED),
+    schemas.value("The job.", _ADDED),
     body=_RUN,
 )
-@ROUTES.add("POST /api/schedule.json", "The same as run.json.", value("The job.", _ADDED), body=_RUN)
+@ROUTES.add("POST /api/schedule.json", "The same as run.json.", schemas.value("The job.", _ADDED), body=_RUN)
 async def _run(call: Call) -> Response:
     form = Form(await call.form())
     project = form.project()
@@ -194,7 +168,7 @@ def _selection(call: Call) -> tuple[int, JobFilter]:
 @ROUTES.add(
     "GET /api/jobs/count.json",
     "Count jobs; all but deleted ones, unless states or jobs are named.",
-    value("The number.", _TOTAL),
+    schemas.value("The number.", _TOTAL),
     parameters=_CHOOSING,
 )
 async def _count(call: Call) -> Response:
@@ -202,11 +176,13 @@ async def _count(call: Call) -> Response:
     return json({"status": "ok", "total": await call.store.jobs.count(project, which)})
 
 
-@ROUTES.add("GET /api/jobs/list.json", "List jobs, the newest first.", value("The jobs.", JobList), parameters=_LISTING)
+@ROUTES.add(
+    "GET /api/jobs/list.json", "List jobs, the newest first.", schemas.value("The jobs.", JobList), parameters=_LISTING
+)
 @ROUTES.add(
     "GET /api/jobs/list.jl",
     "The same as lines: what list.json has beside the jobs, then a job a line.",
-    Answer("The jobs.", {JSON_LINES: Many(OBJECT)}),
+    schemas.Answer("The jobs.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)}),
     parameters=_LISTING,
 )
 async def _list(call: Call) -> Response:
@@ -268,8 +244,8 @@ def iso_time(milliseconds: int) -> str:
 @ROUTES.add(
     "POST /api/jobs/update.json",
     "Add tags to jobs and remove tags.",
-    value("How many jobs there were.", _OK),
-    body=_form("project", job=_JOBS, spider=NAME, add_tag=_TAGS, remove_tag=STRINGS),
+    schemas.value("How many jobs there were.", _OK),
+    body=_form("project", job=_JOBS, spider=schemas.NAME, add_tag=_TAGS, remove_tag=schemas.STRINGS),
 )
 async def _update(call: Call) -> Response:
     form = Form(await call.form())
@@ -290,7 +266,7 @@ async def _update(call: Call) -> Response:
 @ROUTES.add(
     "POST /api/jobs/delete.json",
     "Delete jobs.",
-    value("How many were deleted.", _OK),
+    schemas.value("How many were deleted.", _OK),
     body=_form("project", "job", job=_JOBS),
 )
 async def _delete(call: Call) -> Response:
@@ -304,7 +280,7 @@ async def _delete(call: Call) -> Response:
 @ROUTES.add(
     "POST /api/jobs/stop.json",
     "Stop jobs.",
-    value("They are asked to stop.", _OK),
+    schemas.value("They are asked to stop.", _OK),
     body=_form("project", "job", job=_JOBS),
 )
 async def _stop(call: Call) -> Response:

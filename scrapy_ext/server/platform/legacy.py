@@ -11,23 +11,10 @@ from typing import Final
 from starlette.responses import Response
 
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.http.routes import Router, Routes
-from scrapy_ext.server.http.schemas import (
-    COUNT,
-    COUNTER,
-    FILTERS,
-    JOB_KEY,
-    JSON_LINES,
-    META,
-    NODATA,
-    NUMBER,
-    OBJECT,
-    Answer,
-    Many,
-    Parameter,
-)
 
 #: Parameters of these paths that the others do not have, or that mean something else there.
 _OWN: Final = ("project", "job", "offset", "format", "index", "start", "startafter")
@@ -36,19 +23,19 @@ _OWN: Final = ("project", "job", "offset", "format", "index", "start", "startaft
 ROUTES: Final = Routes()
 
 _PARAMETERS: Final = (
-    Parameter("project", "the project", NUMBER, required=True),
-    Parameter("job", "the job", JOB_KEY, required=True),
-    Parameter("offset", "leave out so many", COUNTER),
-    COUNT,
-    META,
-    NODATA,
-    *FILTERS,
+    schemas.Parameter("project", "the project", schemas.NUMBER, required=True),
+    schemas.Parameter("job", "the job", schemas.JOB_KEY, required=True),
+    schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
+    schemas.COUNT,
+    schemas.META,
+    schemas.NODATA,
+    *schemas.FILTERS,
 )
 
 
-def _summary(what: str) -> tuple[str, Answer]:
+def _summary(what: str) -> tuple[str, schemas.Answer]:
     summary = f"Read {what} of a job, as clients do that are older than the storage host."
-    return summary, Answer("A record a line.", {JSON_LINES: Many(OBJECT)})
+    return summary, schemas.Answer("A record a line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)})
 
 
 @ROUTES.add("GET /api/items.jl", *_summary("items"), parameters=_PARAMETERS)

@@ -12,27 +12,11 @@ from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, choose
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.job_tokens import JobTokens
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import NotFound, empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    ANY,
-    COUNT,
-    DONE,
-    JSON,
-    JSON_LINES,
-    OBJECT,
-    SHAPING,
-    STRING,
-    Answer,
-    Body,
-    Many,
-    Parameter,
-    lines,
-    value,
-)
 from scrapy_ext.server.store.jobs.rows import PROTECTED
 
 ROUTES: Final = Routes(Access.JOB)
@@ -41,15 +25,15 @@ _JOB: Final = "/jobs/{project}/{spider}/{job}"
 _FIELD: Final = f"{_JOB}/{{field}}"
 
 
-def _of_many(whose: str) -> tuple[str, Answer]:
+def _of_many(whose: str) -> tuple[str, schemas.Answer]:
     summary = f"Read the metadata of the jobs of {whose}, in the order of their keys."
-    return summary, lines("An object for each job.", OBJECT)
+    return summary, schemas.lines("An object for each job.", schemas.OBJECT)
 
 
 _LISTING: Final = (
-    COUNT,
-    Parameter("meta", "what to add to each", {"type": "array", "items": {"const": "_key"}}),
-    *SHAPING,
+    schemas.COUNT,
+    schemas.Parameter("meta", "what to add to each", schemas.array({"const": "_key"})),
+    *schemas.SHAPING,
 )
 
 
@@ -62,8 +46,10 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_JOB}",
     "Read the metadata of a job.",
-    Answer("One object, on one line.", {JSON_LINES: Many(OBJECT), JSON: OBJECT}),
-    parameters=(Parameter("format", "json, else JSON lines", {"enum": ["json", "jl"]}),),
+    schemas.Answer(
+        "One object, on one line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT), schemas.JSON: schemas.OBJECT}
+    ),
+    parameters=(schemas.Parameter("format", "json, else JSON lines", {"enum": ["json", "jl"]}),),
 )
 async def _metadata(call: Call) -> Response:
     """One object, on one line: its content type depends on who asks."""
@@ -74,7 +60,10 @@ async def _metadata(call: Call) -> Response:
 
 
 @ROUTES.add(
-    f"POST {_JOB}", "Write fields of the metadata; those that are not named stay.", DONE, body=Body(JSON, OBJECT)
+    f"POST {_JOB}",
+    "Write fields of the metadata; those that are not named stay.",
+    schemas.DONE,
+    body=schemas.Body(schemas.JSON, schemas.OBJECT),
 )
 async def _write(call: Call) -> Response:
     fields = await bodies.document(call.request)
@@ -83,13 +72,13 @@ async def _write(call: Call) -> Response:
     return await _merge(call, fields)
 
 
-@ROUTES.add(f"DELETE {_JOB}", "Delete a job.", DONE, access=Access.KEY)
+@ROUTES.add(f"DELETE {_JOB}", "Delete a job.", schemas.DONE, access=Access.KEY)
 async def _delete(call: Call) -> Response:
     await call.store.jobs.delete(call.project, [call.job], call.who)
     return empty()
 
 
-@ROUTES.add(f"GET {_JOB}/auth", "The token of a job.", value("The token.", STRING))
+@ROUTES.add(f"GET {_JOB}/auth", "The token of a job.", schemas.value("The token.", schemas.STRING))
 async def _token(call: Call) -> Response:
     if not call.grant.job:
         call.need_write(call.project)  # which is what the token does
@@ -98,19 +87,19 @@ async def _token(call: Call) -> Response:
     return json(await call.service(JobTokens).token(call.job))
 
 
-@ROUTES.add(f"GET {_FIELD}", "Read a field; null if absent.", value("Its value.", ANY))
+@ROUTES.add(f"GET {_FIELD}", "Read a field; null if absent.", schemas.value("Its value.", schemas.ANY))
 async def _field(call: Call) -> Response:
     return json((await _read(call)).get(call.part("field")))
 
 
-@ROUTES.add(f"POST {_FIELD}", "Write a field.", DONE, body=Body(JSON, ANY))
+@ROUTES.add(f"POST {_FIELD}", "Write a field.", schemas.DONE, body=schemas.Body(schemas.JSON, schemas.ANY))
 async def _write_field(call: Call) -> Response:
     field = call.part("field")
     _check_writable(field)
     return await _merge(call, {field: await bodies.document(call.request)})
 
 
-@ROUTES.add(f"DELETE {_FIELD}", "Remove a field.", DONE)
+@ROUTES.add(f"DELETE {_FIELD}", "Remove a field.", schemas.DONE)
 async def _remove_field(call: Call) -> Response:
     field = call.part("field")
     _check_writable(field)

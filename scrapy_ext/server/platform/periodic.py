@@ -24,11 +24,10 @@ from scrapy_ext.api.platform.periodic import (
     suggested_hour,
 )
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import NotFound, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import COUNTER, JSON, NAME, OBJECT, Answer, Body, Parameter, Schema, value
 
 _PER_PAGE: Final = 100
 _MAX_BODY: Final = 1024 * 1024
@@ -36,29 +35,27 @@ _MAX_BODY: Final = 1024 * 1024
 
 ROUTES: Final = Routes()
 
-_TASK: Final[Schema] = {
-    "type": "object",
-    "properties": {
-        "name": NAME,
+_TASK: Final[schemas.Schema] = schemas.record(
+    {
+        "name": schemas.NAME,
         "priority": {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
-        "spider_args": OBJECT,
+        "spider_args": schemas.OBJECT,
         "script_args": {"type": "string", "description": "with a name that begins with py:"},
         "jobq_id": {"type": ["integer", "null"], "description": "follows from the name"},
     },
-    "required": ["name"],
-    "additionalProperties": False,
-}
-_SCHEDULE: Final[Schema] = {
-    "type": "object",
-    "properties": {
+    "name",
+    only=True,
+)
+_SCHEDULE: Final[schemas.Schema] = schemas.record(
+    {
         "cron": {"type": "string", "pattern": r"^([0-9]{1,2}|\*)( ([0-9]{1,2}|\*)){4}$"},
-        "tasks": {"type": "array", "items": _TASK, "minItems": 1, "maxItems": MAX_TASKS},
-        "addtags": {"type": "array", "items": NAME, "maxItems": MAX_TAGS},
+        "tasks": schemas.array(_TASK, least=1, most=MAX_TASKS),
+        "addtags": schemas.array(schemas.NAME, most=MAX_TAGS),
         "disabled": {"type": "boolean"},
         "description": {"type": "string", "maxLength": MAX_DESCRIPTION},
-    },
-}
-_ANSWER: Final = value("The periodic job.", PeriodicJob)
+    }
+)
+_ANSWER: Final = schemas.value("The periodic job.", PeriodicJob)
 _ALL: Final = "/api/projects/{project}/periodicjobs"
 _ONE: Final = f"{_ALL}/{{schedule}}"
 
@@ -68,7 +65,7 @@ _ONE: Final = f"{_ALL}/{{schedule}}"
     "Add a periodic job.",
     _ANSWER,
     status=201,
-    body=Body(JSON, {**_SCHEDULE, "required": ["cron", "tasks"]}),
+    body=schemas.Body(schemas.JSON, {**_SCHEDULE, "required": ["cron", "tasks"]}),
 )
 async def _add(call: Call) -> Response:
     added = await call.store.periodic.add(edited(blank(call.project), await _fields(call)))
@@ -85,14 +82,14 @@ async def _read(call: Call) -> Response:
     f"PATCH {_ONE}",
     "Change fields of a periodic job; those that are not named stay.",
     _ANSWER,
-    body=Body(JSON, _SCHEDULE),
+    body=schemas.Body(schemas.JSON, _SCHEDULE),
 )
 async def _change(call: Call) -> Response:
     fields, number = await _fields(call), call.part_number("schedule")
     return json(_found(await call.store.periodic.edit(call.project, number, lambda stored: edited(stored, fields))))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", Answer("It is gone."), status=204)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", schemas.Answer("It is gone."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.periodic.remove(call.project, call.part_number("schedule")):
         raise _missing()
@@ -112,10 +109,10 @@ def _found(schedule: PeriodicJob | None) -> PeriodicJob:
 @ROUTES.add(
     f"GET {_ALL}",
     "Read the periodic jobs of a project, by pages.",
-    value("A page; its next and previous are addresses.", PeriodicPage),
+    schemas.value("A page; its next and previous are addresses.", PeriodicPage),
     parameters=(
-        Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE}),
-        Parameter("offset", "leave out so many", COUNTER),
+        schemas.Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE}),
+        schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
     ),
 )
 async def _page(call: Call) -> Response:

@@ -15,36 +15,26 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.job_rules import violations_of_project
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_name, parse_state
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import (
-    ANY,
-    COUNTER,
-    DONE,
-    JSON,
-    NAME,
-    NUMBER,
-    OBJECT,
-    STATE,
-    STRING,
-    Body,
-    Parameter,
-    Schema,
-    value,
-)
 from scrapy_ext.server.store.jobs.states import ACTIVE
 
 ROUTES: Final = Routes()
 
 _STATES: Final = [state.value for state in SHOWN_STATES]
-_SUMMARY: Final[Schema] = {
-    "type": "object",
-    "properties": {"project": NUMBER, **dict.fromkeys(_STATES, COUNTER), "has_capacity": {"type": "boolean"}},
-    "required": ["project", *_STATES, "has_capacity"],
-}
+_SUMMARY: Final[schemas.Schema] = schemas.record(
+    {
+        "project": schemas.NUMBER,
+        **dict.fromkeys(_STATES, schemas.COUNTER),
+        "has_capacity": {"type": "boolean"},
+    },
+    "project",
+    *_STATES,
+    "has_capacity",
+)
 _SETTINGS: Final = "/projects/{project}/settings"
 _ONE: Final = f"{_SETTINGS}/{{name}}"
 
@@ -52,13 +42,9 @@ _ONE: Final = f"{_SETTINGS}/{{name}}"
 @ROUTES.add(
     "GET /api/scrapyd/listprojects.json",
     "List the projects that have jobs; those that the key opens.",
-    value(
+    schemas.value(
         "Their numbers.",
-        {
-            "type": "object",
-            "properties": {"status": {"const": "ok"}, "projects": {"type": "array", "items": NUMBER}},
-            "required": ["status", "projects"],
-        },
+        schemas.record({"status": {"const": "ok"}, "projects": schemas.array(schemas.NUMBER)}, "status", "projects"),
     ),
 )
 async def _listed(call: Call) -> Response:
@@ -70,20 +56,22 @@ async def _listed(call: Call) -> Response:
 @ROUTES.add(
     "GET /api/v2/users/me",
     "Who asks.",
-    value("The name of the key.", {"type": "object", "properties": {"username": STRING}, "required": ["username"]}),
+    schemas.value("The name of the key.", schemas.record({"username": schemas.STRING}, "username")),
 )
 async def _me(call: Call) -> Response:
     return json({"username": call.who})
 
 
 @ROUTES.add(
-    "GET /projects/{project}/jobsummary", "Count the jobs of a project.", value("A count for each state.", _SUMMARY)
+    "GET /projects/{project}/jobsummary",
+    "Count the jobs of a project.",
+    schemas.value("A count for each state.", _SUMMARY),
 )
 async def _job_summary(call: Call) -> Response:
     return json(_summary(call.project, await call.store.jobs.states(call.project)))
 
 
-@ROUTES.add(f"GET {_SETTINGS}", "Read the settings.", value("All of them.", OBJECT))
+@ROUTES.add(f"GET {_SETTINGS}", "Read the settings.", schemas.value("All of them.", schemas.OBJECT))
 async def _settings(call: Call) -> Response:
     stored = await call.store.projects.settings(call.project)
     return json({name: msgspec.Raw(text) for name, text in stored.items()})
@@ -92,24 +80,24 @@ async def _settings(call: Call) -> Response:
 @ROUTES.add(
     f"POST {_SETTINGS}",
     "Write settings; those that are not named stay.",
-    DONE,
-    body=Body(JSON, {"type": "object", "propertyNames": NAME}),
+    schemas.DONE,
+    body=schemas.Body(schemas.JSON, {"type": "object", "propertyNames": schemas.NAME}),
 )
 async def _write_settings(call: Call) -> Response:
     return await _merge(call, await bodies.document(call.request))
 
 
-@ROUTES.add(f"GET {_ONE}", "Read a setting; null if absent.", value("Its value.", ANY))
+@ROUTES.add(f"GET {_ONE}", "Read a setting; null if absent.", schemas.value("Its value.", schemas.ANY))
 async def _setting(call: Call) -> Response:
     return json(msgspec.Raw(await call.store.projects.setting(call.project, call.part("name")) or b"null"))
 
 
-@ROUTES.add(f"POST {_ONE}", "Write a setting.", DONE, body=Body(JSON, ANY))
+@ROUTES.add(f"POST {_ONE}", "Write a setting.", schemas.DONE, body=schemas.Body(schemas.JSON, schemas.ANY))
 async def _write_setting(call: Call) -> Response:
     return await _merge(call, {call.part("name"): await bodies.document(call.request)})
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", DONE)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", schemas.DONE)
 async def _remove_setting(call: Call) -> Response:
     await call.store.projects.remove(call.project, call.part("name"))
     return empty()
@@ -118,8 +106,8 @@ async def _remove_setting(call: Call) -> Response:
 @ROUTES.add(
     "GET /projects/jobsummaries",
     "Count the jobs of the projects that have some in these states; those that the key opens.",
-    value("A count for each state of each project.", {"type": "array", "items": _SUMMARY}),
-    parameters=(Parameter("state", "default: pending and running", {"type": "array", "items": STATE}),),
+    schemas.value("A count for each state of each project.", schemas.array(_SUMMARY)),
+    parameters=(schemas.Parameter("state", "default: pending and running", schemas.array(schemas.STATE)),),
 )
 async def _summaries(call: Call) -> Response:
     """Projects with jobs in these states; without any, with jobs that wait or run."""

@@ -32,7 +32,6 @@ from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import MULTIPART, NUMBER, STRING, Answer, Body, Parameter, Schema, value
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import Environments
@@ -61,7 +60,7 @@ class Upload(NamedTuple):
 
 ROUTES: Final = Routes()
 
-_FILE: Final[Schema] = {"type": "string", "format": "binary"}
+_FILE: Final[schemas.Schema] = {"type": "string", "format": "binary"}
 _ALL: Final = "/api/projects/{project}/versions"
 _ONE: Final = f"{_ALL}/{{version}}"
 _NOT_HOSTED: Final = "The hosted platform has no such path."
@@ -94,7 +93,7 @@ def environments_of(call: Call) -> Environments | None:
 @ROUTES.add(
     f"GET {_ALL}",
     f"List the versions of a project. {_NOT_HOSTED}",
-    value("The versions, the newest first, without their spiders.", Versions),
+    schemas.value("The versions, the newest first, without their spiders.", Versions),
 )
 async def _list(call: Call) -> Response:
     return json(Versions(await call.store.versions.listed(call.project)))
@@ -103,17 +102,18 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(
     "POST /api/scrapyd/addversion.json",
     "Deploy a version and wait until it is checked.",
-    Answer(
+    schemas.Answer(
         'What the check says, and a last line of JSON: {"status": "ok", …}, or "error" with a message.',
-        {schemas.TEXT: STRING},
+        {schemas.TEXT: schemas.STRING},
     ),
-    body=Body(
-        MULTIPART,
-        {
-            "type": "object",
-            "properties": {"project": NUMBER, "version": STRING, "egg": _FILE, "requirements": _FILE},
-            "required": ["project", "version", "egg"],
-        },
+    body=schemas.Body(
+        schemas.MULTIPART,
+        schemas.record(
+            {"project": schemas.NUMBER, "version": schemas.STRING, "egg": _FILE, "requirements": _FILE},
+            "project",
+            "version",
+            "egg",
+        ),
     ),
 )
 async def _add_version(call: Call) -> Response:
@@ -133,15 +133,20 @@ async def _add_version(call: Call) -> Response:
 @ROUTES.add(
     f"POST {_ALL}",
     f"Deploy a version, which is current once it is checked; ask for it to see when. {_NOT_HOSTED}",
-    value("The version, which is about to be checked.", Version),
+    schemas.value("The version, which is about to be checked.", Version),
     status=201,
-    body=Body(
-        MULTIPART,
-        {
-            "type": "object",
-            "properties": {"version": STRING, "archive": _FILE, "settings": STRING, "requirements": STRING},
-            "required": ["version", "archive"],
-        },
+    body=schemas.Body(
+        schemas.MULTIPART,
+        schemas.record(
+            {
+                "version": schemas.STRING,
+                "archive": _FILE,
+                "settings": schemas.STRING,
+                "requirements": schemas.STRING,
+            },
+            "version",
+            "archive",
+        ),
         "An archive: a wheel, an egg, a source distribution or a packed folder with scrapy.cfg. It may also be the "
         "whole body, with the other fields as query parameters. requirements: the text of a requirements file; "
         "settings: the settings module, where the archive does not say it.",
@@ -175,8 +180,8 @@ async def _take(call: Call, project: int, upload: Upload) -> StoredVersion:
 @ROUTES.add(
     f"GET {_ONE}",
     f"Read a version; its spiders too, once it is ready. {_NOT_HOSTED}",
-    value("The version.", Version),
-    parameters=(Parameter("deploy_id", "this deploy of the name, and no other", NUMBER),),
+    schemas.value("The version.", Version),
+    parameters=(schemas.Parameter("deploy_id", "this deploy of the name, and no other", schemas.NUMBER),),
 )
 async def _show(call: Call) -> Response:
     project, name = call.project, call.part("version")
@@ -314,7 +319,7 @@ async def _text(sent: UploadFile) -> str:
 @ROUTES.add(
     f"DELETE {_ONE}",
     f"Delete a version that no job needs and that is not the current one of several. {_NOT_HOSTED}",
-    Answer("It is deleted."),
+    schemas.Answer("It is deleted."),
     status=204,
     errors=(409,),
 )
@@ -332,7 +337,7 @@ async def _remove(call: Call) -> Response:
 @ROUTES.add(
     f"POST {_ONE}/current",
     f"Let new jobs run a version. {_NOT_HOSTED}",
-    value("The version.", Version),
+    schemas.value("The version.", Version),
     errors=(409,),
 )
 async def _make_current(call: Call) -> Response:

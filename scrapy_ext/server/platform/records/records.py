@@ -17,29 +17,11 @@ from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.api.platform.stats import Stats
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import NotFound, empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, Text, format_of, result, result_of, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    ANY,
-    COUNT,
-    COUNTER,
-    DONE,
-    ENTITY_KEY,
-    FILTERS,
-    FLAG,
-    META,
-    NODATA,
-    OBJECT,
-    SHAPING,
-    SHAPING_OR_MSGPACK,
-    Parameter,
-    Schema,
-    json_lines,
-    lines,
-    value,
-)
 from scrapy_ext.server.platform.filters import Filter, TimeWindow, refuse_filters
 from scrapy_ext.server.platform.records import ingestion as intake
 from scrapy_ext.server.store.read_ahead import closing
@@ -54,19 +36,21 @@ _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 ROUTES: Final = Routes(Access.JOB)
 
 _READING: Final = (
-    COUNT,
-    Parameter("index", "records with these numbers", {"type": "array", "items": COUNTER}),
-    Parameter("start", "from this key on", ENTITY_KEY),
-    Parameter("startafter", "behind this key", ENTITY_KEY),
+    schemas.COUNT,
+    schemas.Parameter("index", "records with these numbers", schemas.array(schemas.COUNTER)),
+    schemas.Parameter("start", "from this key on", schemas.ENTITY_KEY),
+    schemas.Parameter("startafter", "behind this key", schemas.ENTITY_KEY),
 )
-_CHOOSING: Final = (META, NODATA, *FILTERS)
+_CHOOSING: Final = (schemas.META, schemas.NODATA, *schemas.FILTERS)
 _WINDOW: Final = (
-    Parameter("startts", "with this time (ms) or a later one", COUNTER),
-    Parameter("endts", "with an earlier time (ms)", COUNTER),
+    schemas.Parameter("startts", "with this time (ms) or a later one", schemas.COUNTER),
+    schemas.Parameter("endts", "with an earlier time (ms)", schemas.COUNTER),
 )
 _WRITING: Final = (
-    Parameter("start", "the number of the first record; a write that is sent again is stored once", COUNTER),
-    Parameter(
+    schemas.Parameter(
+        "start", "the number of the first record; a write that is sent again is stored once", schemas.COUNTER
+    ),
+    schemas.Parameter(
         "Content-Range",
         "the same as a header: items <start>-/*",
         {"type": "string", "pattern": r"^items [0-9]{1,18}-/\*$"},
@@ -99,32 +83,32 @@ class Kind(NamedTuple):
         return found
 
 
-def _declare(kind: Kind, sent: Any, answered: Schema) -> None:
+def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
     """Declare the routes of a kind; a record is ``sent`` in one schema and ``answered`` in another."""
     spider = f"/{kind.name}/{{project}}/{{spider}}"
     job, read = f"{spider}/{{job}}", partial(_read, kind)
     choosing = _WINDOW if kind.plain else _CHOOSING
-    shaping = SHAPING_OR_MSGPACK if kind.msgpack else SHAPING
+    shaping = schemas.SHAPING_OR_MSGPACK if kind.msgpack else schemas.SHAPING
     rest = "" if kind.plain else "; with nodata, only what meta adds"
     for path in (f"/{kind.name}/{{project}}", spider, job):
         ROUTES.add(
             f"GET {path}",
             f"Read {kind.plural}, in the order of their keys.",
-            lines(f"The {kind.plural}{rest}.", answered, msgpack=kind.msgpack),
+            schemas.lines(f"The {kind.plural}{rest}.", answered, msgpack=kind.msgpack),
             parameters=(*_READING, *choosing, *shaping),
         )(read)
     ROUTES.add(
         f"POST {job}",
         f"Add {kind.plural} to a job.",
-        DONE,
+        schemas.DONE,
         parameters=_WRITING,
-        body=json_lines(sent, f"One record a line, none over {MAX_ITEM_BYTES} bytes."),
+        body=schemas.json_lines(sent, f"One record a line, none over {MAX_ITEM_BYTES} bytes."),
         errors=(409,),
     )(partial(_write, kind))
     ROUTES.add(
         f"GET {job}/{{index:int}}",
         f"Read one {kind.singular}.",
-        lines(f"The {kind.singular}{rest}.", answered, msgpack=kind.msgpack),
+        schemas.lines(f"The {kind.singular}{rest}.", answered, msgpack=kind.msgpack),
         parameters=(*choosing, *shaping),
     )(partial(_read_one, kind))
     if kind.plain:
@@ -132,20 +116,20 @@ def _declare(kind: Kind, sent: Any, answered: Schema) -> None:
     ROUTES.add(
         f"GET {job}/stats",
         f"How many {kind.plural} a job has, how large they are, and how often each field occurs.",
-        value("The stats.", Stats),
-        parameters=(Parameter("all", "hidden fields too", FLAG),),
+        schemas.value("The stats.", Stats),
+        parameters=(schemas.Parameter("all", "hidden fields too", schemas.FLAG),),
     )(partial(_stats, kind))
     ROUTES.add(
         f"GET {job}/{{index:int}}/{{field}}",
         "Read a field of one record.",
-        lines("Its value.", ANY, msgpack=kind.msgpack),
+        schemas.lines("Its value.", schemas.ANY, msgpack=kind.msgpack),
         parameters=shaping,
     )(partial(_read_one, kind))
     ROUTES.add(
         f"GET {job}/{{field}}",
         "Read a field of all records that have it.",
-        lines("Its values.", ANY, msgpack=kind.msgpack),
-        parameters=(*_READING, *FILTERS, *shaping),
+        schemas.lines("Its values.", schemas.ANY, msgpack=kind.msgpack),
+        parameters=(*_READING, *schemas.FILTERS, *shaping),
     )(read)
 
 
@@ -292,13 +276,15 @@ def _position(call: Call) -> Position:
     return (0, 0, 0)
 
 
-_SAMPLE: Final[Schema] = {"type": "array", "prefixItems": [{"type": "number", "minimum": 0}], "minItems": 1}
+_SAMPLE: Final[schemas.Schema] = {"type": "array", "prefixItems": [{"type": "number", "minimum": 0}], "minItems": 1}
 
-_declare(Kind("items", "items", "record", intake.ITEM), OBJECT, OBJECT)
+_declare(Kind("items", "items", "record", intake.ITEM), schemas.OBJECT, schemas.OBJECT)
 _declare(
     Kind("requests", "request records", "record", intake.REQUEST, meta_first=True, drop_nulls=True, msgpack=False),
     RequestRecord,
-    OBJECT,
+    schemas.OBJECT,
 )
-_declare(Kind("logs", "log lines", "record", intake.LOG, meta_first=True, msgpack_keys=False), LogRecord, OBJECT)
+_declare(
+    Kind("logs", "log lines", "record", intake.LOG, meta_first=True, msgpack_keys=False), LogRecord, schemas.OBJECT
+)
 _declare(Kind("samples", "samples", "sample", intake.SAMPLE, plain=True), _SAMPLE, {"type": "array"})
