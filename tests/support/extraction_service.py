@@ -20,7 +20,7 @@ from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction import ExtractionService
-from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.net.guard import Resolve, system_resolve
 
 KEY = "k" * 32
@@ -73,7 +73,7 @@ class Service:
             routes=[Route(path, self.service.app) for path in ("/v1", "/v1/{rest:path}")], lifespan=lifespan
         )
         if memory is not None:
-            app = self.front = Front(app, slow=1000, patience=60)
+            app = self.front = RequestMiddleware(app, slow=1000, client_timeout=60)
             self.front.memory.limit = memory
         self._server = uvicorn.Server(
             uvicorn.Config(

@@ -31,7 +31,7 @@ from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
-from scrapy_ext.server.http.request_context import Exchange
+from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.net.upstream import Upstreams
@@ -110,7 +110,7 @@ class ExtractionService:
         return result
 
     async def tried(
-        self, request: ExtractRequest, caller: Caller, exchange: Exchange | None
+        self, request: ExtractRequest, caller: Caller, exchange: RequestContext | None
     ) -> ExtractResult | Problem:
         """The answer to who asks on a page: as ``POST /v1/extract`` answers it, counted and limited as there."""
         try:

@@ -1,4 +1,4 @@
-"""Lines of the log for a fault that every request meets while it lasts."""
+"""Log lines of a fault that every request meets while it lasts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _INTERVAL: Final = 60.0
 
 
 class Repeats:
-    """Counts occurrences of one fault, of which one a minute is logged."""
+    """Count of one fault, which is logged once per minute."""
 
     def __init__(self) -> None:
         self._logged = float("-inf")
         self._since = 0
 
     def due(self) -> int:
-        """Count an occurrence. Return how many there were since the last line if one is due now, else 0."""
+        """Count an occurrence; return the number since the last line if a line is due now, else 0."""
         self._since += 1
         now = time.monotonic()
         if now - self._logged < _INTERVAL:

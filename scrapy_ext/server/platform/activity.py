@@ -14,15 +14,16 @@ from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, result, with_meta
+from scrapy_ext.server.http.formats import result, with_meta
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.platform.filters import Filter
+from scrapy_ext.server.platform.filters import RecordFilter
 from scrapy_ext.server.store.activity.activity import Message
 
 _DEFAULT_COUNT: Final = 100
 _MAX_COUNT: Final = 10_000
 _MAX_PROJECTS: Final = 1000
-#: Bytes that an event takes beside its own until it is stored.
+#: Bytes of memory of an event beside its text until it is stored.
 _EVENT: Final = 256
 
 
@@ -71,7 +72,7 @@ def _sent(line: bytes, number: int) -> tuple[bytes]:
     "Read messages of several projects, the newest first.",
     schemas.lines("The messages.", schemas.OBJECT),
     parameters=(
-        schemas.Parameter("p", "the projects (default: all that the key opens)", schemas.array(schemas.NUMBER)),
+        schemas.Parameter("p", "the projects (default: all that the key may read)", schemas.array(schemas.NUMBER)),
         schemas.Parameter("pcount", "at most so many of each project", schemas.COUNTER),
         schemas.COUNT,
         _META,
@@ -83,7 +84,7 @@ async def _projects(call: Call) -> Response:
     asked = [number_of(text, "p") for text in call.all("p")]
     for project in asked:
         call.need(project)
-    call.may_read(0)  # what follows tells of those projects only that the key opens
+    call.may_read(0)  # the answer has only projects that the key may read
     projects = asked or [project for project in await call.store.jobs.projects() if call.may_read(project)]
     count = call.number("count", _DEFAULT_COUNT) or 0
     if len(projects) > _MAX_PROJECTS or count > _MAX_COUNT:
@@ -101,8 +102,8 @@ async def _projects(call: Call) -> Response:
 
 
 async def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequence[Message]]:
-    """The newest messages of a project that the filter chooses."""
-    conditions = Filter.of(call)
+    """Yield the newest messages of a project that meet the filter."""
+    conditions = RecordFilter.of(call)
     left = count
     async for page in call.store.activity.scan(project, count if conditions is None else None):
         chosen: Sequence[Message] = page

@@ -14,11 +14,12 @@ from scrapy_ext.api.platform.collections import CollectionName, Count, check_nam
 from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import TEXT, NotFound, empty, json
+from scrapy_ext.server.http.answers import TEXT, empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, result, result_of, with_meta
+from scrapy_ext.server.http.formats import result, result_of, with_meta
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.platform.filters import Filter, refuse_filters
+from scrapy_ext.server.platform.filters import RecordFilter, refuse_filters
 from scrapy_ext.server.store.collections.collections import Record
 from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
@@ -103,7 +104,7 @@ async def _rename(call: Call) -> Response:
     name, new_name = _parameter(call, "name"), _parameter(call, "new_name")
     check_name(new_name, "new_name")
     if not await call.store.collections.rename(call.project, name, new_name):
-        raise NotFound(f"Not Found. Project {call.project} has no collection {name[:60]}.")
+        raise not_found(f"Not Found. Project {call.project} has no collection {name[:60]}.")
     return json({"status": "success", "renamed": new_name})
 
 
@@ -160,7 +161,7 @@ async def _delete(call: Call) -> Response:
 
 async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncIterator[list[Record]]:
     """The selected records that the filter chooses."""
-    conditions, left = Filter.of(call), call.number("count")
+    conditions, left = RecordFilter.of(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
         if conditions is not None:
             page = (await asyncio.to_thread(conditions.chosen, page, _json))[:left]  # noqa: PLW2901
@@ -182,7 +183,7 @@ def _json(record: Record) -> bytes:
 )
 async def _count(call: Call) -> Response:
     which, selection = _selected(call)
-    conditions = Filter.of(call)
+    conditions = RecordFilter.of(call)
     if conditions is None:
         return json(await call.store.collections.count(which, selection))
     total, scanned = 0, 0
@@ -212,7 +213,7 @@ async def _read_one(call: Call) -> Response:
     store = call.store.collections
     found = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
     if not found:
-        raise NotFound
+        raise not_found()
     return await result_of(call, list(map(_line(call), found[:copies])), msgpack=True)
 
 
@@ -235,12 +236,12 @@ async def _delete_one(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_ONE}/value",
     "Read the field named value of a record.",
-    schemas.Answer("Its value.", {schemas.TEXT: schemas.STRING}),
+    schemas.AnswerShape("Its value.", {schemas.TEXT: schemas.STRING}),
 )
 async def _value(call: Call) -> Response:
     record = msgspec.json.decode((await _found(call, _collection(call), call.part("key"))).value)
     if "value" not in record:
-        raise NotFound("Not Found. The record has no field named value.")
+        raise not_found("Not Found. The record has no field named value.")
     text = record["value"]
     return Response(text if isinstance(text, str) else msgspec.json.encode(text), media_type=TEXT)
 
@@ -248,7 +249,7 @@ async def _value(call: Call) -> Response:
 async def _found(call: Call, which: Collection, key: str) -> Record:
     record = await call.store.collections.get(which, key.encode())
     if record is None:
-        raise NotFound
+        raise not_found()
     return record
 
 

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http.answers import Refusal, json, not_found
 from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.http.forms import Form, check_name
 from scrapy_ext.server.http.routes import Routes
@@ -151,8 +151,8 @@ def _found(comment: Comment | None) -> Response:
     return json(_shown(comment))
 
 
-def _absent() -> NotFound:
-    return NotFound("There is no such comment.")
+def _absent() -> Refusal:
+    return not_found("There is no such comment.")
 
 
 def _id(call: Call) -> tuple[int, int]:

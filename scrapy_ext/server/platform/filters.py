@@ -51,7 +51,7 @@ class _Condition(NamedTuple):
         return self.test(record.get(self.field, _ABSENT), self.arguments)
 
 
-class Filter:
+class RecordFilter:
     """The conditions of a request."""
 
     def __init__(self, every: Sequence[_Condition], some: Sequence[_Condition]) -> None:
@@ -59,7 +59,7 @@ class Filter:
         self._some = some
 
     @classmethod
-    def of(cls, call: Call) -> Filter | None:
+    def of(cls, call: Call) -> RecordFilter | None:
         """What a call asks for; None when that is everything. Raises ``ContractError``."""
         every = [_condition(text, name) for name in _ALL for text in call.all(name)]
         some = [_condition(text, _ANY) for text in call.all(_ANY)]

@@ -23,7 +23,8 @@ from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, hold_answer, result, result_of
+from scrapy_ext.server.http.formats import hold_answer, result, result_of
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
@@ -113,7 +114,7 @@ async def _read(call: Call) -> Response:
     after = _batch_id(call, "startafter", "Read from the beginning, without startafter.")
     priorities = "_p" in call.all("meta")
     batches = await call.store.frontier.read(_slot(call), mincount, after)
-    hold_answer(call.exchange, sum(len(batch.requests) for batch in batches))
+    hold_answer(call.context, sum(len(batch.requests) for batch in batches))
 
     def line(batch: StoredBatch) -> bytes:
         priority = b',"_p":%d' % priority_of(batch.id) if priorities else b""

@@ -12,7 +12,7 @@ from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, empty, json
+from scrapy_ext.server.http.answers import TEXT, Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Access, Routes
@@ -86,7 +86,7 @@ async def _push(call: Call) -> Response:
     project, tokens = call.project, call.service(JobTokens)
     records = await _few(call)
     for number, record in records:  # all are checked before the first is stored
-        async with call.exchange.memory.turn():
+        async with call.context.memory.turn():
             _check_push(record, f"line {number}")
     await _check_spiders(call, records)
     jobs = [_pushed(record) for _, record in records]
@@ -105,7 +105,7 @@ async def _push(call: Call) -> Response:
 @ROUTES.add(
     "POST /jobq/{project}/startjob",
     "Start the pending job that is next.",
-    schemas.Answer(
+    schemas.AnswerShape(
         "The job's metadata, its key and its token; empty text when none waits.",
         {schemas.JSON: _STARTED, schemas.TEXT: schemas.STRING},
     ),
@@ -132,7 +132,7 @@ async def _start(call: Call) -> Response:
 @ROUTES.add(
     "GET /jobq/{project}/count",
     "Count jobs; finished ones, unless states are named.",
-    schemas.Answer("The number.", {schemas.TEXT: schemas.COUNTER}),
+    schemas.AnswerShape("The number.", {schemas.TEXT: schemas.COUNTER}),
     parameters=JOB_FILTERS,
 )
 async def _count(call: Call) -> Response:
@@ -379,7 +379,7 @@ async def _cancel(call: Call) -> Response:
 async def _cancel_one(call: Call) -> Response:
     key = call.job
     if await call.store.jobs.get(key) is None:
-        raise NotFound(f"There is no job {key}.")
+        raise not_found(f"There is no job {key}.")
     return json({"count": await _cancelled(call, [key])})
 
 

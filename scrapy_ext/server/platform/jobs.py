@@ -28,7 +28,7 @@ from scrapy_ext.api.platform.jobs import (
 )
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http.answers import json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import Form, check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Routes
@@ -182,7 +182,7 @@ async def _count(call: Call) -> Response:
 @ROUTES.add(
     "GET /api/jobs/list.jl",
     "The same as lines: what list.json has beside the jobs, then a job a line.",
-    schemas.Answer("The jobs.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)}),
+    schemas.AnswerShape("The jobs.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)}),
     parameters=_LISTING,
 )
 async def _list(call: Call) -> Response:
@@ -291,5 +291,5 @@ async def _stop(call: Call) -> Response:
     states = await call.store.jobs.cancel(form.project(), keys, call.who)
     for key, state in zip(keys, states, strict=True):
         if state is None:
-            raise NotFound(f"There is no job {key}.")
+            raise not_found(f"There is no job {key}.")
     return json({"status": "ok"})

@@ -1,7 +1,6 @@
-"""``/api/items.jl`` and ``/api/log.jl``: the records of a job for a client that is older than the storage host.
+"""``/api/items.jl`` and ``/api/log.jl``: the records of a job for clients older than the storage host.
 
-They are what ``/items/<job>`` and ``/logs/<job>`` give, asked for in other words: the job in the parameter ``job``, and
-where to begin as its ``offset``.
+The answers are those of ``/items/<job>`` and ``/logs/<job>``; the parameters are ``job``, and ``offset`` for the start.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.http.routes import Router, Routes
 
-#: Parameters of these paths that the others do not have, or that mean something else there.
+#: Parameters of these paths that are absent or have another meaning in the newer ones.
 _OWN: Final = ("project", "job", "offset", "format", "index", "start", "startafter")
 
 
@@ -33,9 +32,9 @@ _PARAMETERS: Final = (
 )
 
 
-def _summary(what: str) -> tuple[str, schemas.Answer]:
-    summary = f"Read {what} of a job, as clients do that are older than the storage host."
-    return summary, schemas.Answer("A record a line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)})
+def _summary(records: str) -> tuple[str, schemas.AnswerShape]:
+    summary = f"Read {records} of a job, for clients older than the storage host."
+    return summary, schemas.AnswerShape("A record a line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)})
 
 
 @ROUTES.add("GET /api/items.jl", *_summary("items"), parameters=_PARAMETERS)

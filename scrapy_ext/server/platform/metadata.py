@@ -13,9 +13,10 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import NotFound, empty, json
+from scrapy_ext.server.http.answers import Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, result, with_meta
+from scrapy_ext.server.http.formats import result, with_meta
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.jobs.rows import PROTECTED
 
@@ -25,7 +26,7 @@ _JOB: Final = "/jobs/{project}/{spider}/{job}"
 _FIELD: Final = f"{_JOB}/{{field}}"
 
 
-def _of_many(whose: str) -> tuple[str, schemas.Answer]:
+def _of_many(whose: str) -> tuple[str, schemas.AnswerShape]:
     summary = f"Read the metadata of the jobs of {whose}, in the order of their keys."
     return summary, schemas.lines("An object for each job.", schemas.OBJECT)
 
@@ -46,7 +47,7 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_JOB}",
     "Read the metadata of a job.",
-    schemas.Answer(
+    schemas.AnswerShape(
         "One object, on one line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT), schemas.JSON: schemas.OBJECT}
     ),
     parameters=(schemas.Parameter("format", "json, else JSON lines", {"enum": ["json", "jl"]}),),
@@ -131,8 +132,8 @@ async def _merge(call: Call, fields: dict[str, Any]) -> Response:
     return empty()
 
 
-def _unknown(key: JobKey) -> NotFound:
-    return NotFound(f"Not Found. There is no job {key}.")
+def _unknown(key: JobKey) -> Refusal:
+    return not_found(f"Not Found. There is no job {key}.")
 
 
 def _check_writable(field: str) -> None:

@@ -25,7 +25,7 @@ from scrapy_ext.api.platform.periodic import (
 )
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http.answers import Refusal, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
 
@@ -89,15 +89,15 @@ async def _change(call: Call) -> Response:
     return json(_found(await call.store.periodic.edit(call.project, number, lambda stored: edited(stored, fields))))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", schemas.Answer("It is gone."), status=204)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", schemas.AnswerShape("It is gone."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.periodic.remove(call.project, call.part_number("schedule")):
         raise _missing()
     return Response(status_code=204)
 
 
-def _missing() -> NotFound:
-    return NotFound("There is no such periodic job.")
+def _missing() -> Refusal:
+    return not_found("There is no such periodic job.")
 
 
 def _found(schedule: PeriodicJob | None) -> PeriodicJob:

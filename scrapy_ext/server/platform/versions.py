@@ -29,7 +29,7 @@ from scrapy_ext.api.platform.versions import (
 )
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, json
+from scrapy_ext.server.http.answers import TEXT, Refusal, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
@@ -102,7 +102,7 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(
     "POST /api/scrapyd/addversion.json",
     "Deploy a version and wait until it is checked.",
-    schemas.Answer(
+    schemas.AnswerShape(
         'What the check says, and a last line of JSON: {"status": "ok", …}, or "error" with a message.',
         {schemas.TEXT: schemas.STRING},
     ),
@@ -319,7 +319,7 @@ async def _text(sent: UploadFile) -> str:
 @ROUTES.add(
     f"DELETE {_ONE}",
     f"Delete a version that no job needs and that is not the current one of several. {_NOT_HOSTED}",
-    schemas.Answer("It is deleted."),
+    schemas.AnswerShape("It is deleted."),
     status=204,
     errors=(409,),
 )
@@ -353,5 +353,5 @@ async def _make_current(call: Call) -> Response:
     return json(found.shown)
 
 
-def _no_version(project: int, name: str) -> NotFound:
-    return NotFound(f"Project {project} has no version {name[:60]}.")
+def _no_version(project: int, name: str) -> Refusal:
+    return not_found(f"Project {project} has no version {name[:60]}.")

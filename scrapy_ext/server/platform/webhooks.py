@@ -10,7 +10,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.webhooks import MAX_EVENTS, MAX_URL, Delivery, Webhook, webhook_faults
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http.answers import Refusal, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.webhooks.signing import new_secret
@@ -57,7 +57,7 @@ async def _read(call: Call) -> Response:
     return json(_found(await call.store.webhooks.get(*_place(call))))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", schemas.Answer("It is gone."), status=204)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", schemas.AnswerShape("It is gone."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.webhooks.remove(*_place(call)):
         raise _missing()
@@ -78,8 +78,8 @@ def _place(call: Call) -> tuple[int, int]:
     return call.project, call.part_number("webhook")
 
 
-def _missing() -> NotFound:
-    return NotFound("There is no such webhook.")
+def _missing() -> Refusal:
+    return not_found("There is no such webhook.")
 
 
 def _found(found: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Records of one shape: most bodies hold objects that all have the same fields, and that is cheaper to check.
+"""Check of homogeneous records: most bodies have objects that all have the same fields, which is cheaper to check.
 
-A type that is made for these fields decodes a line and says in one go that it has just these, so that nothing is left
-to count but the size. Where a line differs, nothing is said of it: its block is looked at as any other.
+A type that is generated for these fields decodes a line and verifies in one step that it has exactly these, so that
+only the size remains to count. A block with any other line is checked like every other block.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ import msgspec
 
 from scrapy_ext.server.store.records.chunks import Record
 
-#: Fields of a shape; more are found one after the other, and too slowly.
+#: Maximum fields of a type; the decoder searches them one by one, which is too slow for more.
 _MAX_FIELDS: Final = 200
-#: Shapes that are remembered; each is a type, which takes longer to make than a block to decode.
-_REMEMBERED: Final = 64
-#: What a line can be that is not of the shape, or not correct.
+#: Cached types; generating one takes longer than decoding a block.
+_CACHED: Final = 64
+#: Errors of a line with other fields, or of an invalid one.
 _OTHER: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
-class Shapes:
-    """The shape that the records of one body have had so far."""
+class HomogeneousRecords:
+    """The common fields of the records of one body so far."""
 
     def __init__(self) -> None:
-        #: The fields that all have; none: not known, or not the same.
+        #: The common fields; empty when unknown or different.
         self.names: tuple[str, ...] = ()
         self._given_up = False
 
     def sizes(self, lines: Sequence[bytes]) -> list[int] | None:
-        """The sizes of the records on these lines in stats, one on each; None when any is of another shape."""
+        """Return the sizes of the records of these lines in stats; None when any has other fields."""
         decode = _decoder(self.names) if self.names else None
         if decode is not None:
             try:
-                # Each record is gone before the next one is made: what they take is still in the processor's cache.
+                # Each record is freed before the next is created, so that their memory stays in the processor's cache.
                 return list(map(len, map(_encode, map(decode, lines))))
             except _OTHER:
                 pass
-        if self.names:  # the rest of the body will be as mixed
+        if self.names:  # the rest of the body is probably as mixed
             self.names, self._given_up = (), True
         return None
 
     def learn(self, records: Sequence[Record]) -> None:
-        """See whether these objects, which were decoded without knowing, are all of one shape."""
+        """Record the common fields of these decoded objects, if they have the same."""
         if self._given_up or not records:
             return
         fields = records[0].keys()
@@ -56,9 +56,9 @@ class Shapes:
             self._given_up = True
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED)
 def _decoder(names: tuple[str, ...]) -> Callable[[bytes], Any] | None:
-    """Decodes an object that has just these fields; None where there can be none."""
+    """Return a decoder of objects with exactly these fields; None if no type can have them."""
     rename = {f"f{place}": name for place, name in enumerate(names)}
     try:
         shape = msgspec.defstruct(

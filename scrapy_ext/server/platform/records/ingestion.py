@@ -1,7 +1,7 @@
-"""Records of jobs on their way in: checked and packed as they come, so that a body is never held.
+"""Ingestion of jobs' records: checked and packed block by block, so that no body is held in memory.
 
-Each block of lines is decoded in one go, which is what most bodies need. Where anything is unusual in a block, its
-lines are looked at one by one: that finds the line that is to blame, and takes what is only laid out in another way.
+A block of lines is decoded in one step, which suits most bodies. The lines of an unusual block are decoded one by one,
+to find the invalid line, or to accept a different layout.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import DEFAULT_METHOD, RequestRecord
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.platform.records.homogeneous import Shapes
+from scrapy_ext.server.platform.records.homogeneous import HomogeneousRecords
 from scrapy_ext.server.store.records.chunks import MAX_BYTES, Packer, Record, RecordChunk, RecordKind
 
 _ENDS: Final = itemgetter(0, -1)
 
 
-class Form:
-    """What a record of a kind must be: a JSON object, of a certain type if there is one, or an array.
+class RecordChecker:
+    """Decoder and checker of one kind of records: JSON objects, of a ``type`` if given, or arrays.
 
-    ``defaults`` are written into the records of a type that lack them.
+    ``defaults`` are added to records that lack them. ``homogeneous`` records count under their fields and have the size
+    that :class:`HomogeneousRecords` returns.
     """
 
     def __init__(
@@ -39,10 +40,9 @@ class Form:
         type: type | None = None,
         defaults: Mapping[str, str] | None = None,
         array: bool = False,
-        shapes: bool = False,
+        homogeneous: bool = False,
     ) -> None:
-        #: Whether records count under their fields and have the size that :class:`Shapes` gives.
-        self.has_shapes = shapes
+        self.homogeneous = homogeneous
         self._noun = noun
         self._remedy = remedy
         self._defaults = defaults or {}
@@ -58,14 +58,14 @@ class Form:
             self._check, self._check_lines = checker.decode, checker.decode_lines
 
     def plain(self, block: bodies.Block) -> bool:
-        """Whether each line begins as a record begins, ends as one ends, and is not too long."""
+        """Return true when each line has the first and last character of a record and is not too long."""
         try:
             return set(map(_ENDS, block.lines)) == self._ends and max(map(len, block.lines)) <= MAX_ITEM_BYTES
         except IndexError:  # a blank line
             return False
 
     def records(self, block: bodies.Block, *, plain: bool) -> tuple[Sequence[bytes], Sequence[Record]]:
-        """The lines of a block that are not blank, and what they decode to; raises ``ContractError``."""
+        """Return the lines of a block that are not blank, and their values; raises ``ContractError``."""
         lines, records = self._read(block, plain=plain)
         for name, value in self._defaults.items():
             if not all(name in record for record in records):
@@ -76,8 +76,8 @@ class Form:
         return lines, records
 
     def _read(self, block: bodies.Block, *, plain: bool) -> tuple[Sequence[bytes], Sequence[Record]]:
-        # Where lines are plain, no record goes over a line break: no string holds one, and nowhere else does a
-        # record's last character come before its first. As many records as lines: one on each.
+        # In plain lines, no record spans a line break: no string contains one, and nowhere else does a record's last
+        # character precede its first. So equal numbers of records and lines mean one record per line.
         if plain:
             try:
                 records = self._decode_lines(block.data)
@@ -86,7 +86,7 @@ class Form:
                 if len(records) == len(block.lines):
                     return block.lines, records
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                pass  # the same again below, where the line is known
+                pass  # raised again below, with the line
         return self._one_by_one(block)
 
     def _one_by_one(self, block: bodies.Block) -> tuple[Sequence[bytes], Sequence[Record]]:
@@ -113,41 +113,43 @@ class Form:
         return record
 
 
-ITEM: Final = Form("a JSON object", "Send one JSON object per line.", shapes=True)
-REQUEST: Final = Form(
+ITEM: Final = RecordChecker("a JSON object", "Send one JSON object per line.", homogeneous=True)
+REQUEST: Final = RecordChecker(
     "a request record",
     "Send time, url, status, duration and rs, and method unless it is GET.",
     type=RequestRecord,
     defaults={"method": DEFAULT_METHOD},
 )
-LOG: Final = Form("a log record", "Send time (ms), level and message.", type=LogRecord)
-SAMPLE: Final = Form("a JSON array", "Send one JSON array per line, which begins with a time (ms).", array=True)
+LOG: Final = RecordChecker("a log record", "Send time (ms), level and message.", type=LogRecord)
+SAMPLE: Final = RecordChecker(
+    "a JSON array", "Send one JSON array per line, which begins with a time (ms).", array=True
+)
 
 
-async def packed(request: Request, form: Form, kind: RecordKind) -> list[RecordChunk]:
-    """The records of a body, checked and compressed; raises ``ContractError`` and :class:`Refusal`."""
+async def packed(request: Request, checker: RecordChecker, kind: RecordKind) -> list[RecordChunk]:
+    """Return the records of a body, checked and compressed; raises ``ContractError`` and :class:`Refusal`."""
     packer, chunks = Packer(kind), list[RecordChunk]()
-    copy, shapes = bodies.Copy(MAX_BYTES), Shapes()
+    copy, fields = bodies.Copy(MAX_BYTES), HomogeneousRecords()
     as_sent = True
 
     def pack(block: bodies.Block) -> int:
         nonlocal as_sent
         held = packer.held
-        plain = form.plain(block)
-        alike = plain and form.has_shapes and len(block.data) < LONG
-        if alike and (sizes := shapes.sizes(block.lines)) is not None:
-            full = packer.add_alike(block.lines, shapes.names, sizes, block.data)
+        plain = checker.plain(block)
+        alike = plain and checker.homogeneous and len(block.data) < LONG
+        if alike and (sizes := fields.sizes(block.lines)) is not None:
+            full = packer.add_alike(block.lines, fields.names, sizes, block.data)
         else:
-            lines, records = form.records(block, plain=plain)
+            lines, records = checker.records(block, plain=plain)
             whole = lines is block.lines
             as_sent = as_sent and whole
             full = packer.add(lines, records, block.data if whole else None)
-            if form.has_shapes:
-                shapes.learn(records)
+            if checker.homogeneous:
+                fields.learn(records)
         chunks.extend(full)
         return packer.held - held + sum(chunk.held for chunk in full)
 
     await bodies.each_block(request, pack, bodies.MAX_RECORDS_BODY, copy)
-    # What was sent compressed and is one chunk is stored as it was sent.
+    # A compressed body that makes one chunk is stored as sent.
     rest = packer.rest(copy.data if as_sent and not chunks else None)
     return chunks if rest is None else [*chunks, rest]
