@@ -109,12 +109,14 @@ class Routes(list[Route]):
         errors: Sequence[int] = (),
         access: Access | None = None,
     ) -> Callable[[Handler], Handler]:
-        """Declare the decorated function as handler of a ``call``: method and path."""
+        """Declare the decorated function as handler of a ``call``: method and path, which may end in ``[optional]``."""
         method, path = call.split(" ")
+        base, _, optional = path.rstrip("]").partition("[")
         who, tag = access or self._access, self._tag
 
         def declare(handler: Handler) -> Handler:
-            self.append(Route(method, path, summary, answer, handler, status, parameters, body, errors, who, tag))
+            for each in [base, base + optional] if optional else [base]:
+                self.append(Route(method, each, summary, answer, handler, status, parameters, body, errors, who, tag))
             return handler
 
         return declare

@@ -24,26 +24,26 @@ from scrapy_ext.server.store.collections.collections import Record
 from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
 
-#: Keys or prefixes that one request may name.
+#: Maximum keys or prefixes of one request.
 _MAX_NAMED: Final = 1000
 #: Bytes of records that are checked in a thread.
 _MUCH: Final = 256 * 1024
-#: Bytes that a record takes beside its own until it is stored.
+#: Bytes of memory of a record beside its text until it is stored.
 _RECORD: Final = 400
-#: Records that a count with a filter looks at before it says where to go on.
-_MAX_LOOKED_AT: Final = 20_000
+#: Records that a count with a filter reads before it returns ``nextstart``.
+_MAX_SCANNED: Final = 20_000
 
 
 ROUTES: Final = Routes(Access.PROCESS)
 
 _SELECTING: Final = (
     schemas.Parameter("key", "records with these keys", schemas.STRINGS),
-    schemas.Parameter("prefix", "records whose keys begin so", schemas.STRINGS),
+    schemas.Parameter("prefix", "records whose keys have this prefix", schemas.STRINGS),
     schemas.Parameter("prefixcount", "at most so many for each prefix", schemas.COUNTER),
     schemas.Parameter("startts", "stored at this time (ms) or later", schemas.COUNTER),
     schemas.Parameter("endts", "stored before this time (ms)", schemas.COUNTER),
     schemas.Parameter("start", "from this key on", schemas.STRING),
-    schemas.Parameter("startafter", "behind this key", schemas.STRING),
+    schemas.Parameter("startafter", "after this key", schemas.STRING),
 )
 _RECORD_SCHEMA: Final[schemas.Schema] = schemas.record({"_key": schemas.NAME}, "_key")
 _DELETED: Final[schemas.Schema] = schemas.record(
@@ -77,7 +77,7 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(
     "POST /collections/{project}/delete",
     "Delete a collection.",
-    schemas.value("It is gone.", schemas.OBJECT),
+    schemas.value("The collection is deleted.", schemas.OBJECT),
     status=202,
     parameters=(schemas.Parameter("name", "its name", schemas.COLLECTION_NAME, required=True),),
 )
@@ -140,14 +140,14 @@ async def _write_all(call: Call) -> Response:
 
 @ROUTES.add(
     f"DELETE {_WHOLE}",
-    "Delete the records that are selected.",
-    schemas.value("How many were deleted.", _DELETED),
+    "Delete the selected records.",
+    schemas.value("The number of deleted records.", _DELETED),
     parameters=_SELECTING,
 )
 async def _delete(call: Call) -> Response:
     which, selection = _selected(call)
     refuse_filters(call)
-    if "count" in call.query:  # to ignore it would be to delete more than was asked
+    if "count" in call.query:  # ignoring it would delete more than requested
         raise refused("count", "is not supported here", "Leave it out, or delete by key.")
     if not any(name in call.query for name in ("key", "prefix", "startts", "endts")):
         raise refused(
@@ -160,7 +160,7 @@ async def _delete(call: Call) -> Response:
 
 
 async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncIterator[list[Record]]:
-    """The selected records that the filter chooses."""
+    """Yield the selected records that meet the filter."""
     conditions, left = RecordFilter.of(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
         if conditions is not None:
@@ -178,7 +178,7 @@ def _json(record: Record) -> bytes:
 @ROUTES.add(
     f"GET {_WHOLE}/count",
     "Count records.",
-    schemas.value("The number; with nextstart, counting goes on there.", Count),
+    schemas.value("The number; nextstart is where to continue.", Count),
     parameters=(*_SELECTING, *schemas.FILTERS),
 )
 async def _count(call: Call) -> Response:
@@ -188,7 +188,7 @@ async def _count(call: Call) -> Response:
         return json(await call.store.collections.count(which, selection))
     total, scanned = 0, 0
     async for page in call.store.collections.scan(which, selection):
-        if scanned >= _MAX_LOOKED_AT:
+        if scanned >= _MAX_SCANNED:
             return json(Count(total, scanned, page[0].key.decode()))
         total += len(await asyncio.to_thread(conditions.chosen, page, _json))
         scanned += len(page)
@@ -198,7 +198,7 @@ async def _count(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_ONE}",
     "Read a record.",
-    schemas.lines("The record; with copies, those that there are.", schemas.OBJECT, msgpack=True),
+    schemas.lines("The record, or the copies of it.", schemas.OBJECT, msgpack=True),
     parameters=(
         schemas.Parameter(
             "copies", "at most so many of the copies that vs and vcs keep, the newest first", schemas.COUNTER
@@ -254,14 +254,14 @@ async def _found(call: Call, which: Collection, key: str) -> Record:
 
 
 async def _write(call: Call, key: str | None) -> Response:
-    """Records of the body; with ``key``, the one record whose key the path gives."""
+    """Write the records of the body; with ``key``, the one record with the key of the path."""
     which = _collection(call)
     records: list[tuple[bytes, bytes]] = []
     fault: ContractError | None = None
     async for given in bodies.gathered(call.request, _numbered):
         if fault is not None:
-            continue  # the rest may be no JSON, or too much, of which the sender is informed first
-        # Others have their turn while much is checked: each number of it is looked at.
+            continue  # an error of the rest, such as invalid JSON or its size, takes precedence
+        # The check visits each number; for much data, a thread leaves the event loop to other requests.
         is_much = sum(len(line) for _, line, _ in given) > _MUCH
         try:
             new = await asyncio.to_thread(checked, given, key) if is_much else checked(given, key)
@@ -298,7 +298,7 @@ async def _delete_keys(call: Call) -> Response:
 
 
 def _line(call: Call) -> Callable[[Record], bytes]:
-    """What a record looks like in a result."""
+    """Return the function that writes a record in a result."""
     meta, nodata = call.meta("_key", "_ts"), is_true(call.query.get("nodata"))
 
     if not (meta or nodata):
@@ -318,7 +318,7 @@ async def _pages(call: Call, records: AsyncIterator[list[Record]]) -> AsyncItera
 
 
 def _selected(call: Call) -> tuple[Collection, Selection]:
-    """The collection of the path and the records that the parameters choose."""
+    """Return the collection of the path and the selection of the parameters."""
     keys, prefixes = call.all("key"), call.all("prefix")
     if len(keys) + len(prefixes) > _MAX_NAMED:
         raise refused("key", f"and prefix may be given {_MAX_NAMED} times at most", "Send several requests.")
@@ -336,7 +336,7 @@ def _selected(call: Call) -> tuple[Collection, Selection]:
 
 
 def _from(call: Call, ranges: Sequence[Range]) -> list[Range]:
-    """The ranges from ``start`` on, or behind ``startafter``; both are keys of records."""
+    """Return the ranges from ``start`` on, or after ``startafter``; both are keys of records."""
     for name, after in (("start", False), ("startafter", True)):
         key = call.query.get(name)
         if key is not None:

@@ -1,10 +1,10 @@
-"""``/api/comments``: what people note on items (platform-api.md, Comments and logs).
+"""``/api/comments``: notes on items (platform-api.md, Comments and logs).
 
-The document gives the paths and leaves the rest open. Here it is so:
+The contract gives the paths only. The rules here:
 
 - ``POST /api/comments/<project>/<spider>/<job>/<item>[/<field>]``, form field ``text``: a comment on an item or on a
-  field of it; the answer is the comment: ``id``, ``text``, ``created`` (UTC), ``author``. GET gives the comments there,
-  oldest first; DELETE deletes them and answers ``{"status", "count"}``.
+  field of it; the answer is the comment: ``id``, ``text``, ``created`` (UTC), ``author``. GET returns the comments,
+  oldest first; DELETE deletes them and returns ``{"status", "count"}``.
 - ``GET /api/comments/<project>/<spider>/<job>``: an object with those of a job's items: arrays under ``<item>`` and
   ``<item>/<field>``.
 - ``GET /api/comments/<project>/stats``: an object with the number of commented items of each job.
@@ -53,8 +53,7 @@ _TEXT: Final = schemas.Body(
     schemas.record({"text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}}, "text"),
 )
 _JOB: Final = "/api/comments/{project}/{spider}/{job}"
-_ITEM: Final = f"{_JOB}/{{item}}"
-_FIELD: Final = f"{_ITEM}/{{field}}"
+_PLACE: Final = f"{_JOB}/{{item}}[/{{field}}]"
 _ONE: Final = "/api/comments/{comment}"
 
 
@@ -96,20 +95,14 @@ def _place(call: Call) -> Place:
 
 
 @ROUTES.add(
-    f"GET {_ITEM}", "Read the comments on an item, the oldest first.", schemas.value("The comments.", _COMMENTS)
-)
-@ROUTES.add(
-    f"GET {_FIELD}",
-    "Read the comments on a field of an item, the oldest first.",
-    schemas.value("The comments.", _COMMENTS),
+    f"GET {_PLACE}", "Read the comments on an item or a field, oldest first.", schemas.value("The comments.", _COMMENTS)
 )
 async def _at(call: Call) -> Response:
     return json([_shown(comment) for comment in await call.store.comments.at(_place(call))])
 
 
-@ROUTES.add(f"POST {_ITEM}", "Comment on an item.", schemas.value("The comment.", _COMMENT), status=201, body=_TEXT)
 @ROUTES.add(
-    f"POST {_FIELD}", "Comment on a field of an item.", schemas.value("The comment.", _COMMENT), status=201, body=_TEXT
+    f"POST {_PLACE}", "Comment on an item or a field.", schemas.value("The comment.", _COMMENT), status=201, body=_TEXT
 )
 async def _add(call: Call) -> Response:
     place = _place(call)
@@ -120,15 +113,14 @@ async def _add(call: Call) -> Response:
     return json(_shown(added), 201)
 
 
-@ROUTES.add(f"DELETE {_ITEM}", "Delete the comments on an item.", schemas.value("How many were deleted.", _DELETED))
 @ROUTES.add(
-    f"DELETE {_FIELD}", "Delete the comments on a field of an item.", schemas.value("How many were deleted.", _DELETED)
+    f"DELETE {_PLACE}", "Delete the comments on an item or a field.", schemas.value("The number of them.", _DELETED)
 )
 async def _clear(call: Call) -> Response:
     return json({"status": "ok", "count": await call.store.comments.clear(_place(call))})
 
 
-@ROUTES.add(f"GET {_ONE}", "Read a comment.", schemas.value("It.", _COMMENT))
+@ROUTES.add(f"GET {_ONE}", "Read a comment.", schemas.value("The comment.", _COMMENT))
 async def _read(call: Call) -> Response:
     return _found(await call.store.comments.get(*_id(call)))
 
@@ -138,7 +130,7 @@ async def _replace(call: Call) -> Response:
     return _found(await call.store.comments.replace(*_id(call), await _text(call)))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", schemas.value("It is gone.", _DELETED))
+@ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", schemas.value("It is deleted.", _DELETED))
 async def _remove(call: Call) -> Response:
     if not await call.store.comments.remove(*_id(call)):
         raise _absent()
@@ -156,7 +148,7 @@ def _absent() -> Refusal:
 
 
 def _id(call: Call) -> tuple[int, int]:
-    """The project, which the key must open, and the number of a comment."""
+    """Return the project, after a check of the key, and the number of a comment."""
     text = call.part("comment")
     parts = text.split("-")
     if len(parts) != 2:

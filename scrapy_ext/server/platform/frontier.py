@@ -28,12 +28,12 @@ from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
-#: Requests that a read gives when it names no ``mincount``.
+#: Default of ``mincount``.
 _DEFAULT_MINCOUNT: Final = 100
 
 
 class _RawRequest(FrontierRequest):
-    """A request whose data keeps its bytes."""
+    """A request with the bytes of its data."""
 
     qdata: msgspec.Raw = msgspec.Raw(b"null")
     fdata: msgspec.Raw = msgspec.Raw(b"")
@@ -71,8 +71,8 @@ def _slot(call: Call) -> Slot:
 
 @ROUTES.add(
     f"POST {_SLOT}",
-    "Add requests whose fingerprints the slot does not know.",
-    schemas.value("How many were new.", NewCount),
+    "Add requests with fingerprints that are new to the slot.",
+    schemas.value("The number of new requests.", NewCount),
     body=schemas.json_lines(FrontierRequest),
 )
 async def _add(call: Call) -> Response:
@@ -87,7 +87,7 @@ async def _add(call: Call) -> Response:
 def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
     place = f"line {number}"
     try:
-        request = _decode(line)  # whole, to be sure that its data is correct JSON
+        request = _decode(line)  # completely, to verify that its data is JSON
         raw = _decode_raw(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bodies.not_json(place, "a request object", error) from None
@@ -100,11 +100,11 @@ def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
 
 @ROUTES.add(
     f"GET {_SLOT}/q",
-    "Read batches of requests; the same ones until they are deleted.",
+    "Read batches of requests, the same ones until they are deleted.",
     schemas.lines("Batches.", Batch),
     parameters=(
-        schemas.Parameter("mincount", "at least so many requests, if there are", schemas.COUNTER),
-        schemas.Parameter("startafter", "the ID of a batch: only batches behind it", schemas.STRING),
+        schemas.Parameter("mincount", "at least so many requests, if available", schemas.COUNTER),
+        schemas.Parameter("startafter", "the ID of a batch: only later batches", schemas.STRING),
         schemas.Parameter("meta", "_p: add the priority of a batch's requests", schemas.STRING),
         *schemas.SHAPING,
     ),
@@ -133,8 +133,8 @@ async def _read(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_SLOT}/q/count",
     "Count the requests in the queue.",
-    schemas.value("The number; with nextstart, counting goes on there.", QueueCount),
-    parameters=(schemas.Parameter("start", "the nextstart of a count before", schemas.STRING),),
+    schemas.value("The number; nextstart is where to continue.", QueueCount),
+    parameters=(schemas.Parameter("start", "the nextstart of the previous count", schemas.STRING),),
 )
 async def _count(call: Call) -> Response:
     start = _batch_id(call, "start", "Count from the beginning, without start.")
@@ -144,13 +144,13 @@ async def _count(call: Call) -> Response:
 def _batch_id(call: Call, name: str, remedy: str) -> str | None:
     text = call.query.get(name)
     if text is not None and not is_batch_id(text):
-        raise refused(name, "must be the ID of a batch, as an answer before gave it", remedy)
+        raise refused(name, "must be the ID of a batch of an earlier answer", remedy)
     return text
 
 
 @ROUTES.add(
     f"POST {_SLOT}/q/deleted",
-    "Delete batches that were processed.",
+    "Delete processed batches.",
     schemas.DONE,
     body=schemas.json_lines({"anyOf": [schemas.STRING, schemas.STRINGS]}, "IDs of batches."),
 )

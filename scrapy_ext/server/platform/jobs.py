@@ -1,6 +1,6 @@
-"""``/api/run.json`` and ``/api/jobs``: starting, listing, tagging, stopping and deleting jobs (platform-api.md, Jobs).
+"""``/api/run.json`` and ``/api/jobs``: start, list, tag, stop and delete jobs (platform-api.md, Jobs).
 
-Older clients also use ``schedule.json``, which is ``run.json``, and ``jobs/count.json``.
+Older clients also use ``schedule.json``, an alias of ``run.json``, and ``jobs/count.json``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
-#: Jobs of one answer; also when the caller names no number.
+#: Maximum and default number of jobs of an answer.
 MAX_LIST: Final = 1000
 
 
@@ -92,7 +92,7 @@ _RUN: Final = _form(
 
 @ROUTES.add(
     "POST /api/run.json",
-    "Schedule a job. Fields that are not named here are arguments of the spider.",
+    "Schedule a job. Other fields are arguments of the spider.",
     schemas.value("The job.", _ADDED),
     body=_RUN,
 )
@@ -111,7 +111,7 @@ async def _run(call: Call) -> Response:
     job = NewJob(spider, state, metadata, run_key(spider, metadata))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):
-        # Not as other refusals of a 400: clients have seen these words since there are clients.
+        # Unlike other refusals with 400: clients match these words.
         return json({"status": "error", "message": f"{spider} already scheduled"}, 400)
     call.wrote(1)
     return json({"status": "ok", "jobid": str(added)})
@@ -147,7 +147,7 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
 
 
 def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilter:
-    """The filters that the app API and the job queue share."""
+    """Return the filters that the app API and the job queue share."""
     return JobFilter(
         spider=call.query.get("spider"),
         states=tuple(parse_state(text) for text in call.all("state")) or default_states,
@@ -159,7 +159,7 @@ def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilt
 
 
 def _selection(call: Call) -> tuple[int, JobFilter]:
-    """The project, and which of its jobs a request is about."""
+    """Return the project of a call, and the filter of its jobs."""
     project = call.asked_project()
     keys = tuple(own_key(text, project, "job") for text in call.all("job"))
     return project, job_filter(call, tuple(JobState) if keys else SHOWN_STATES)._replace(keys=keys)
@@ -167,7 +167,7 @@ def _selection(call: Call) -> tuple[int, JobFilter]:
 
 @ROUTES.add(
     "GET /api/jobs/count.json",
-    "Count jobs; all but deleted ones, unless states or jobs are named.",
+    "Count jobs, without deleted ones unless states or jobs are given.",
     schemas.value("The number.", _TOTAL),
     parameters=_CHOOSING,
 )
@@ -181,7 +181,7 @@ async def _count(call: Call) -> Response:
 )
 @ROUTES.add(
     "GET /api/jobs/list.jl",
-    "The same as lines: what list.json has beside the jobs, then a job a line.",
+    "List jobs as lines: first the other fields of list.json, then one job per line.",
     schemas.AnswerShape("The jobs.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)}),
     parameters=_LISTING,
 )
@@ -199,7 +199,7 @@ async def _list(call: Call) -> Response:
 
 
 def listed_job(job: StoredJob, now: int) -> Job:
-    """A job as the list shows it."""
+    """Return a job in the form of the list."""
     metadata = job.metadata
     started = metadata.get("running_time")
     ended = metadata.get("finished_time") or (now if job.state is JobState.RUNNING else None)
@@ -234,17 +234,17 @@ def _whole(value: Any, default: int) -> int:
 
 
 def iso_time(milliseconds: int) -> str:
-    """A time as the app host writes it: UTC, without a zone."""
+    """Return a time in the form of the app host: UTC, without a zone."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    except (OverflowError, ValueError, OSError):  # a client may have written any number
+    except (OverflowError, ValueError, OSError):  # clients may write any number
         return ""
 
 
 @ROUTES.add(
     "POST /api/jobs/update.json",
     "Add tags to jobs and remove tags.",
-    schemas.value("How many jobs there were.", _OK),
+    schemas.value("The number of jobs.", _OK),
     body=_form("project", job=_JOBS, spider=schemas.NAME, add_tag=_TAGS, remove_tag=schemas.STRINGS),
 )
 async def _update(call: Call) -> Response:
@@ -266,7 +266,7 @@ async def _update(call: Call) -> Response:
 @ROUTES.add(
     "POST /api/jobs/delete.json",
     "Delete jobs.",
-    schemas.value("How many were deleted.", _OK),
+    schemas.value("The number of deleted jobs.", _OK),
     body=_form("project", "job", job=_JOBS),
 )
 async def _delete(call: Call) -> Response:
@@ -280,7 +280,7 @@ async def _delete(call: Call) -> Response:
 @ROUTES.add(
     "POST /api/jobs/stop.json",
     "Stop jobs.",
-    schemas.value("They are asked to stop.", _OK),
+    schemas.value("The stop is requested.", _OK),
     body=_form("project", "job", job=_JOBS),
 )
 async def _stop(call: Call) -> Response:

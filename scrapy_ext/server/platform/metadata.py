@@ -1,4 +1,4 @@
-"""``/jobs``: job metadata (platform-api.md, Job metadata; writing as its real clients do it)."""
+"""``/jobs``: job metadata (platform-api.md, Job metadata; writes as those of its real clients)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,6 @@ _JOB: Final = "/jobs/{project}/{spider}/{job}"
 _FIELD: Final = f"{_JOB}/{{field}}"
 
 
-def _of_many(whose: str) -> tuple[str, schemas.AnswerShape]:
-    summary = f"Read the metadata of the jobs of {whose}, in the order of their keys."
-    return summary, schemas.lines("An object for each job.", schemas.OBJECT)
-
-
 _LISTING: Final = (
     schemas.COUNT,
     schemas.Parameter("meta", "what to add to each", schemas.array({"const": "_key"})),
@@ -38,8 +33,12 @@ _LISTING: Final = (
 )
 
 
-@ROUTES.add("GET /jobs/{project}", *_of_many("a project"), parameters=_LISTING)
-@ROUTES.add("GET /jobs/{project}/{spider}", *_of_many("a spider"), parameters=_LISTING)
+@ROUTES.add(
+    "GET /jobs/{project}[/{spider}]",
+    "Read the metadata of the jobs of a project or a spider, in the order of their keys.",
+    schemas.lines("An object for each job.", schemas.OBJECT),
+    parameters=_LISTING,
+)
 async def _list(call: Call) -> Response:
     return await result(call, _all(call))
 
@@ -53,7 +52,6 @@ async def _list(call: Call) -> Response:
     parameters=(schemas.Parameter("format", "json, else JSON lines", {"enum": ["json", "jl"]}),),
 )
 async def _metadata(call: Call) -> Response:
-    """One object, on one line: its content type depends on who asks."""
     kind = choose(call.query.get("format"), call.header(b"accept") or "")
     kind = kind if kind is Format.JSON else Format.JSON_LINES
     body = msgspec.json.encode(await _read(call)) + b"\n"
@@ -62,15 +60,12 @@ async def _metadata(call: Call) -> Response:
 
 @ROUTES.add(
     f"POST {_JOB}",
-    "Write fields of the metadata; those that are not named stay.",
+    "Write fields of the metadata; other fields are unchanged.",
     schemas.DONE,
     body=schemas.Body(schemas.JSON, schemas.OBJECT),
 )
 async def _write(call: Call) -> Response:
-    fields = await bodies.document(call.request)
-    if not isinstance(fields, dict):
-        raise refused("body", "must be a JSON object", 'Write {"field": value}.')
-    return await _merge(call, fields)
+    return await _merge(call, await bodies.fields_of(call.request, '{"field": value}'))
 
 
 @ROUTES.add(f"DELETE {_JOB}", "Delete a job.", schemas.DONE, access=Access.KEY)
@@ -82,7 +77,7 @@ async def _delete(call: Call) -> Response:
 @ROUTES.add(f"GET {_JOB}/auth", "The token of a job.", schemas.value("The token.", schemas.STRING))
 async def _token(call: Call) -> Response:
     if not call.grant.job:
-        call.need_write(call.project)  # which is what the token does
+        call.need_write(call.project)  # the token gives write access
     if await call.store.jobs.get(call.job) is None:
         raise _unknown(call.job)
     return json(await call.service(JobTokens).token(call.job))
@@ -109,13 +104,13 @@ async def _remove_field(call: Call) -> Response:
 
 
 async def _read(call: Call) -> dict[str, Any]:
-    """The metadata of a job, empty when there is none: so clients learn that a job does not exist."""
+    """Return the metadata of a job; empty for an unknown one, which clients detect by that."""
     job = await call.store.jobs.get(call.job)
     return {} if job is None else job.metadata
 
 
 async def _all(call: Call) -> AsyncIterator[Page]:
-    """The metadata of the jobs of a project or a spider, in the order of their keys."""
+    """Yield the metadata of the jobs of a project or a spider, in the order of their keys."""
     spider = call.part_number("spider") if call.has_part("spider") else None
     meta, left = call.meta("_key"), call.number("count")
     async for jobs in call.store.jobs.scan(call.project, spider):

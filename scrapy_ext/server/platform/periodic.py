@@ -1,7 +1,7 @@
 """``/api/projects/<project>/periodicjobs``: schedules (platform-api.md, Periodic jobs).
 
-What the document leaves open: ``cron`` and ``tasks`` are required, the rest has defaults; what is made is answered
-with 201; ``id``, ``project`` and ``type`` may be sent as they are; a task's ``jobq_id`` follows from its name.
+Rules that the contract leaves open: ``cron`` and ``tasks`` are required, other fields have defaults; a new one gets the
+status 201; ``id``, ``project`` and ``type`` may be sent unchanged; a task's ``jobq_id`` follows from its name.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ async def _read(call: Call) -> Response:
 
 @ROUTES.add(
     f"PATCH {_ONE}",
-    "Change fields of a periodic job; those that are not named stay.",
+    "Change fields of a periodic job; other fields are unchanged.",
     _ANSWER,
     body=schemas.Body(schemas.JSON, _SCHEDULE),
 )
@@ -89,7 +89,7 @@ async def _change(call: Call) -> Response:
     return json(_found(await call.store.periodic.edit(call.project, number, lambda stored: edited(stored, fields))))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", schemas.AnswerShape("It is gone."), status=204)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", schemas.AnswerShape("It is removed."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.periodic.remove(call.project, call.part_number("schedule")):
         raise _missing()
@@ -137,7 +137,5 @@ async def _page(call: Call) -> Response:
 
 
 async def _fields(call: Call) -> dict[str, Any]:
-    fields = await bodies.document(call.request, _MAX_BODY)
-    if not isinstance(fields, dict):
-        raise refused("body", "must be a JSON object", 'Write {"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}.')
-    return fields
+    example = '{"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}'
+    return await bodies.fields_of(call.request, example, _MAX_BODY)

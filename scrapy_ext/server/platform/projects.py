@@ -1,4 +1,4 @@
-"""Projects: their settings, and how many jobs they have (as the real clients of the API use them).
+"""Projects: their settings and numbers of jobs (as the real clients of the API use them).
 
 On the storage host ``/projects/jobsummaries``, ``/projects/<project>/jobsummary`` and
 ``/projects/<project>/settings[/<name>]``; on the app host ``/api/scrapyd/listprojects.json``.
@@ -41,21 +41,21 @@ _ONE: Final = f"{_SETTINGS}/{{name}}"
 
 @ROUTES.add(
     "GET /api/scrapyd/listprojects.json",
-    "List the projects that have jobs; those that the key opens.",
+    "List the projects with jobs that the key may read.",
     schemas.value(
         "Their numbers.",
         schemas.record({"status": {"const": "ok"}, "projects": schemas.array(schemas.NUMBER)}, "status", "projects"),
     ),
 )
 async def _listed(call: Call) -> Response:
-    call.may_read(0)  # what follows is of those projects only that the key opens
+    call.may_read(0)  # the answer has only projects that the key may read
     found = await call.store.jobs.projects()
     return json({"projects": [project for project in found if call.may_read(project)], "status": "ok"})
 
 
 @ROUTES.add(
     "GET /api/v2/users/me",
-    "Who asks.",
+    "Return the name of the key.",
     schemas.value("The name of the key.", schemas.record({"username": schemas.STRING}, "username")),
 )
 async def _me(call: Call) -> Response:
@@ -79,7 +79,7 @@ async def _settings(call: Call) -> Response:
 
 @ROUTES.add(
     f"POST {_SETTINGS}",
-    "Write settings; those that are not named stay.",
+    "Write settings; others are unchanged.",
     schemas.DONE,
     body=schemas.Body(schemas.JSON, {"type": "object", "propertyNames": schemas.NAME}),
 )
@@ -105,14 +105,13 @@ async def _remove_setting(call: Call) -> Response:
 
 @ROUTES.add(
     "GET /projects/jobsummaries",
-    "Count the jobs of the projects that have some in these states; those that the key opens.",
+    "Count the jobs of the projects that have jobs in these states and that the key may read.",
     schemas.value("A count for each state of each project.", schemas.array(_SUMMARY)),
     parameters=(schemas.Parameter("state", "default: pending and running", schemas.array(schemas.STATE)),),
 )
 async def _summaries(call: Call) -> Response:
-    """Projects with jobs in these states; without any, with jobs that wait or run."""
     states = tuple(parse_state(text) for text in call.all("state")) or ACTIVE
-    call.may_read(0)  # what follows tells of those projects only that the key opens
+    call.may_read(0)  # the answer has only projects that the key may read
     counts = await call.store.jobs.states_of_all()
     return json(
         [
@@ -124,7 +123,7 @@ async def _summaries(call: Call) -> Response:
 
 
 def _summary(project: int, counts: Mapping[JobState, int]) -> dict[str, Any]:
-    # Jobs wait for whoever takes them, however many that are: there is always capacity.
+    # The queue is unbounded, so there is always capacity.
     return {"project": project, **{state.value: counts[state] for state in SHOWN_STATES}, "has_capacity": True}
 
 

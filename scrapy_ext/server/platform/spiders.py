@@ -1,6 +1,6 @@
 """Spiders: their numbers, tags and last jobs (as the real clients of the API use them).
 
-A spider is known once a job or a schedule has named it, or a deployed version has it.
+A spider exists once a job or a schedule names it, or a deployed version has it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scrapy_ext.server.platform.job_lines import JOB_LINE, JOBMETA, line, wanted
 from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.spiders import Spider
 
-#: Spiders whose last jobs are read at a time.
+#: Spiders per read of last jobs.
 _PAGE: Final = 200
 _NOTHING_TO_DO: Final = 'At least one of "add" or "remove" arguments must not be empty'
 
@@ -65,10 +65,10 @@ _ONE: Final = "/api/v2/projects/{project}/spiders/{spider}"
 
 @ROUTES.add(
     "GET /ids/{project}/spider/{name:path}",
-    "The number of a spider.",
+    "Return the number of a spider.",
     schemas.value("The number; null if it has none.", {"type": ["integer", "null"]}),
     parameters=(
-        schemas.Parameter("create", "give it a number if it has none; a key that may write is needed", schemas.FLAG),
+        schemas.Parameter("create", "assign a number if it has none; the key needs write access", schemas.FLAG),
     ),
 )
 async def _number(call: Call) -> Response:
@@ -82,11 +82,11 @@ async def _number(call: Call) -> Response:
 
 @ROUTES.add(
     "GET /spiders/{project}/lastjobsummary",
-    "Of each spider the job that finished last.",
+    "Return the last finished job of each spider.",
     schemas.lines("The jobs.", JOB_LINE),
     parameters=(
         schemas.Parameter("start", "from this spider on: its number, or <project>/<spider>", _PLACE),
-        schemas.Parameter("startafter", "behind this spider", _PLACE),
+        schemas.Parameter("startafter", "after this spider", _PLACE),
         schemas.COUNT,
         JOBMETA,
         *schemas.SHAPING,
@@ -94,8 +94,8 @@ async def _number(call: Call) -> Response:
 )
 @ROUTES.add(
     "GET /spiders/{project}/{spider}/lastjobsummary",
-    "The job of a spider that finished last.",
-    schemas.lines("The job, if there is one.", JOB_LINE),
+    "Return the last finished job of a spider.",
+    schemas.lines("The job, if any.", JOB_LINE),
     parameters=(schemas.COUNT, JOBMETA, *schemas.SHAPING),
 )
 async def _last(call: Call) -> Response:
@@ -122,7 +122,7 @@ async def _spiders_after(call: Call, project: int, after: int) -> list[int]:
 
 
 def _first(call: Call) -> int:
-    """The spider to begin with: ``start``, or the one after ``startafter``; a number or ``<project>/<spider>``."""
+    """Return the first spider: ``start``, or the one after ``startafter``; a number or ``<project>/<spider>``."""
     for name, more in (("startafter", 1), ("start", 0)):
         text = call.query.get(name)
         if text is None:
@@ -136,7 +136,7 @@ def _first(call: Call) -> int:
 
 @ROUTES.add(
     "GET /api/spiders/list.json",
-    "List the spiders of the current version; without one, those that jobs and schedules have named.",
+    "List the spiders of the current version; without one, those that jobs and schedules name.",
     schemas.value(
         "The spiders.",
         schemas.record({"status": {"const": "ok"}, "spiders": schemas.array(_LISTED)}, "status", "spiders"),
@@ -147,8 +147,7 @@ def _first(call: Call) -> int:
     ),
 )
 async def _list(call: Call) -> Response:
-    """The spiders of the current version. Without one, any name can be run: those that
-    jobs and schedules have named, and those in the server's own folder."""
+    """Return the spiders of the current version; without one, known names and those of the server's local project."""
     project = call.asked_project()
     named = set(call.all("spider"))
     known = {spider.name: spider.tags for spider in await call.store.spiders.listed(project)}
@@ -171,7 +170,7 @@ async def _local(environments: Environments | None, project: int) -> list[str]:
         return []
     try:
         return [each.name for each in await environments.spiders(project) if not each.name.startswith(SCRIPT)]
-    except BuildError:  # whoever runs a job of it is told
+    except BuildError:  # reported to the caller that runs a job of it
         return []
 
 

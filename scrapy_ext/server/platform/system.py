@@ -18,9 +18,9 @@ ROUTES: Final = Routes(tag="server")
 
 @ROUTES.add(
     "GET /system/ts",
-    "The server's time.",
+    "Return the server's time.",
     AnswerShape("Milliseconds since 1970.", {schemas.TEXT: COUNTER}),
     access=Access.ANYONE,
 )
 async def _time(_: Call) -> Response:
-    return Response(str(now_ms()), media_type=TEXT)  # which is a JSON number too
+    return Response(str(now_ms()), media_type=TEXT)  # also a JSON number

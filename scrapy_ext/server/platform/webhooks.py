@@ -1,4 +1,4 @@
-"""``/api/projects/<project>/webhooks``: who is told of the project's activity. These paths are this package's own."""
+"""``/api/projects/<project>/webhooks``: receivers of the project's activity. These paths are this package's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy_ext.server.webhooks.signing import new_secret
 _MAX_BODY: Final = 64 * 1024
 _PER_PAGE: Final = 100
 _MAX_PER_PAGE: Final = 1000
-_FORM: Final = 'Write {"url": "https://hooks.example.com/jobs", "events": ["job:completed"]}.'
+_EXAMPLE: Final = '{"url": "https://hooks.example.com/jobs", "events": ["job:completed"]}'
 
 
 ROUTES: Final = Routes()
@@ -57,7 +57,7 @@ async def _read(call: Call) -> Response:
     return json(_found(await call.store.webhooks.get(*_place(call))))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", schemas.AnswerShape("It is gone."), status=204)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", schemas.AnswerShape("It is removed."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.webhooks.remove(*_place(call)):
         raise _missing()
@@ -66,7 +66,7 @@ async def _remove(call: Call) -> Response:
 
 @ROUTES.add(
     f"POST {_ONE}/test",
-    "Send a test to a webhook; the deliveries tell what came of it.",
+    "Send a test to a webhook; the deliveries have its result.",
     schemas.value("The delivery, which is sent now.", Delivery),
     status=202,
 )
@@ -109,7 +109,7 @@ async def _add(call: Call) -> Response:
 
 @ROUTES.add(
     f"PATCH {_ONE}",
-    "Disable a webhook, which forgets what it was to be told, or enable it.",
+    "Disable a webhook, which removes its pending deliveries, or enable it.",
     schemas.value("The webhook.", Webhook),
     body=schemas.Body(schemas.JSON, _CHANGE),
 )
@@ -122,7 +122,7 @@ async def _disable(call: Call) -> Response:
 
 @ROUTES.add(
     f"GET {_ONE}/deliveries",
-    "Read what was sent to a webhook lately, and what is to be sent, newest first.",
+    "Read the recent and pending deliveries of a webhook, newest first.",
     schemas.value("The deliveries.", schemas.Many(Delivery)),
     parameters=(
         schemas.Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": _MAX_PER_PAGE}),
@@ -138,9 +138,7 @@ async def _deliveries(call: Call) -> Response:
 
 
 async def _fields(call: Call, *known: str) -> dict[str, Any]:
-    fields = await bodies.document(call.request, _MAX_BODY)
-    if not isinstance(fields, dict):
-        raise refused("body", "must be a JSON object", _FORM)
+    fields = await bodies.fields_of(call.request, _EXAMPLE, _MAX_BODY)
     for name in fields:
         if name not in known:
             raise refused(name[:60], "is no field here", f"The fields are {', '.join(known)}.")
