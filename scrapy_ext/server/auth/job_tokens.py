@@ -1,4 +1,7 @@
-"""Tokens of jobs: each opens the data of its job."""
+"""Tokens of jobs, each of which gives access to the data of its job.
+
+A token is an HMAC with a secret of the database, so tokens are not stored.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +18,20 @@ _SECRET: Final = "job-tokens"  # noqa: S105 - the name of a secret
 
 
 class JobTokens:
-    """Tokens are made from a secret that stays in the database, so that none has to be kept."""
+    """Creator and verifier of tokens."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def token(self, key: JobKey) -> str:
-        """The token of a job."""
+        """Return the token of a job."""
         secret = await self._store.keys.get(_SECRET) or await self._store.keys.keep(_SECRET, secrets.token_hex(32))
         return hmac.new(secret.encode(), str(key).encode(), sha256).hexdigest()
 
     async def opens(self, key: JobKey, token: str) -> bool:
-        """Whether this is the job's token, in time that does not depend on either, and the job was not deleted.
+        """Return true for the token of a job that was not deleted, in constant time.
 
-        The token of a finished job still opens it: what ends a job writes its last log lines and stats after it has
-        said so, and a finished job may be resumed.
+        The token of a finished job is valid: the last log lines and stats follow its end, and a job may be resumed.
         """
         if not hmac.compare_digest((await self.token(key)).encode(), token.encode()):
             return False

@@ -43,7 +43,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.api.weights import weight
 from scrapy_ext.server.auth.api_keys import Caller, basic_credentials
 from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import Hold, growing
 from scrapy_ext.server.extraction.measures import LEFT, Measures
 from scrapy_ext.server.http.request_context import SCOPE_KEY, GoneError, RequestContext
@@ -95,7 +95,7 @@ EXTRACT: Final = Route(
 class Paths:
     """What is at and below ``/v1``; ``extract`` answers one request that holds to the contract, for one caller."""
 
-    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: Measures) -> None:
+    def __init__(self, extract: Extract, caller_of: CallerOf, limits: ServiceLimits, measures: Measures) -> None:
         self._extract = _ExtractEndpoint(extract, caller_of, limits, measures)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,7 +118,7 @@ class _ExtractEndpoint:
         self,
         extract: Extract,
         caller_of: CallerOf,
-        limits: Limits,
+        limits: ServiceLimits,
         measures: Measures,
     ) -> None:
         self._extract = extract

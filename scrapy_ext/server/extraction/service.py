@@ -17,7 +17,7 @@ from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_process import Task
 from scrapy_ext.server.extraction.auto_processes import Extractors
@@ -50,10 +50,10 @@ class ExtractionService:
         config: ServerConfig,
         caller_of: CallerOf,
         *,
-        limits: Limits | None = None,
+        limits: ServiceLimits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
-        self._limits = limits = limits or Limits()
+        self._limits = limits = limits or ServiceLimits()
         self._guard = guard = Guard(
             config.allow_hosts,
             config.connect_to,

@@ -1,7 +1,8 @@
-"""The server's log on standard error: lines of text, or one JSON object a line.
+"""The server's log on standard error: lines of text, or one JSON object per line.
 
-What users send may be in a message. It steers no terminal, and begins no line that could be taken for one of the
-server's: control characters are escaped, and lines after the first of a message are indented."""
+A message may contain text of clients. Control characters are escaped and further lines indented, so that it controls no
+terminal and imitates no line of the server.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +16,32 @@ import msgspec
 
 from scrapy_ext.api.control_characters import escaped
 
-#: The id of the request that this code runs for.
+#: The id of the current request.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def start(form: str) -> None:
-    """Send what is logged from now on to standard error."""
+    """Send log records to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else Lines(_TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 class Lines(logging.Formatter):
-    """A line of text, and what belongs to it below."""
+    """Formatter of a line of text with indented further lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The lines of a record."""
+        """Return the lines of a record."""
         return escaped(super().format(record)).replace("\n", "\n  ")
 
 
 class JsonLines(logging.Formatter):
-    """One object a line: ``time`` (UTC), ``level``, ``logger``, ``message``, and where there are such,
+    """Formatter of one object per line: ``time`` (UTC), ``level``, ``logger``, ``message``, and if present
     ``request_id``, the fields of a request, and ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
+        """Return the line of a record."""
         fields: dict[str, Any] | None = getattr(record, "fields", None)
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
