@@ -16,10 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server import platform
 from scrapy_ext.server.auth.api_keys import Caller
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
-from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.auth.keyring import Keyring
 from scrapy_ext.server.auth.rates import RateLimits
+from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.http.access import AccessCheck, presented
 from scrapy_ext.server.http.health import Health

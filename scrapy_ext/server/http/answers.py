@@ -16,8 +16,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http.repeats import Repeats
-from scrapy_ext.server.observability.logs import REQUEST_ID
+from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 logger = logging.getLogger(__name__)

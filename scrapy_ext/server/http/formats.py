@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -24,6 +24,8 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.record_writers import Page, Writer, writer_of, written
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread
+
+T = TypeVar("T")
 
 #: Bytes up to which a result is sent whole, with its length; a longer one is sent in pieces.
 _WHOLE: Final = 256 * 1024
@@ -68,6 +70,16 @@ async def result_of(call: Call, records: Page, *, msgpack: bool = False) -> Resp
     kind = format_of(call, msgpack=msgpack)
     writer = writer_of(call, kind)
     return _whole(call, kind, b"".join([writer.head, *written(writer, records), writer.tail]))
+
+
+async def limited(pages: AsyncIterator[Sequence[T]], count: int | None) -> AsyncIterator[Sequence[T]]:
+    """Yield pages up to ``count`` elements, or all."""
+    async with closing(pages):
+        async for page in pages:
+            yield page if count is None else page[:count]
+            count = None if count is None else max(count - len(page), 0)
+            if count == 0:
+                return
 
 
 async def _only(records: Page) -> AsyncIterator[Page]:

@@ -24,9 +24,8 @@ from scrapy_ext.server.auth.wrong_keys import WrongKeys
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections
 from scrapy_ext.server.http.memory import RequestMemory, default_limit
-from scrapy_ext.server.http.repeats import Repeats
 from scrapy_ext.server.http.request_context import CURRENT, SCOPE_KEY, GoneError, RequestContext
-from scrapy_ext.server.observability.logs import REQUEST_ID
+from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.observability.metrics import Metrics
 
 logger = logging.getLogger("scrapy_ext.server.requests")

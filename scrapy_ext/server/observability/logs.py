@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -18,6 +19,8 @@ from scrapy_ext.api.control_characters import escaped
 
 #: The id of the current request.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
+#: Seconds between two lines of a repeated fault.
+_INTERVAL: Final = 60.0
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -55,3 +58,20 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return escaped(msgspec.json.encode(line).decode())
+
+
+class Repeats:
+    """Count of a fault that every request meets while it lasts, and that is logged once per minute."""
+
+    def __init__(self) -> None:
+        self._logged = float("-inf")
+        self._since = 0
+
+    def due(self) -> int:
+        """Count an occurrence; return the number since the last line if a line is due now, else 0."""
+        self._since += 1
+        now = time.monotonic()
+        if now - self._logged < _INTERVAL:
+            return 0
+        count, self._logged, self._since = self._since, now, 0
+        return count

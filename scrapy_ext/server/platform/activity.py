@@ -14,7 +14,7 @@ from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import result, with_meta
+from scrapy_ext.server.http.formats import limited, result, with_meta
 from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter
@@ -25,7 +25,6 @@ _MAX_COUNT: Final = 10_000
 _MAX_PROJECTS: Final = 1000
 #: Bytes of memory of an event beside its text until it is stored.
 _EVENT: Final = 256
-
 
 ROUTES: Final = Routes(Access.PROCESS)
 
@@ -101,19 +100,17 @@ async def _projects(call: Call) -> Response:
     return await result(call, _pages(call, one_page()))
 
 
-async def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequence[Message]]:
-    """Yield the newest messages of a project that meet the filter."""
+def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequence[Message]]:
+    """Return the newest messages of a project that meet the filter."""
     conditions = RecordFilter.of(call)
-    left = count
-    async for page in call.store.activity.scan(project, count if conditions is None else None):
-        chosen: Sequence[Message] = page
-        if conditions is not None:
-            chosen = await asyncio.to_thread(conditions.chosen, page, _event)
-        chosen = chosen if left is None else chosen[:left]
-        yield chosen
-        left = None if left is None else left - len(chosen)
-        if left == 0:
-            return
+    if conditions is None:
+        return limited(call.store.activity.scan(project, count), count)
+
+    async def pages() -> AsyncIterator[Sequence[Message]]:
+        async for page in call.store.activity.scan(project, None):
+            yield await asyncio.to_thread(conditions.chosen, page, _event)
+
+    return limited(pages(), count)
 
 
 def _event(message: Message) -> bytes:

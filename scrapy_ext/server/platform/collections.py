@@ -33,7 +33,6 @@ _RECORD: Final = 400
 #: Records that a count with a filter reads before it returns ``nextstart``.
 _MAX_SCANNED: Final = 20_000
 
-
 ROUTES: Final = Routes(Access.PROCESS)
 
 _SELECTING: Final = (
@@ -67,11 +66,7 @@ def _collection(call: Call) -> Collection:
 )
 async def _list(call: Call) -> Response:
     names = await call.store.collections.names(call.project)
-
-    async def pages() -> AsyncIterator[Page]:
-        yield [msgspec.json.encode(name) for name in names]
-
-    return await result(call, pages())
+    return await result_of(call, [msgspec.json.encode(name) for name in names])
 
 
 @ROUTES.add(

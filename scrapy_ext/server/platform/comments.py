@@ -29,7 +29,6 @@ from scrapy_ext.server.store.comments import Comment, Place
 #: Characters of a comment.
 MAX_TEXT: Final = 10_000
 
-
 ROUTES: Final = Routes()
 
 _COMMENT: Final[schemas.Schema] = schemas.record(

@@ -43,7 +43,6 @@ _decode: Final = decoder(FrontierRequest)
 _decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
 _encode: Final = msgspec.json.Encoder().encode
 
-
 ROUTES: Final = Routes(Access.PROCESS)
 
 _SLOT: Final = "/hcf/{project}/{frontier}/s/{slot}"

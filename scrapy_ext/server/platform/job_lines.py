@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -11,8 +11,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobq import QueueEntry
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import result
-from scrapy_ext.server.http.record_writers import Page
+from scrapy_ext.server.http.formats import result_of
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
 T = TypeVar("T")
@@ -79,8 +78,4 @@ def wanted_of(call: Call) -> tuple[str, ...]:
 
 async def answer(call: Call, values: Iterable[Any]) -> Response:
     """Return an answer with one value per line."""
-
-    async def pages() -> AsyncIterator[Page]:
-        yield [msgspec.json.encode(value) for value in values]
-
-    return await result(call, pages())
+    return await result_of(call, [msgspec.json.encode(value) for value in values])

@@ -10,7 +10,7 @@ from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.auth.job_tokens import JobTokens
+from scrapy_ext.server.auth.tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import TEXT, Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
@@ -30,7 +30,6 @@ _SUMMARY: Final = 5
 #: Maximum lines of a push or update, and jobs of a cancel.
 MAX_CHANGES: Final = 5000
 _PROJECT_SETTING: Final = "botgroups"
-
 
 ROUTES: Final = Routes()
 

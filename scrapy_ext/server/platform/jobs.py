@@ -41,7 +41,6 @@ from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 #: Maximum and default number of jobs of an answer.
 MAX_LIST: Final = 1000
 
-
 ROUTES: Final = Routes()
 
 JOB_FILTERS: Final = (

@@ -18,7 +18,6 @@ from scrapy_ext.server.http.routes import Router, Routes
 #: Parameters of these paths that are absent or have another meaning in the newer ones.
 _OWN: Final = ("project", "job", "offset", "format", "index", "start", "startafter")
 
-
 ROUTES: Final = Routes()
 
 _PARAMETERS: Final = (

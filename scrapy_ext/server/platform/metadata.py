@@ -11,11 +11,11 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, choose
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.auth.job_tokens import JobTokens
+from scrapy_ext.server.auth.tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import result, with_meta
+from scrapy_ext.server.http.formats import limited, result, with_meta
 from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.jobs.rows import PROTECTED
@@ -112,13 +112,9 @@ async def _read(call: Call) -> dict[str, Any]:
 async def _all(call: Call) -> AsyncIterator[Page]:
     """Yield the metadata of the jobs of a project or a spider, in the order of their keys."""
     spider = call.part_number("spider") if call.has_part("spider") else None
-    meta, left = call.meta("_key"), call.number("count")
-    async for jobs in call.store.jobs.scan(call.project, spider):
-        shown = jobs if left is None else jobs[:left]
-        yield [with_meta(msgspec.json.encode(job.metadata), [(name, str(job.key)) for name in meta]) for job in shown]
-        left = None if left is None else left - len(shown)
-        if left == 0:
-            return
+    meta = call.meta("_key")
+    async for jobs in limited(call.store.jobs.scan(call.project, spider), call.number("count")):
+        yield [with_meta(msgspec.json.encode(job.metadata), [(name, str(job.key)) for name in meta]) for job in jobs]
 
 
 async def _merge(call: Call, fields: dict[str, Any]) -> Response:

@@ -32,7 +32,6 @@ from scrapy_ext.server.http.routes import Routes
 _PER_PAGE: Final = 100
 _MAX_BODY: Final = 1024 * 1024
 
-
 ROUTES: Final = Routes()
 
 _TASK: Final[schemas.Schema] = schemas.record(

@@ -32,7 +32,6 @@ from scrapy_ext.server.store.spiders import Spider
 _PAGE: Final = 200
 _NOTHING_TO_DO: Final = 'At least one of "add" or "remove" arguments must not be empty'
 
-
 ROUTES: Final = Routes()
 
 _PLACE: Final[schemas.Schema] = {"type": "string", "pattern": r"^([0-9]{1,18}/)?[0-9]{1,18}$"}

@@ -20,7 +20,6 @@ _PER_PAGE: Final = 100
 _MAX_PER_PAGE: Final = 1000
 _EXAMPLE: Final = '{"url": "https://hooks.example.com/jobs", "events": ["job:completed"]}'
 
-
 ROUTES: Final = Routes()
 
 _NEW: Final[schemas.Schema] = schemas.record(

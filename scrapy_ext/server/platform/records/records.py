@@ -33,7 +33,6 @@ _MAX_INDEXES: Final = 1000
 
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
-
 ROUTES: Final = Routes(Access.JOB)
 
 _READING: Final = (

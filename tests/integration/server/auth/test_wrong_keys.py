@@ -13,9 +13,8 @@ import aiohttp
 import pytest
 from starlette.applications import Starlette
 
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
-from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.auth.wrong_keys import BURST, SCOPE_KEY, WrongKeys, address_of
 from scrapy_ext.server.http.access import AccessCheck, presented
 from scrapy_ext.server.http.health import ROUTES, Health

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
-from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck
 from scrapy_ext.server.http.middleware import RequestMiddleware
