@@ -1,4 +1,4 @@
-"""The parser of command lines, whose errors are one line that names what was probably meant."""
+"""The parser of command lines, with one-line errors that suggest a correction."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _CHOICE: Final = re.compile(r"invalid choice: '?([^']*?)'? \(choose from (.*)\)"
 _OPTION: Final = re.compile(r"unrecognized arguments: (-[^\s=]+)")
 
 
-#: The exit code of a wrong call, as argparse has it.
+#: The exit code of a wrong call, as in argparse.
 _USAGE: Final = 2
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"did you mean 'items'?"`` for the known word nearest to one that is not known, or nothing."""
+    """Return ``"did you mean 'items'?"`` for the nearest known word, or ""."""
     nearest = get_close_matches(word, list(known), 1)
     return f"did you mean {nearest[0]!r}?" if nearest else ""
 
 
 class SuggestingParser(argparse.ArgumentParser):
-    """A parser that names what was probably meant, of its own options and those of its actions."""
+    """A parser whose errors suggest its own options and actions, and the options of those."""
 
     def error(self, message: str) -> NoReturn:
-        """End the command with the message and what may have been meant."""
+        """Exit with the message and a suggestion."""
         if found := _CHOICE.search(message):
             meant = did_you_mean(found[1], re.findall(r"[^\s',]+", found[2]))
         elif found := _OPTION.match(message):
@@ -35,7 +35,7 @@ class SuggestingParser(argparse.ArgumentParser):
         else:
             meant = ""
         message = f"{message}; {meant}" if meant else message
-        # All options of some commands fill the screen, and the error would be lost below them.
+        # The error would be hard to find below a full screen of options.
         self.exit(_USAGE, f"usage: {self.prog} …; see {self.prog} --help\n{self.prog}: error: {message}\n")
 
 

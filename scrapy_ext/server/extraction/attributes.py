@@ -19,7 +19,7 @@ import msgspec
 
 from scrapy_ext.api.extraction.attributes import Attribute, answer_of, read_attributes
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto_process import Outcome
 from scrapy_ext.server.observability.metrics import counter
 
@@ -52,7 +52,7 @@ class AttributeExtractor(Protocol):
         """Close what it holds open."""
 
 
-def attribute_extractor(config: ServerConfig, limits: Limits) -> AttributeExtractor:
+def attribute_extractor(config: ServerConfig, limits: ServiceLimits) -> AttributeExtractor:
     """The extractor that a server is configured with; raises :class:`ConfigError` for an address that is none."""
     if config.attributes_url is None:
         return RuleAttributes()
@@ -89,7 +89,7 @@ class ChatAttributes:
 
     reads_text = True
 
-    def __init__(self, url: str, model: str, key: str | None, limits: Limits) -> None:
+    def __init__(self, url: str, model: str, key: str | None, limits: ServiceLimits) -> None:
         self._url = f"{url.rstrip('/')}/chat/completions"
         self._model = model
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}

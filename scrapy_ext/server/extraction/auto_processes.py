@@ -19,7 +19,7 @@ import msgspec
 
 from scrapy_ext.api.extraction.errors import internal, timed_out, unprocessable
 from scrapy_ext.jobprocess.child import Child
-from scrapy_ext.server.config.extraction_limits import MIB, Limits
+from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
 from scrapy_ext.server.extraction.browser.executable import clean_environment
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
@@ -39,7 +39,7 @@ class Extractors:
     ``module`` is what the processes run; tests put others there.
     """
 
-    def __init__(self, limits: Limits, *, module: str = _MODULE) -> None:
+    def __init__(self, limits: ServiceLimits, *, module: str = _MODULE) -> None:
         self._limits = limits
         self._module = module
         self._idle: list[Child] = []

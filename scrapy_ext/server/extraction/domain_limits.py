@@ -1,7 +1,7 @@
 """Limits of how much one domain is asked, at once and for a time, and of how much one key and one organisation ask.
 
-A site that hangs keeps its own requests waiting and nobody else's: they hold at most :attr:`Limits.domain_requests`
-permits of the server and :attr:`Limits.domain_waiting` more while they wait. Those that find no room, or wait too
+A site that hangs keeps its own requests waiting and nobody else's: they hold at most ``limits.domain_requests``
+permits of the server and ``limits.domain_waiting`` more while they wait. Those that find no room, or wait too
 long, get 429 ``/limits/over-domain-limit``, so that their senders go on with other sites.
 
 The domain is the host of the URL that was asked for. What a page loads, and where it redirects to or is led by
@@ -25,7 +25,7 @@ from scrapy_ext.api.extraction.errors import ExtractionError, over_limit
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
 #: Domains whose last start is remembered for the sake of the delay.
@@ -35,7 +35,7 @@ _REMEMBERED: Final = 10_000
 class _Domain:
     """One domain: its permits, and when the next request may start."""
 
-    def __init__(self, host: str, limits: Limits, permits: int) -> None:
+    def __init__(self, host: str, limits: ServiceLimits, permits: int) -> None:
         self.permits = FairSemaphore(
             f"requests to {host}", permits, limits.domain_waiting, limits.domain_patience, refuse=_too_many
         )
@@ -49,7 +49,7 @@ class _Domain:
 class DomainLimits:
     """The permits of all domains; ``requests`` of each at once (None: those of ``limits``), ``delay`` seconds apart."""
 
-    def __init__(self, limits: Limits, requests: int | None = None, delay: float = 0.0) -> None:
+    def __init__(self, limits: ServiceLimits, requests: int | None = None, delay: float = 0.0) -> None:
         self._limits = limits
         self._requests = requests or limits.domain_requests
         self._delay = delay

@@ -43,10 +43,10 @@ from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth.api_keys import Caller, basic_credentials
 from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import Hold, growing
 from scrapy_ext.server.extraction.measures import LEFT, Measures
-from scrapy_ext.server.http.request_context import SCOPE_KEY, Exchange, GoneError
+from scrapy_ext.server.http.request_context import SCOPE_KEY, GoneError, RequestContext
 from scrapy_ext.server.http.routes import Access, Route
 from scrapy_ext.server.http.schemas import JSON, Body, value
 from scrapy_ext.server.observability.logs import REQUEST_ID
@@ -95,7 +95,7 @@ EXTRACT: Final = Route(
 class Paths:
     """What is at and below ``/v1``; ``extract`` answers one request that holds to the contract, for one caller."""
 
-    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: Measures) -> None:
+    def __init__(self, extract: Extract, caller_of: CallerOf, limits: ServiceLimits, measures: Measures) -> None:
         self._extract = _ExtractEndpoint(extract, caller_of, limits, measures)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,7 +118,7 @@ class _ExtractEndpoint:
         self,
         extract: Extract,
         caller_of: CallerOf,
-        limits: Limits,
+        limits: ServiceLimits,
         measures: Measures,
     ) -> None:
         self._extract = extract
@@ -157,7 +157,7 @@ class _ExtractEndpoint:
             raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
         headers = {name.lower(): value for name, value in scope["headers"]}
         caller = await self._check_key(scope, headers.get(b"authorization"))
-        exchange: Exchange | None = scope.get(SCOPE_KEY)
+        exchange: RequestContext | None = scope.get(SCOPE_KEY)
         if exchange is not None:
             exchange.who = caller.name
         hold = hold_in(exchange)
@@ -166,7 +166,7 @@ class _ExtractEndpoint:
         # A body of megabytes takes tenths of a second.
         request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
         if exchange is not None:
-            exchange.told["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
+            exchange.log_fields["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
         return await counted(
             self._measures, request, caller, _unless_disconnected(self._extract(request, caller, hold), receive)
         )
@@ -227,7 +227,7 @@ def _status_of(error: BaseException) -> int:
     return LEFT if isinstance(error, _Disconnected) else 500
 
 
-def hold_in(exchange: Exchange | None) -> Hold:
+def hold_in(exchange: RequestContext | None) -> Hold:
     """What counts the bytes of a request against those that all requests of the server may hold."""
 
     def hold(size: int) -> None:
@@ -252,7 +252,7 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: 
     return _inflate(body) if coding == b"gzip" else body
 
 
-def _hold_decoded(body: bytes, exchange: Exchange | None, hold: Hold) -> None:
+def _hold_decoded(body: bytes, exchange: RequestContext | None, hold: Hold) -> None:
     """Count what a body decodes to: its values, and the same once more as a request."""
     size = 2 * weight(body) + len(body)
     if exchange is not None and exchange.is_alone_too_large(size):
@@ -328,7 +328,7 @@ def _headers_of(error: ExtractionError) -> _Headers:
 
 async def _send_problem(scope: Scope, send: Send, problem: Problem, headers: _Headers = ()) -> None:
     if (exchange := scope.get(SCOPE_KEY)) is not None:
-        exchange.told["problem"] = problem.type
+        exchange.log_fields["problem"] = problem.type
     await _send(send, problem.status, PROBLEM_CONTENT_TYPE.encode(), msgspec.json.encode(problem), headers)
 
 

@@ -17,7 +17,7 @@ from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_process import Task
 from scrapy_ext.server.extraction.auto_processes import Extractors
@@ -31,7 +31,7 @@ from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
-from scrapy_ext.server.http.request_context import Exchange
+from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.net.upstream import Upstreams
@@ -50,10 +50,10 @@ class ExtractionService:
         config: ServerConfig,
         caller_of: CallerOf,
         *,
-        limits: Limits | None = None,
+        limits: ServiceLimits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
-        self._limits = limits = limits or Limits()
+        self._limits = limits = limits or ServiceLimits()
         self._guard = guard = Guard(
             config.allow_hosts,
             config.connect_to,
@@ -110,7 +110,7 @@ class ExtractionService:
         return result
 
     async def tried(
-        self, request: ExtractRequest, caller: Caller, exchange: Exchange | None
+        self, request: ExtractRequest, caller: Caller, exchange: RequestContext | None
     ) -> ExtractResult | Problem:
         """The answer to who asks on a page: as ``POST /v1/extract`` answers it, counted and limited as there."""
         try:

@@ -6,7 +6,7 @@ import re
 
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.http import bodies, limits, memory
 from scrapy_ext.server.platform import versions
 from tests.support.docs_tables import DOCS, tables_of
@@ -20,7 +20,7 @@ def _spaced(number: int) -> str:
 
 def expected() -> list[list[str]]:
     """The phrases with numbers of each row of the table."""
-    page, server = Limits(), ServerConfig()
+    page, server = ServiceLimits(), ServerConfig()
     return [
         [f"the URL: {limits.TARGET // KIB} KiB, {limits.PARAMETERS} parameters"],
         [f"headers: {limits.HEADERS // KIB} KiB, {limits.HEADER_COUNT} lines"],

@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar
 from playwright.async_api import BrowserContext, Error
 
 from scrapy_ext.api.extraction.errors import temporary
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import BrowserInstance, GoneError
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
@@ -58,7 +58,7 @@ class Browser:
     """
 
     def __init__(
-        self, guard: Guard, limits: Limits, *, path: str | None = None, pages: int = 6, verify_tls: bool = True
+        self, guard: Guard, limits: ServiceLimits, *, path: str | None = None, pages: int = 6, verify_tls: bool = True
     ) -> None:
         self._guard = guard
         self._limits = limits

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import CDPSession, Error
 
-from scrapy_ext.server.config.extraction_limits import MIB, Limits
+from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.browser.processes import BrowserProcess, ProcessGroup, kill
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class BrowserInstance:
     pages that were ended because they held too much.
     """
 
-    def __init__(self, chromium: Chromium, session: CDPSession, group: ProcessGroup, limits: Limits) -> None:
+    def __init__(self, chromium: Chromium, session: CDPSession, group: ProcessGroup, limits: ServiceLimits) -> None:
         self.chromium = chromium
         self.gone = asyncio.Event()
         self.served = 0

@@ -18,7 +18,7 @@ from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Playwright, async_playwright
 
 from scrapy_ext.api.extraction.errors import ExtractionError, internal
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
 from scrapy_ext.server.extraction.browser.instance import BrowserInstance
 from scrapy_ext.server.extraction.browser.processes import ProcessGroup, kill, parent_of
@@ -49,7 +49,7 @@ _WITHOUT_IMAGES: Final = (
 class Launcher:
     """Starts browsers; ``launches`` counts them. End it with :meth:`stop`, when they are ended."""
 
-    def __init__(self, limits: Limits, path: str | None) -> None:
+    def __init__(self, limits: ServiceLimits, path: str | None) -> None:
         self._limits = limits
         self._path = path
         self._driver: Playwright | None = None

@@ -1,8 +1,8 @@
 """One page in the browser: navigate, let it settle, act, read.
 
 When a page counts as settled (``browserHtml``, ``screenshot`` and automatic extraction are of that moment):
-its ``load`` event has come, and then its network was quiet for ``Limits.quiet`` (0.5 s). Either is waited for
-no longer than ``Limits.load`` (15 s) and ``Limits.settle`` (5 s); what is there by then is the page. Streams
+its ``load`` event has come, and then its network was quiet for ``limits.quiet`` (0.5 s). Either is waited for
+no longer than ``limits.load`` (15 s) and ``limits.settle`` (5 s); what is there by then is the page. Streams
 (WebSocket, EventSource, media) do not count as noise. After actions the network must be quiet once more.
 A page whose scripts were too busy to ask for anything, and did so when they were done, is given that time once more.
 So a page that polls or loads without end is read after 20 s at most, and timers longer than 0.5 s are not waited for.
@@ -24,7 +24,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary, unreachable
-from scrapy_ext.server.config.extraction_limits import MIB, Limits
+from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions import ActionContext, run_actions
 from scrapy_ext.server.extraction.actions.context import Traffic
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
@@ -85,7 +85,7 @@ class PageResult(msgspec.Struct, kw_only=True):
     cookies: list[dict[str, Any]] | None = None
 
 
-async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: Limits) -> PageResult:
+async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
     """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it is gone."""
     page = await context.new_page()
     # A page that opens others gets none: nothing would look at them.
@@ -106,7 +106,9 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
 
 
 class _Loading:
-    def __init__(self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: Limits) -> None:
+    def __init__(
+        self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits
+    ) -> None:
         self._page = page
         #: What says to the browser what Playwright has no word for; one for each page, for it takes its time to open.
         self._devtools = devtools

@@ -23,14 +23,14 @@ from typing import Final
 
 from playwright.async_api import CDPSession, Error, Frame, Page
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto.page.computed_styles import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 
 _MARK = """(element, [name, value]) => { element.removeAttribute('srcdoc'); element.setAttribute(name, value); }"""
 
 
-async def content_with_frames(page: Page, limits: Limits) -> str:
-    """A page's HTML with its frames in it, at most ``Limits.frames`` of them.
+async def content_with_frames(page: Page, limits: ServiceLimits) -> str:
+    """A page's HTML with its frames in it, at most ``ServiceLimits.frames`` of them.
 
     Frames that are slow cost their content, never that of the page: a part of the time for reading is kept for it.
     """
@@ -76,7 +76,7 @@ def _with_children(text: str, frame: Frame, name: str, texts: dict[Frame, str], 
     return text
 
 
-async def _content(frame: Frame, limits: Limits) -> str | None:
+async def _content(frame: Frame, limits: ServiceLimits) -> str | None:
     """A frame's HTML; None when it is gone, or too busy to be read."""
     try:
         async with asyncio.timeout(limits.read_page if frame.parent_frame is None else limits.read_page / 4):
@@ -90,7 +90,7 @@ async def _content(frame: Frame, limits: Limits) -> str | None:
     return None
 
 
-async def _mark(frame: Frame, name: str, value: str, limits: Limits) -> bool:
+async def _mark(frame: Frame, name: str, value: str, limits: ServiceLimits) -> bool:
     try:
         async with asyncio.timeout(limits.read_page / 8):
             element = await frame.frame_element()
@@ -157,7 +157,7 @@ _SCRIPT: Final = """((attribute, maxElements, maxText, measuring, maxHtml, STRUC
 })"""
 
 
-async def html_with_styles(session: CDPSession, limits: Limits) -> str | None:
+async def html_with_styles(session: CDPSession, limits: ServiceLimits) -> str | None:
     """The HTML of the session's page as it stands, with computed styles; None when those cannot be had."""
     arguments = (ATTRIBUTE, MAX_ELEMENTS, MAX_TEXT, MEASURING, limits.html_bytes, STRUCK, HIDDEN, STYLED)
     try:

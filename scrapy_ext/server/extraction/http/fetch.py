@@ -2,7 +2,7 @@
 
 How it behaves, where the contract leaves it open:
 
-* Redirects are followed, at most ``Limits.redirects``, as browsers follow them: 301, 302 and 303 turn a POST
+* Redirects are followed, at most ``ServiceLimits.redirects``, as browsers follow them: 301, 302 and 303 turn a POST
   into a GET, 307 and 308 repeat it. With ``followRedirect`` false they are results. Each hop is checked by the
   guard; cookies set on the way are sent along; credentials stay on the origin that they were given for, and so do
   headers whose names tell of keys, tokens and the like.
@@ -40,7 +40,7 @@ from scrapy_ext.api.extraction.errors import (
 )
 from scrapy_ext.api.extraction.forms import REDIRECTS
 from scrapy_ext.api.extraction.private_headers import is_private_header
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
 from scrapy_ext.server.extraction.outgoing import (
@@ -80,7 +80,7 @@ class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
 class Fetcher:
     """Makes HTTP requests through the guard. Use between :meth:`start` and :meth:`stop`."""
 
-    def __init__(self, guard: Guard, limits: Limits, *, verify_tls: bool = True) -> None:
+    def __init__(self, guard: Guard, limits: ServiceLimits, *, verify_tls: bool = True) -> None:
         self._guard = guard
         self._limits = limits
         self._tls: ssl.SSLContext | bool = ssl.create_default_context() if verify_tls else False
@@ -153,7 +153,7 @@ class _Exchange:
         self,
         session: aiohttp.ClientSession,
         guard: Guard,
-        limits: Limits,
+        limits: ServiceLimits,
         plan: HttpPlan,
         *,
         check: Check | None,

@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.measures import LONGEST, PAIRS, Tags
 from tests.support.eventually import eventually
 from tests.support.extraction_service import Service, head
@@ -79,7 +79,7 @@ def test_a_request_that_is_out_of_time_is_counted_with_its_time(target: Target) 
     async def never(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=Limits(request=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(request=0.5)) as running:
         running.problem(500, "/server/timed-out", url=target.handle("/slow", never), httpResponseBody=True)
         seen = running.run(told_of(running))
     assert seen[counted("http", "none", "500")] == 1

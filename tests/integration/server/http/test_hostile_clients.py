@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.http import limits
-from scrapy_ext.server.http.memory import Memory
-from scrapy_ext.server.http.request_context import Exchange
+from scrapy_ext.server.http.memory import RequestMemory
+from scrapy_ext.server.http.request_context import RequestContext
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
@@ -240,8 +240,8 @@ async def test_an_unread_short_body_leaves_the_connection_usable(server: Running
 
 
 def test_bodies_hold_memory_together_and_give_it_back() -> None:
-    held = Memory(1000)
-    one, two = (Exchange({"type": "http", "headers": []}, None, None, held, 1.0) for _ in range(2))  # type: ignore[arg-type]
+    held = RequestMemory(1000)
+    one, two = (RequestContext({"type": "http", "headers": []}, None, None, held, 1.0) for _ in range(2))  # type: ignore[arg-type]
     assert one.hold(600)
     assert not two.hold(600)
     one.ended()

@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.jobs import ATTEMPT_OVER, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import AttemptOver
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.countries import language_of
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstreams
 from tests.support.extraction_service import Service
@@ -171,7 +171,7 @@ def test_a_proxy_that_lies_fails_the_request_alone_and_leads_nowhere(
 ) -> None:
     answer, endless, status, told = LIES[lie]
     answer = answer.replace(b"{forbidden}", forbidden.url().encode())
-    limits = Limits(connect=2, read=2, body_bytes=1_000_000)
+    limits = ServiceLimits(connect=2, read=2, body_bytes=1_000_000)
     with (
         Upstream(lie=answer, endless=endless) as liar,
         Service(allow_hosts=(target.host,), proxies=(f"DE={liar.address}",), limits=limits) as running,

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.processes import parent_of
 from tests.acceptance.server.extraction.browser.processes import browsers, children, of_this_run, renderers
 from tests.support.eventually import eventually, eventually_async
@@ -36,16 +36,16 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def own(site: Target) -> Any:
     """A service with a browser of its own, to be harmed, of which nothing is left in the end."""
-    yield from harmed(site, Limits(navigate=120, quiet=0.1, settle=1, close=2, look=0.05, ask=0.2))
+    yield from harmed(site, ServiceLimits(navigate=120, quiet=0.1, settle=1, close=2, look=0.05, ask=0.2))
 
 
 @pytest.fixture
 def hanging(site: Target) -> Any:
     """The same for a browser that hangs, which is found out soon."""
-    yield from harmed(site, Limits(navigate=8, quiet=0.1, settle=1, respond=4, close=2, look=0.05, ask=0.2))
+    yield from harmed(site, ServiceLimits(navigate=8, quiet=0.1, settle=1, respond=4, close=2, look=0.05, ask=0.2))
 
 
-def harmed(site: Target, limits: Limits) -> Any:
+def harmed(site: Target, limits: ServiceLimits) -> Any:
     before = set(of_this_run())
     with Service(allow_hosts=(site.host,), limits=limits) as running:
         running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
@@ -166,7 +166,7 @@ def test_what_actions_sent_is_not_sent_again_when_the_browser_dies(own: Any, sit
 
 def test_a_browser_is_replaced_after_its_share_of_pages(site: Target) -> None:
     url = site.page("/share", "<h1>share</h1>")
-    with Service(allow_hosts=(site.host,), limits=Limits(quiet=0, pages_per_browser=2)) as running:
+    with Service(allow_hosts=(site.host,), limits=ServiceLimits(quiet=0, pages_per_browser=2)) as running:
         for _ in range(5):
             running.result(url=url, browserHtml=True)
         assert running.service.browser.launches == 3
@@ -175,13 +175,13 @@ def test_a_browser_is_replaced_after_its_share_of_pages(site: Target) -> None:
 
 @pytest.mark.parametrize("why", ["age", "memory"])
 def test_a_browser_that_is_old_or_holds_much_memory_is_replaced_and_its_pages_finish(site: Target, why: str) -> None:
-    limits = Limits(quiet=0.1, look=0.02, browser_age=0.001 if why == "age" else 3600)
+    limits = ServiceLimits(quiet=0.1, look=0.02, browser_age=0.001 if why == "age" else 3600)
     if why == "memory":
-        with Service(allow_hosts=(site.host,), limits=Limits(quiet=0.5, look=0.05)) as running:
+        with Service(allow_hosts=(site.host,), limits=ServiceLimits(quiet=0.5, look=0.05)) as running:
             running.result(url=site.page("/in-any", "<h1>any</h1>"), browserHtml=True)
             usual = running.service.browser.memory // 2**20
         # Over it with any page, and far from twice as much, which would be its end.
-        limits = Limits(quiet=0.1, look=0.02, browser_memory_mib=round(usual * 0.8))
+        limits = ServiceLimits(quiet=0.1, look=0.02, browser_memory_mib=round(usual * 0.8))
     entered, release = threading.Event(), threading.Event()
 
     async def hold(call: object, writer: asyncio.StreamWriter) -> None:
@@ -214,7 +214,7 @@ def test_more_pages_than_may_wait_get_503_with_retry_after(site: Target) -> None
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     url = site.handle("/held", hold)
-    limits = Limits(pages_waiting=0)
+    limits = ServiceLimits(pages_waiting=0)
     with Service(allow_hosts=(site.host,), browser_pages=1, limits=limits) as running:
         first = threading.Thread(target=running.result, kwargs={"url": url, "browserHtml": True})
         first.start()
