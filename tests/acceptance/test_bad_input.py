@@ -1,4 +1,4 @@
-"""What is wrong is told once, in words that help, with an exit status that is not 0, and without secrets."""
+"""Errors of the user are reported once, with the remedy, an exit status that is not 0, and without secrets."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_component_that_cannot_be_built_says_why_in_one_line(project, setting,
     assert "Traceback" not in crawl.log
 
 
-def test_a_platform_that_is_not_there_is_told(project):
+def test_a_platform_that_is_not_there_is_reported(project):
     address = f"http://localhost:{free_port()}"
     crawl = project.crawl("one", "-s", f"PLATFORM_URL={address}", "-s", f"PLATFORM_API_KEY={SECRET}")
     assert crawl.returncode != 0
@@ -110,7 +110,7 @@ def test_a_platform_that_is_not_there_is_told(project):
     assert "Embedded server" not in crawl.log
 
 
-def test_a_wrong_platform_key_is_told(project, server):
+def test_a_wrong_platform_key_is_reported(project, server):
     crawl = project.crawl("one", "-s", f"PLATFORM_URL={server.url}", "-s", f"PLATFORM_API_KEY={SECRET}")
     assert crawl.returncode != 0
     assert crawl.reason == "platform_bad_key"
@@ -138,7 +138,7 @@ def test_a_wrong_extraction_key_closes_the_spider_once_and_loses_no_request(proj
 
 
 @pytest.mark.parametrize("what", ["nothing", "another path", "another service"])
-def test_an_address_without_an_extraction_service_is_told_and_loses_no_request(project, server, what):
+def test_an_address_without_an_extraction_service_is_reported_and_loses_no_request(project, server, what):
     address = {
         "nothing": f"http://localhost:{free_port()}/v1",
         "another path": f"{server.url}/elsewhere/v1",
@@ -152,7 +152,7 @@ def test_an_address_without_an_extraction_service_is_told_and_loses_no_request(p
     assert SECRET not in crawl.log
 
 
-def test_a_data_directory_that_cannot_be_made_is_told(project):
+def test_a_data_directory_that_cannot_be_made_is_reported(project):
     (project.folder / ".scrapy").write_text("a file where the folder should be")
     crawl = project.crawl("one")
     assert crawl.returncode != 0
@@ -160,7 +160,7 @@ def test_a_data_directory_that_cannot_be_made_is_told(project):
     assert str(project.folder / ".scrapy") in crawl.errors[0]
 
 
-def test_a_proxy_that_cannot_be_read_is_told_without_its_credentials(project):
+def test_a_proxy_that_cannot_be_read_is_reported_without_its_credentials(project):
     crawl = project.crawl("one", "-s", f"SERVER_PROXIES=US=http://me:{SECRET}@proxy")
     assert crawl.returncode != 0
     assert crawl.reason == "embedded_server_failed"

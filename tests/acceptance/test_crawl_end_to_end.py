@@ -1,4 +1,4 @@
-"""What an existing project gets from the one ADDONS line: real crawls with the embedded services."""
+"""Real crawls of an existing project with the ADDONS line alone and the embedded services."""
 
 from __future__ import annotations
 

@@ -348,7 +348,7 @@ def test_keys_that_are_no_fingerprints_skip_nothing(runs, site, server):
     assert "Collection seen has 3 keys that are not fingerprints" in crawl.log
 
 
-def test_a_wrong_type_is_told_in_one_line(runs):
+def test_a_wrong_type_is_reported_in_one_line(runs):
     crawl = runs.crawl("products", "DUPEFILTER_COLLECTION_TYPE=vs")
     assert crawl.returncode != 0
     (error,) = crawl.errors
@@ -391,7 +391,7 @@ def test_a_crawl_killed_anywhere_loses_no_page(runs, site, hits):
     assert set(itertools.chain(*runs.stored().values())) == set(runs.recorded()) == pages
 
 
-def test_a_request_is_told_as_seen_the_second_time():
+def test_a_request_is_seen_the_second_time():
     dupefilter = CollectionDupeFilter.from_crawler(get_crawler(Any))
     assert not dupefilter.request_seen(Request("http://example.com/?b=2&a=1"))
     assert dupefilter.request_seen(Request("http://example.com/?a=1&b=2"))

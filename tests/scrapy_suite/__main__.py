@@ -28,7 +28,7 @@ PROOFS: Final = {
 
 
 class Place(NamedTuple):
-    """Where the runs of one version of Scrapy take place."""
+    """Folder of the runs of one version of Scrapy."""
 
     environment: Environment
     runs: Path
@@ -116,7 +116,7 @@ def _try(wiring: str, place: Place, plain: Run, set_aside: list[SetAside]) -> in
     print("   " + ", ".join(f"{name}: {count}" for name, count in stats.items()))
     if not all(stats.values()):
         print("   NOT SWITCHED ON: one of these is 0")
-    print(f"   {len(verdict.explained)} differences set aside, {len(unexplained)} unexplained", flush=True)
+    print(f"   {len(verdict.explained)} known differences, {len(unexplained)} unexplained", flush=True)
     return 1 if unexplained or verdict.stale or not all(stats.values()) else 0
 
 

@@ -1,4 +1,4 @@
-"""What a run in a wiring does otherwise than the plain run, and what is known of that."""
+"""Differences between a run in a wiring and the plain run, and the list of those that are known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SetAside(NamedTuple):
     reason: str
 
     def holds_for(self, test: str) -> bool:
-        """Whether this is about that test."""
+        """Return True if this entry is about that test."""
         return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), test) is not None
 
 
@@ -35,7 +35,7 @@ class Difference(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is to be said of a run in a wiring."""
+    """Verdict on a run in a wiring."""
 
     explained: list[Difference]
     unexplained: list[Difference]
@@ -44,7 +44,7 @@ class Verdict(NamedTuple):
 
 
 def read_set_aside(path: Path, wirings: Iterable[str]) -> list[SetAside]:
-    """The list of the tests set aside; raises :class:`ValueError` for an entry that is not whole."""
+    """The list of the known differences; raises :class:`ValueError` for an entry that is not whole."""
     known = set(wirings)
     return [
         each for entry in tomllib.loads(path.read_text("utf-8")).get("set_aside", []) for each in _read(entry, known)

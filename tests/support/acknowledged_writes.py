@@ -165,7 +165,7 @@ class Records:
 
 
 class Queue:
-    """Adds requests to a slot, some of them again; each addition is told how many were new."""
+    """Adds requests to a slot, some of them again; each addition returns the number of new ones."""
 
     def __init__(self, number: int, chance: random.Random) -> None:
         self.path = f"/hcf/{number}/f/s/0"

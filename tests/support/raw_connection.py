@@ -67,6 +67,6 @@ class Raw:
         return RawAnswer(int(head[0].split()[1]), headers, body)
 
     async def rest(self) -> bytes:
-        """What comes until the server closes."""
+        """Bytes that arrive until the server closes."""
         async with asyncio.timeout(PATIENCE):
             return await self.reader.read()

@@ -187,7 +187,7 @@ def test_logs_are_shown_from_a_level_upwards(platform: Filled) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("items", "7/1/999"), "there is no job 7/1/999"),
         (("items", "999"), "no job with number 999"),
@@ -199,16 +199,16 @@ def test_logs_are_shown_from_a_level_upwards(platform: Filled) -> None:
         (("stop", "7/1/999"), "there is no job 7/1/999"),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line(platform: Filled, arguments: tuple[str, ...], told: str) -> None:
+def test_what_is_not_there_is_reported_in_one_line(platform: Filled, arguments: tuple[str, ...], message: str) -> None:
     done = platform.run(*arguments)
     assert done.returncode == 1
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith(f"scrapy platform {arguments[0]}: ")
-    assert told in done.stderr
+    assert message in done.stderr
 
 
-def test_a_wrong_key_is_told_with_the_remedy_and_without_the_key(platform: Filled) -> None:
+def test_a_wrong_key_is_reported_with_the_remedy_and_without_the_key(platform: Filled) -> None:
     done = platform.run("jobs", PLATFORM_API_KEY="not-the-key")
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1

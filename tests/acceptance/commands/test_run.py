@@ -54,7 +54,7 @@ def test_the_project_can_be_named(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("books", "--", "stray"), "a spider takes -a NAME=VALUE"),
         (("py:report.py", "-a", "n=1"), "-a is for spiders"),
@@ -62,12 +62,12 @@ def test_the_project_can_be_named(platform: Platform) -> None:
         (("",), "spider"),
     ],
 )
-def test_what_cannot_run_is_refused_in_one_line(platform: Platform, arguments: tuple[str, ...], told: str) -> None:
-    assert told in platform.refused("run", *arguments)
+def test_what_cannot_run_is_refused_in_one_line(platform: Platform, arguments: tuple[str, ...], message: str) -> None:
+    assert message in platform.refused("run", *arguments)
     assert platform.lines("jobs") == []
 
 
-def test_a_job_that_runs_already_is_told(platform: Platform) -> None:
+def test_a_job_that_runs_already_is_reported(platform: Platform) -> None:
     platform.lines("run", "books")
     assert "already scheduled" in platform.refused("run", "books")
 

@@ -145,7 +145,7 @@ class Story:
     def run(self, example: Example) -> None:
         """Run the commands of a console in one shell, and compare what each prints."""
         commands = list(consoles(self.text(example)))
-        # After each command the shell tells how it ended, and where it is.
+        # After each command the shell prints its exit status and the folder.
         process, terminal = self._started(
             "\n".join(f"{each}\nprintf '\\x01%s %s\\x01' $? \"$PWD\"" for each, _ in commands)
         )
@@ -157,8 +157,8 @@ class Story:
         process.wait(PATIENCE)
         pieces = said.split("\x01")
         assert len(pieces) == 2 * len(commands) + 1, f"{example}:\n{said}"
-        for (command, expected), printed, told in zip(commands, pieces[::2], pieces[1::2], strict=False):
-            status, _, here = told.partition(" ")
+        for (command, expected), printed, ended_with in zip(commands, pieces[::2], pieces[1::2], strict=False):
+            status, _, here = ended_with.partition(" ")
             assert status == "0", f"{example}: {command} ended with {status}:\n{printed}"
             assert_printed(example, command, expected, printed)
             self.here = Path(here)
@@ -230,7 +230,7 @@ def consoles(text: str) -> Iterator[tuple[str, str]]:
 
 
 def read(terminal: int, seconds: float, enough) -> tuple[str, bool]:
-    """What a terminal shows until it is enough, or it is closed; and whether it was closed."""
+    """Output of a terminal until it is enough or closed, and True if it was closed."""
     deadline, said = time.monotonic() + seconds, b""
     while time.monotonic() < deadline:
         if not select.select([terminal], [], [], 1)[0]:
@@ -252,7 +252,7 @@ def plain(said: bytes) -> str:
 
 
 def matches(expected: str, said: str) -> bool:
-    """Whether an output is as shown: ``...`` stands for anything, also nothing; blanks are all alike."""
+    """Return True if an output is as shown: ``...`` stands for anything, also nothing; blanks are all alike."""
     said = " ".join(said.split())
     first, *others = (" ".join(piece.split()) for piece in expected.split("..."))
     if not others:
@@ -391,7 +391,7 @@ def make_project(folder: Path, shop_port: str) -> None:
 
 
 def is_run(page: str) -> bool:
-    """Whether a page has commands or programs, which take long."""
+    """Return True if a page has commands or programs, which take long."""
     return any(example.kind in ("run", "start", "python") for example in PAGES[page])
 
 
@@ -410,10 +410,10 @@ def test_what_a_page_shows_is_what_happens(
         request.getfixturevalue("browser")
     with closing(Story(tmp_path, environment, ports)) as story:
         for example in PAGES[page]:
-            tell(story, example)
+            run_example(story, example)
 
 
-def tell(story: Story, example: Example) -> None:
+def run_example(story: Story, example: Example) -> None:
     """Do what an example's mark says."""
     match example.kind:
         case "settings":

@@ -217,7 +217,7 @@ def run(project: Project, spider: str, shop: Shop, *arguments: str) -> tuple[Cra
 
 
 class Crawled:
-    """What a crawl gave, and what it asked the site for."""
+    """Items of a crawl, and its requests to the site."""
 
     def __init__(self, project: Project, shop: Shop, spider: str, *arguments: str) -> None:
         before = shop.hits.copy()

@@ -40,7 +40,7 @@ class Life:
 
     @property
     def job(self) -> str | None:
-        """The job that it runs, once it has told."""
+        """The job that it runs, once it has printed its ID."""
         found = re.search(r"Job (\d+/\d+/\d+) (started|resumed)", self.log)
         return found[1] if found else None
 
@@ -93,12 +93,12 @@ class Worker:
 
     @property
     def job(self) -> str | None:
-        """The job; None as long as no life has told of one."""
+        """The job; None as long as no life has printed one."""
         return next(filter(None, (life.job for life in self.lives)), None)
 
     @property
     def is_done(self) -> bool:
-        """Whether its job is finished. A process may be killed after that."""
+        """True if its job is finished. A process may be killed after that."""
         return self.job is not None and self._crawls.state_of(self.job) == ("finished", "finished")
 
     def start(
@@ -248,8 +248,8 @@ class Crawls:
 
         async def read(client: PlatformClient) -> Counter[str]:
             items = [item for job in self.jobs for item in await collect(client.items.iter(key(job)))]
-            assert all(len(item["pad"]) == int(found[1]) for item in items if (found := _LENGTH.search(item["told"])))
-            return Counter(item["told"] for item in items)
+            assert all(len(item["pad"]) == int(found[1]) for item in items if (found := _LENGTH.search(item["text"])))
+            return Counter(item["text"] for item in items)
 
         return self.ask(read)
 
@@ -281,13 +281,13 @@ class Crawls:
         return outcome(self.maze.pages, start_items)
 
     def check(self, start_items: int = 0) -> None:
-        """Every item is stored once, every job is finished, nothing is left but what is set aside, once."""
+        """Every item is stored once, every job is finished, nothing is left but the dead letters, once."""
         expected = self.expected(start_items)
         same(self.stored(), expected.items, "items")
         unfinished = [worker.job for worker in self._workers if not (worker.is_given_up or worker.is_done)]
         assert not unfinished, f"not finished: {[(job, job and self.state_of(job)) for job in unfinished]}"
         left = self.left()
-        same(Counter(left.pop("dead-letters", [])), expected.dead_letters, "requests that were set aside")
+        same(Counter(left.pop("dead-letters", [])), expected.dead_letters, "dead letters")
         assert not any(left.values()), f"left in the frontier: {left}"
 
     def check_hits(self) -> None:

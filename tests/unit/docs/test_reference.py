@@ -1,4 +1,4 @@
-"""What the code can count, close with, read and need is what the reference says."""
+"""The reference, README and CONTRIBUTING agree with the code and with each other."""
 
 from __future__ import annotations
 
@@ -111,18 +111,18 @@ def test_every_meta_key_for_users_is_described_and_read() -> None:
     assert read - NOT_OURS == described("reqmeta")
 
 
-def test_the_reason_for_every_dependency_is_told() -> None:
+def test_the_reason_for_every_dependency_is_documented() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = [*project["dependencies"], *project["optional-dependencies"]["server"]]
     names = [re.match(r"[\w.-]+", requirement) for requirement in needed]
     page = (DOCS / "architecture" / "dependencies.rst").read_text("utf-8")
-    told = re.findall(r"^   \* - ([\w.-]+)$", page, re.MULTILINE)
-    assert told == [match[0] for match in names if match]
+    documented = re.findall(r"^   \* - ([\w.-]+)$", page, re.MULTILINE)
+    assert documented == [match[0] for match in names if match]
 
 
 def test_what_the_addon_sets_is_what_the_reference_says() -> None:
     page = (DOCS / "reference" / "settings.rst").read_text("utf-8")
-    told = {re.sub(r":setting:|`", "", row[0]): row[1] for row in rows_of(page, "Settings that the add-on sets")}
+    documented = {re.sub(r":setting:|`", "", row[0]): row[1] for row in rows_of(page, "Settings that the add-on sets")}
     found: dict[str, set[str]] = {}
     for own in ({}, {"FRONTIER_ENABLED": False, "DUPEFILTER_COLLECTION": "pages"}):
         before, settings = Settings(own), Settings(own)
@@ -130,10 +130,10 @@ def test_what_the_addon_sets_is_what_the_reference_says() -> None:
         for name in settings:
             if settings[name] != before[name]:
                 found.setdefault(name, set()).update(_told_of(settings[name], before[name]))
-    assert found.keys() == told.keys()
+    assert found.keys() == documented.keys()
     for name, values in found.items():
         if "FINGERPRINTER" not in name:
-            assert not {value for value in values if f"{value}``" not in told[name]}, name
+            assert not {value for value in values if f"{value}``" not in documented[name]}, name
 
 
 def _told_of(value: object, before: object) -> Iterator[str]:

@@ -35,9 +35,9 @@ def answered(request: Request) -> Reply:
 
 
 def problem(type: str, retry_after: int | None = None) -> Reply:
-    told = Problem.of(type, "because", blocked_domain="shop.example" if "forbidden" in type else None)
+    problem = Problem.of(type, "because", blocked_domain="shop.example" if "forbidden" in type else None)
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
-    return Reply(told.status, msgspec.json.encode(told), "application/problem+json", headers)
+    return Reply(problem.status, msgspec.json.encode(problem), "application/problem+json", headers)
 
 
 @dataclass
@@ -58,8 +58,8 @@ class Running:
         """Exit code, and what was still to hear."""
         assert self.process.stderr is not None
         async with asyncio.timeout(60):
-            told = (await self.process.stderr.read()).decode()
-            return await self.process.wait(), told
+            problem = (await self.process.stderr.read()).decode()
+            return await self.process.wait(), problem
 
 
 @dataclass
@@ -108,15 +108,16 @@ def urls(count: int, *sites: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("type", "told"), [("/auth/key-not-found", "Check the setting EXTRACT_API_KEY"), ("/auth/account-suspended", "403")]
+    ("type", "problem"),
+    [("/auth/key-not-found", "Check the setting EXTRACT_API_KEY"), ("/auth/account-suspended", "403")],
 )
-async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str, told: str) -> None:
+async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str, problem: str) -> None:
     desk.write(urls(50))
     desk.server.script = [problem(type)]
     status, said = await desk.run("--concurrency", "4")
     assert status == 1
     assert len(said.splitlines()) == 1
-    assert told in said
+    assert problem in said
     assert KEY not in said
     assert len(desk.server.requests) <= 4
     assert desk.records == []
@@ -125,7 +126,7 @@ async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str,
     assert (status, len(desk.records)) == (0, 50)
 
 
-async def test_an_address_where_no_such_service_is_is_told_at_once(desk: Desk) -> None:
+async def test_an_address_where_no_such_service_is_is_reported_at_once(desk: Desk) -> None:
     desk.write(urls(50))
     desk.server.script = [Reply(200, b"<html>Welcome", "text/html")]
     status, said = await desk.run("-s", 'EXTRACT_API_RETRY_POLICY={"unexpected-answer": 1}')
@@ -134,7 +135,7 @@ async def test_an_address_where_no_such_service_is_is_told_at_once(desk: Desk) -
     assert desk.records == []
 
 
-async def test_a_failure_is_recorded_as_the_service_told_it(desk: Desk) -> None:
+async def test_a_failure_is_recorded_as_the_service_reported_it(desk: Desk) -> None:
     replies = {
         "/1": problem("/download/domain-forbidden"),
         "/2": problem("/download/temporary-error", 7),

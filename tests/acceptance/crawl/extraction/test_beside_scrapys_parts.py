@@ -1,4 +1,4 @@
-"""What Scrapy's own parts do for a direct request they do for a routed one, and they work side by side."""
+"""Scrapy's own components do for a routed request what they do for a direct one, and both work side by side."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_what_was_refused_costs_nothing(plan, service):
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 5)
 
 
-def test_a_budget_that_is_nearly_spent_is_told_once(plan, service):
+def test_a_budget_that_is_nearly_spent_is_reported_once(plan, service):
     crawls = plan(EXTRACT_API_MAX_REQUESTS=10)
     crawl = crawls.crawl(pages("site.example", 9))
     warnings = [line for line in crawl.log.splitlines() if " WARNING: " in line and "EXTRACT_API_MAX_REQUESTS" in line]

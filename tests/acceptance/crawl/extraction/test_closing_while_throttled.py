@@ -1,6 +1,6 @@
 """A crawl closes promptly whatever the service says, and the next run goes on with what had to wait.
 
-The service asks for ten minutes of patience each time, far more than a test has: a crawl that waited would not end.
+The service asks to wait ten minutes each time, far more than a test has: a crawl that waited would not end.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def relent(service: FaultyService) -> None:
         service.plays(domain, PAGE)
 
 
-def all_were_told(service: FaultyService) -> bool:
-    """Whether every domain was asked and told to wait, and the healthy one has answered everything."""
+def all_were_throttled(service: FaultyService) -> bool:
+    """Return True once every other domain was throttled and the healthy one has answered everything."""
     return service.answered("healthy.example") == 6 and all(service.answered(domain) for domain in WAITING)
 
 
 def terminated(crawl: Running, service: FaultyService) -> Crawl:
     """The crawl, ended by one SIGTERM when nothing is left to do but to wait."""
-    until(lambda: all_were_told(service), "each domain was asked")
+    until(lambda: all_were_throttled(service), "each domain was asked")
     crawl.process.send_signal(signal.SIGTERM)
     return crawl.end(PATIENCE)
 
@@ -85,7 +85,7 @@ def test_a_crawl_that_is_held_back_altogether_closes_as_promptly(plan, service, 
     service.plays("limited.example", problem(type, retry_after=LONG))
     crawls = plan(JOBDIR="job")
     running = crawls.start(wave)
-    until(lambda: service.answered("limited.example"), "the limit was told")
+    until(lambda: service.answered("limited.example"), "the limit was answered")
     running.process.send_signal(signal.SIGTERM)
     assert running.end(PATIENCE).reason == "shutdown"
     service.plays("limited.example", PAGE)
@@ -116,7 +116,7 @@ def test_what_is_on_its_way_is_waited_for_and_delivered(plan, service):
     service.plays("slow.example/0", held(PAGE, lambda: closing[0]))
     crawls = plan(JOBDIR="job")
     running = crawls.start(pages("slow.example", 4))
-    until(lambda: service.answered("slow.example") == 3, "the others were told to wait")
+    until(lambda: service.answered("slow.example") == 3, "the others were throttled")
     running.process.send_signal(signal.SIGTERM)
     until(lambda: "Received SIGTERM" in running.log.read_text(), "the crawl closes")
     closing[0] = True

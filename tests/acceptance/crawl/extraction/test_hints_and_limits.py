@@ -1,4 +1,4 @@
-"""What the service says about when to come back is obeyed, by what it is about and by nothing else.
+"""The service's Retry-After is obeyed for its scope and for nothing else.
 
 Nothing here is timed but what must not come too early: what must not wait is seen in the order of the requests.
 """
@@ -136,7 +136,7 @@ SLOTS = {
 
 
 class TestCaps:
-    """What Scrapy's settings allow at once and in a row is what the service sees, by the plain domain."""
+    """Concurrency and delay of Scrapy's settings, per plain domain, hold at the service."""
 
     @pytest.fixture(scope="class")
     @staticmethod

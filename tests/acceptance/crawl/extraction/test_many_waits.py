@@ -1,4 +1,4 @@
-"""What waits, for the end of a ban or of a limit, holds back nothing else, however much of it there is."""
+"""Requests that wait for the end of a ban or a limit hold back no others, however many they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes through the service and what goes direct, whatever mode Scrapy runs in; and what stops a crawl."""
+"""Routed and direct requests in each mode of Scrapy, and reasons that stop a crawl."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ LIMITS = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason", "told", "named"),
+    ("answer", "reason", "message", "named"),
     [
         (problem("/auth/not-valid"), "extract_api_bad_key", "KeyRefusedError", "EXTRACT_API_KEY"),
         (NO_BODY, "extract_api_bad_key", "KeyRefusedError", "EXTRACT_API_KEY"),
         (problem("/auth/account-suspended"), "extract_api_suspended_account", "AccountSuspendedError", "account"),
     ],
 )
-def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, service, answer, reason, told, named):
+def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(
+    plan, service, answer, reason, message, named
+):
     service.plays("site.example", answer)
     crawls = plan(**LIMITS)
     crawl = crawls.crawl(pages("site.example", 40))
@@ -32,7 +34,9 @@ def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, 
     (error,) = crawl.errors
     assert named in error
     assert KEY not in crawl.log
-    assert [outcome.error for outcome in crawls.outcomes] == [told], "one request is told; nobody keeps the queue"
+    assert [outcome.error for outcome in crawls.outcomes] == [message], (
+        "one request fails; the others stay in the queue"
+    )
 
 
 def test_with_another_key_the_next_run_delivers_everything(plan, service):
@@ -144,8 +148,10 @@ def test_a_running_job_is_named_to_the_service_but_not_with_serp(tmp_path, servi
 def test_where_nobody_keeps_the_queue_the_first_request_hears_of_a_refused_key(plan, service):
     """Scrapy's shell waits for its response before it does anything else, closing included."""
     service.plays("site.example", problem("/auth/key-not-found"))
-    told = plan().project.run("-m", "scrapy", "shell", typed="fetch('https://site.example/')\nprint('still', 'here')\n")
-    assert "still here" in told
+    message = plan().project.run(
+        "-m", "scrapy", "shell", typed="fetch('https://site.example/')\nprint('still', 'here')\n"
+    )
+    assert "still here" in message
     assert len(service.posts) == 1
 
 

@@ -44,7 +44,7 @@ class Listening(scrapy.Spider):
             yield scrapy.Request(**row, callback=self.parse, errback=self.failed)
 
     def headers_received(self, headers, body_length, request, spider):
-        request.meta["told"] = [headers.get("Content-Type", b"").decode(), body_length]
+        request.meta["message"] = [headers.get("Content-Type", b"").decode(), body_length]
         if "stop_at_headers" in request.meta:
             raise exceptions.StopDownload(fail=request.meta["stop_at_headers"])
 
@@ -63,7 +63,7 @@ class Listening(scrapy.Spider):
     def failed(self, failure):
         response = getattr(failure.value, "response", None)
         checked = [name for name in CHECKED if failure.check(getattr(exceptions, name))]
-        yield {**self.outcome(failure.request.url, response), "checked": checked, "told": str(failure.value),
+        yield {**self.outcome(failure.request.url, response), "checked": checked, "message": str(failure.value),
                "retry": failure.request.meta.get("retry_times", 0), "dont_retry": "dont_retry" in failure.request.meta,
                "type": type(failure.value).__name__}
 
@@ -74,7 +74,7 @@ class Listening(scrapy.Spider):
         return {
             "url": url, "flags": response.flags, "size": len(response.body), "ip": response.ip_address,
             "certificate": response.certificate, "protocol": response.protocol,
-            **{name: meta.get(name) for name in ("told", "received", "delay")},
+            **{name: meta.get(name) for name in ("message", "received", "delay")},
             "throttle": "autothrottle_dont_adjust_delay" in meta,
         }
 """
@@ -174,7 +174,7 @@ class TestOneCrawl:
 
     def test_handlers_get_headers_and_body(self, ended):
         item = ended[1]["/page"]
-        assert (item["told"], item["received"], item["size"]) == (["text/html", 3000], 3000, 3000)
+        assert (item["message"], item["received"], item["size"]) == (["text/html", 3000], 3000, 3000)
         assert (item["ip"], item["certificate"], item["protocol"]) == (None, None, None)
 
     @pytest.mark.parametrize("where", ["headers", "bytes"])

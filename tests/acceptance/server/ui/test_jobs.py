@@ -148,15 +148,15 @@ async def test_the_list_of_jobs_refreshes_by_itself_but_not_under_ones_hands(
 
 
 @pytest.mark.long
-async def test_a_log_grows_while_it_is_read_pauses_and_tells_its_end(
+async def test_a_log_grows_while_it_is_read_pauses_and_shows_its_end(
     open_page: OpenPage, ui_server: RunningServer, project: int
 ) -> None:
     async with Http(ui_server.url, ui_server.platform_key) as http:
         key = await job(http, project)
         await http.post(f"/logs/{key}", lines(0, 300))
         page = await open_page(f"/ui/{key}/log")
-        told, log = page.locator("[data-live-status]"), page.locator("ol.log")
-        await expect(told).to_have_text("Live: new lines appear as they arrive.")
+        status, log = page.locator("[data-live-status]"), page.locator("ol.log")
+        await expect(status).to_have_text("Live: new lines appear as they arrive.")
         assert await violations(page) == []
         await http.post(f"/logs/{key}", [*lines(300, 2), *lines(302, 1, HOSTILE)])
         await expect(page.locator("#l302")).to_be_in_viewport()
@@ -164,17 +164,17 @@ async def test_a_log_grows_while_it_is_read_pauses_and_tells_its_end(
         await keep(page, "log-live")
         await log.focus()
         await page.keyboard.press("Home")
-        await expect(told).to_contain_text("Paused while you read")
+        await expect(status).to_contain_text("Paused while you read")
         await http.post(f"/logs/{key}", lines(303, 5))
-        await expect(told).to_have_text("Paused while you read: 5 new lines below.")
+        await expect(status).to_have_text("Paused while you read: 5 new lines below.")
         await expect(page.locator("#l307")).not_to_be_in_viewport()
         await page.keyboard.press("End")
-        await expect(told).to_have_text("Live: new lines appear as they arrive.")
+        await expect(status).to_have_text("Live: new lines appear as they arrive.")
         await http.post(f"/logs/{key}", lines(308, 2500))
         await expect(page.locator("#l2807")).to_be_in_viewport()
         assert await log.locator("li").count() <= 2000
         await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
-        await expect(told).to_contain_text("The job has ended")
+        await expect(status).to_contain_text("The job has ended")
         # So does what stands over it: the state, how many lines there are, and what can be done.
         head = page.locator("#head")
         await expect(head).to_contain_text("finished")
@@ -190,11 +190,11 @@ async def test_the_end_key_leads_to_lines_that_are_not_drawn_yet(
         key = await job(http, project)
         await http.post(f"/logs/{key}", lines(0, 300))
         page = await open_page(f"/ui/{key}/log")
-        told, log = page.locator("[data-live-status]"), page.locator("ol.log")
-        await expect(told).to_have_text("Live: new lines appear as they arrive.")
+        status, log = page.locator("[data-live-status]"), page.locator("ol.log")
+        await expect(status).to_have_text("Live: new lines appear as they arrive.")
         await log.focus()
         await page.keyboard.press("Home")
-        await expect(told).to_contain_text("Paused while you read")
+        await expect(status).to_contain_text("Paused while you read")
         # The browser's own scrolling knows the lines that it has drawn: a key at this moment must not end there.
         left = await log.evaluate("""log => {
             for (let n = 0; n < 50; n++) log.append(log.lastElementChild.cloneNode(true));
@@ -202,7 +202,7 @@ async def test_the_end_key_leads_to_lines_that_are_not_drawn_yet(
             return log.scrollHeight - log.clientHeight - log.scrollTop;
         }""")
         assert left < 30
-        await expect(told).to_have_text("Live: new lines appear as they arrive.")
+        await expect(status).to_have_text("Live: new lines appear as they arrive.")
 
 
 #: What sticks out of a page that is wider than its window.

@@ -312,7 +312,7 @@ _BEHIND = {
 
 
 @pytest.mark.parametrize("step", _BEHIND)
-async def test_a_failure_ends_it_and_is_told_and_nothing_of_what_follows_is_done(committer, recorder, step):
+async def test_a_failure_ends_it_and_is_reported_and_nothing_of_what_follows_is_done(committer, recorder, step):
     commits = committer()
     recorder.fail = step
     commits.add(request(OpenBatch(0, "a", 1), 0, b"1"))

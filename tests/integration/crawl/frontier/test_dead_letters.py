@@ -1,4 +1,4 @@
-"""Requests that were set aside can be put back, as they were."""
+"""Dead letters can be put back into the queue as they were."""
 
 from __future__ import annotations
 

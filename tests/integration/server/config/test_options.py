@@ -58,12 +58,12 @@ def test_the_error_of_every_number_names_its_unit_and_its_range(capsys: pytest.C
     worker = argparse.ArgumentParser()
     add_options(worker, Role.WORKER)
     assert {action.option_strings[0] for action in worker._actions if _is_number(action)} < UNITS.keys()
-    for option, told in UNITS.items():
+    for option, message in UNITS.items():
         for wrong in ("banana", "512MB", "0" if option != "--port" else "65536"):
             with pytest.raises(SystemExit):
                 parser.parse_args([option, wrong])
             said = capsys.readouterr().err.splitlines()
-            assert said[-1].startswith(f"scrapy platform serve: error: argument {option}: must be {told}")
+            assert said[-1].startswith(f"scrapy platform serve: error: argument {option}: must be {message}")
             assert said[-1].endswith(f", got '{wrong}'")
             assert len(said) == 2  # not a screenful of options
             assert "see scrapy platform serve --help" in said[0]
@@ -148,11 +148,11 @@ def test_a_wrong_call_of_the_server_alone_is_answered_in_two_lines(words: list[s
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [({"allow_hosts": ["banana"]}, "--allow-host 'banana' must"), ({"connect_to": ["x"]}, "--connect-to 'x' must")],
 )
-def test_rules_that_cannot_be_read_are_named_as_their_options(options: dict[str, list[str]], told: str) -> None:
-    with pytest.raises(GuardRuleError, match=re.escape(told)):
+def test_rules_that_cannot_be_read_are_named_as_their_options(options: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(GuardRuleError, match=re.escape(message)):
         Guard(**options)  # type: ignore[arg-type]
 
 

@@ -257,7 +257,7 @@ def test_a_field_that_comes_twice_is_the_last_one(send: Sender) -> None:
 
 
 @pytest.mark.parametrize("coding", ["utf-16", "utf-32", "utf-8-sig", "latin-1"])
-def test_text_that_is_not_utf_8_is_told(send: Sender, coding: str) -> None:
+def test_text_that_is_not_utf_8_is_reported(send: Sender, coding: str) -> None:
     status, answer = send(framed(send, '"ä"').decode().encode(coding))
     assert (status, answer["type"]) == (400, "/request/invalid-json")
     assert "byte" in answer["detail"]

@@ -88,7 +88,7 @@ async def test_a_node_that_leaves_gives_back_what_it_has_not_begun(
     local = LocalProject(1, tmp_path / "project")
     environments = Building(store, tmp_path / "cache", local)
     config = NodeConfig(units=1, local=local)
-    other = await Store.open(tmp_path / "data")  # of another process: the node hears nothing of what that adds
+    other = await Store.open(tmp_path / "data")  # of another process: the node is not notified of what that adds
     node = Node(Pools(store, store, store), environments, "http://127.0.0.1:1", config, LocalNotifier())
 
     async def look() -> None:

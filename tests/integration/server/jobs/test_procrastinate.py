@@ -57,7 +57,7 @@ class Both:
         return self._cluster.query(self.url, sql)
 
     async def fetched(self, worker: int) -> Job | None:
-        """What a worker of Procrastinate's starts next."""
+        """Next job of a worker of Procrastinate."""
         return await self.engine.fetch_job(queues=["jobs"], worker_id=worker)
 
     async def stalled(self) -> list[Any]:
@@ -65,7 +65,7 @@ class Both:
         return [job.id for job in await self.engine.get_stalled_jobs(seconds_since_heartbeat=DEAD_AFTER)]
 
     async def again(self, job: Job) -> None:
-        """What its docs do with a stalled job."""
+        """Retry of stalled jobs as in Procrastinate's docs."""
         await self.engine.retry_job(job)
 
     async def add(self, **metadata: Any) -> JobKey:

@@ -60,7 +60,7 @@ def lines(first: int, number: int, level: int = 20) -> list[dict[str, Any]]:
     return [{"time": n, "level": level, "message": f"Line {n} <b>"} for n in range(first, first + number)]
 
 
-async def test_lines_come_as_they_are_written_and_the_end_is_told(
+async def test_lines_come_as_they_are_written_and_the_end_is_reported(
     server: RunningServer, http: Http, project: int
 ) -> None:
     key = await job(http, project)

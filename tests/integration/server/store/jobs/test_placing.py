@@ -1,4 +1,4 @@
-"""Which job is given to which node, on each engine."""
+"""Placing of jobs on nodes, on each engine."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ async def test_what_a_crawl_says_of_its_end_counts_unless_it_was_asked_to(
     assert (await stored(store, key)).metadata["close_reason"] == reason
 
 
-async def test_each_step_is_told_once_and_that_a_job_waits_again(store: Store) -> None:
+async def test_each_step_is_reported_once_and_that_a_job_waits_again(store: Store) -> None:
     await join(store, "a", 1)
     await add(store, {})
     (attempt,) = await store.attempts.place()

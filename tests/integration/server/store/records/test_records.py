@@ -189,13 +189,13 @@ async def test_large_records_stay_in_chunks_of_bounded_size(store: Store, look: 
 
 
 @pytest.mark.parametrize("times", [b"", b"\xc1", b"\x91\x92\x01\xa1\xff", msgspec.msgpack.encode([(1, 0), (5, 1)])])
-def test_damaged_times_of_a_chunk_are_told(times: bytes) -> None:
+def test_damaged_times_of_a_chunk_are_reported(times: bytes) -> None:
     (chunk,) = packed([{"n": 1}, {"n": 2}])
     with pytest.raises(StoreError, match="damaged"):
         segments_module.unpack_segments(1, times, chunk.body)
 
 
-async def test_a_damaged_chunk_is_told_and_the_others_are_read(store: Store) -> None:
+async def test_a_damaged_chunk_is_reported_and_the_others_are_read(store: Store) -> None:
     async def damage(tx: Any) -> None:
         await tx.execute("UPDATE record_chunks SET body = $1 WHERE start = $2", b"\0", MAX_LINES)
 
