@@ -47,7 +47,9 @@ def read_known(path: Path, wirings: Iterable[str]) -> list[KnownDifference]:
     """The list of the known differences; raises :class:`ValueError` for an entry that is not whole."""
     known = set(wirings)
     return [
-        each for entry in tomllib.loads(path.read_text("utf-8")).get("known_difference", []) for each in _read(entry, known)
+        each
+        for entry in tomllib.loads(path.read_text("utf-8")).get("known_difference", [])
+        for each in _read(entry, known)
     ]
 
 
@@ -71,14 +73,14 @@ def differences(plain: Run, wired: Run) -> list[Difference]:
     ]
 
 
-def judge(found: Iterable[Difference], plain: Run, known_difference: Sequence[KnownDifference]) -> Verdict:
+def judge(found: Iterable[Difference], plain: Run, known: Sequence[KnownDifference]) -> Verdict:
     """Compare what was found in a wiring with the list for it."""
     verdict = Verdict([], [], [])
     for difference in found:
-        is_known = any(entry.holds_for(difference.test) for entry in known_difference)
+        is_known = any(entry.holds_for(difference.test) for entry in known)
         (verdict.explained if is_known else verdict.unexplained).append(difference)
     # What fails in plain Scrapy here says nothing about the list.
     fail_anyway = [test for test, outcome in plain.outcomes.items() if outcome == "failed"]
     tests = [*(difference.test for difference in verdict.explained), *fail_anyway]
-    verdict.stale.extend(entry for entry in known_difference if not any(map(entry.holds_for, tests)))
+    verdict.stale.extend(entry for entry in known if not any(map(entry.holds_for, tests)))
     return verdict
