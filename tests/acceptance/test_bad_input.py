@@ -44,6 +44,7 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -75,6 +76,7 @@ def test_a_setting_that_is_wrong_is_named_with_the_remedy(project, settings, wor
     assert crawl.reason == "bad_setting"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
@@ -137,6 +139,7 @@ def test_a_wrong_extraction_key_closes_the_spider_once_and_loses_no_request(proj
     assert resumed.stat("extract_api/attempts") == 1, "the request of the first run was there again"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("what", ["nothing", "another path", "another service"])
 def test_an_address_without_an_extraction_service_is_reported_and_loses_no_request(project, server, what):
     address = {

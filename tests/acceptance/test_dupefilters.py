@@ -329,6 +329,7 @@ def test_start_requests_are_never_skipped_and_their_own_duplicates_are(runs, sit
     assert site.hits["/page/1"] == 2
 
 
+@pytest.mark.long
 def test_a_page_without_an_item_is_fetched_again(runs, site):
     runs.crawl("empty")
     assert len(runs.recorded()) == site.pages - 1
@@ -336,6 +337,7 @@ def test_a_page_without_an_item_is_fetched_again(runs, site):
     assert site.hits["/page/7"] == 2
 
 
+@pytest.mark.long
 def test_keys_that_are_no_fingerprints_skip_nothing(runs, site, server):
     body = encode({"_key": name} for name in ("about", "12 34", "ABCD"))
 
@@ -348,6 +350,7 @@ def test_keys_that_are_no_fingerprints_skip_nothing(runs, site, server):
     assert "Collection seen has 3 keys that are not fingerprints" in crawl.log
 
 
+@pytest.mark.long
 def test_a_wrong_type_is_reported_in_one_line(runs):
     crawl = runs.crawl("products", "DUPEFILTER_COLLECTION_TYPE=vs")
     assert crawl.returncode != 0
@@ -356,6 +359,7 @@ def test_a_wrong_type_is_reported_in_one_line(runs):
     assert "Traceback" not in crawl.log
 
 
+@pytest.mark.long
 def test_a_killed_crawl_has_not_seen_what_it_did_not_store(runs, site, server):
     """Killed when every page is scraped and most items are not stored, because the platform does not take them."""
 

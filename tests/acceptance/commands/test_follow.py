@@ -42,6 +42,7 @@ def test_a_log_is_shown_as_it_grows_and_the_command_ends_with_the_job(platform: 
     assert going.said() == ""
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("place", ["--tail", "--start"])
 def test_following_begins_at_the_given_place(platform: Platform, place: str) -> None:
     key = platform.job()
@@ -54,6 +55,7 @@ def test_following_begins_at_the_given_place(platform: Platform, place: str) -> 
     assert going.lines()[3:] == [{"n": 100, "_key": "own"}]
 
 
+@pytest.mark.long
 def test_following_ends_after_so_many_records(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.requests.write(key, lines([_request(n) for n in range(3)]), 0))
@@ -68,6 +70,7 @@ def _request(n: int) -> dict[str, Any]:
     return {"time": 1, "method": "GET", "url": f"http://a/{n}", "status": 200, "duration": 1, "rs": 1}
 
 
+@pytest.mark.long
 def test_a_level_is_followed_by_its_own_count(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.logs.write(key, b"".join(log(n, 1, (10, 40)[n % 2]) for n in range(10)), 0))
@@ -79,6 +82,7 @@ def test_a_level_is_followed_by_its_own_count(platform: Platform) -> None:
     assert messages(going) == ["line 7", "line 9", "line 10"]
 
 
+@pytest.mark.long
 def test_a_terminal_gets_a_table_that_grows(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.logs.write(key, log(0, 1), 0))
@@ -119,6 +123,7 @@ def test_a_platform_that_is_away_is_reported_once_and_nothing_is_lost_or_repeate
     assert second == "the platform answers again"
 
 
+@pytest.mark.long
 def test_what_waiting_does_not_mend_ends_the_following(platform: Platform) -> None:
     key = platform.job()
     refuses = [False]
@@ -140,6 +145,7 @@ def test_a_platform_that_is_not_there_is_reported_at_once(platform: Platform) ->
     assert "PLATFORM_URL" in done.stderr
 
 
+@pytest.mark.long
 def test_a_job_that_is_deleted_ends_the_following(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.logs.write(key, log(0, 2), 0))
@@ -150,6 +156,7 @@ def test_a_job_that_is_deleted_ends_the_following(platform: Platform) -> None:
     assert len(going.lines()) == 2
 
 
+@pytest.mark.long
 def test_csv_is_followed_with_named_fields(platform: Platform) -> None:
     key = platform.job()
     assert "name them with --fields" in platform.refused("items", str(key), "--csv", "--follow")

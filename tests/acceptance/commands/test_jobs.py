@@ -64,6 +64,7 @@ def test_nothing_is_deleted_where_nobody_can_be_asked(platform: Platform) -> Non
     assert field(platform, key, "state") == "running"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("answer", "state", "code"), [(b"y\n", "deleted", 0), (b"\n", "running", 1), (b"\x03", "running", 130)]
 )
@@ -114,6 +115,7 @@ def test_a_job_is_shown_with_what_it_has_stored(platform: Platform) -> None:
     assert isinstance(job["elapsed"], int)
 
 
+@pytest.mark.long
 def test_stats_of_two_jobs_stand_side_by_side(platform: Platform) -> None:
     one, two = platform.job(), platform.job()
     for key, stats in (

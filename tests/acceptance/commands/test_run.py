@@ -96,6 +96,7 @@ class Life:
         self.platform.call(work)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("reason", "code"), [("finished", 0), ("cancelled", 3), ("killed by oom", 3)])
 def test_a_job_is_followed_to_its_end_and_only_finished_is_success(platform: Platform, reason: str, code: int) -> None:
     with platform.start("run", "books", "--follow") as going:
@@ -123,6 +124,7 @@ def test_ctrl_c_leaves_the_job_running_and_says_how_to_stop_it(platform: Platfor
     assert metadata(platform, str(life.key))["state"] == "running"
 
 
+@pytest.mark.long
 def test_a_job_that_waits_says_for_what(platform: Platform) -> None:
     with platform.start("run", "books", "--follow") as going:
         life = Life(platform, going)
@@ -131,6 +133,7 @@ def test_a_job_that_waits_says_for_what(platform: Platform) -> None:
         assert going.end() == 3
 
 
+@pytest.mark.long
 def test_a_job_that_is_deleted_is_no_success(platform: Platform) -> None:
     with platform.start("run", "books", "--follow") as going:
         life = Life(platform, going)

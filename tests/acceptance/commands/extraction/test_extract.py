@@ -140,6 +140,7 @@ def test_a_page_that_fails_is_reported_and_recorded(desk: Desk) -> None:
     assert record["error"]["detail"]
 
 
+@pytest.mark.long
 def test_fields_are_named_on_the_command_line(desk: Desk) -> None:
     done = desk.run(
         f"{desk.url}/page/1", "--field", "pageContent", "--params", '{"extractFrom": "httpResponseBody", "echoData": 7}'
@@ -192,6 +193,7 @@ def test_every_line_of_a_file_gets_a_record(desk: Desk) -> None:
     assert "6 lines: 3 answered, 3 failed (2 not-sent, 1 /website/domain-unreachable)" in done.stderr
 
 
+@pytest.mark.long
 def test_lines_come_from_standard_input(desk: Desk) -> None:
     done = desk.run("--input", "-", "--decode", typed=f"{desk.url}/page/1\n{desk.url}/page/2")
     assert done.returncode == 0, done.stderr
@@ -225,6 +227,7 @@ def test_bodies_and_screenshots_become_files(desk: Desk) -> None:
     assert (desk.folder / "pictures/0000003.jpg").read_bytes().startswith(b"\xff\xd8")
 
 
+@pytest.mark.long
 def test_settings_hold_as_in_a_crawl(desk: Desk) -> None:
     (desk.folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (desk.folder / "shop").mkdir()
@@ -321,6 +324,7 @@ def test_failed_lines_are_done_again_when_that_is_asked_for(desk: Desk) -> None:
     assert desk.site.hits == {"/page/1": 1, "/page/2": 1}
 
 
+@pytest.mark.long
 def test_an_input_that_has_changed_is_reported_and_nothing_is_sent(desk: Desk) -> None:
     urls = desk.pages(5)
     assert desk.here("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
@@ -445,6 +449,7 @@ def test_a_device_is_written_to_by_any_number_at_once(desk: Desk) -> None:
     os.close(master)
 
 
+@pytest.mark.long
 def test_a_reader_that_stops_early_ends_the_run_without_a_word(desk: Desk) -> None:
     desk.pages(200)
     command = f"{' '.join(SCRAPY)} -i urls.txt | head -n 1; echo ${{PIPESTATUS[0]}}"
@@ -499,6 +504,7 @@ def _read(file: int) -> bytes:
         return b""
 
 
+@pytest.mark.long
 def test_a_terminal_gets_a_bar_of_one_line_and_a_pipe_gets_none(desk: Desk) -> None:
     desk.pages(60)
     prices = '{"http": 0.001, "browser": 0.01}'
@@ -528,6 +534,7 @@ def test_help_fits_a_terminal_and_has_examples(desk: Desk) -> None:
 # ── signals ──
 
 
+@pytest.mark.long
 def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
     output = desk.folder / "out.jsonl"
     with subprocess.Popen(

@@ -107,6 +107,7 @@ def urls(count: int, *sites: str) -> list[str]:
     return [f"https://{site}/{number}" for number in range(count) for site in sites or ("shop.example",)]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("type", "problem"),
     [("/auth/key-not-found", "Check the setting EXTRACT_API_KEY"), ("/auth/account-suspended", "403")],
@@ -126,6 +127,7 @@ async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str,
     assert (status, len(desk.records)) == (0, 50)
 
 
+@pytest.mark.long
 async def test_an_address_where_no_such_service_is_is_reported_at_once(desk: Desk) -> None:
     desk.write(urls(50))
     desk.server.script = [Reply(200, b"<html>Welcome", "text/html")]
@@ -176,6 +178,7 @@ async def test_a_failed_line_is_done_again_with_retry_failed_alone(desk: Desk) -
     assert sorted((record["line"], "result" in record) for record in desk.records) == [(1, True), (2, True), (3, True)]
 
 
+@pytest.mark.long
 async def test_a_throttled_site_does_not_hold_up_the_others(desk: Desk) -> None:
     desk.write(urls(60, "busy.example", "shop.example"))
     limit = problem("/limits/over-domain-limit", 600)
@@ -213,6 +216,7 @@ async def test_the_first_signal_lets_what_is_in_flight_finish(desk: Desk, number
     assert sorted(record["line"] for record in desk.records) == [*range(1, 51)]
 
 
+@pytest.mark.long
 async def test_the_second_signal_ends_at_once(desk: Desk) -> None:
     desk.write(urls(50))
     desk.server.script = [json_reply({"url": "https://shop.example/", **PAGE}, until=asyncio.Event())]

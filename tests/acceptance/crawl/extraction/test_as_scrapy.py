@@ -300,6 +300,7 @@ def test_redirects_obey_the_settings(tmp_path, site: Site, setting: str) -> None
     assert compared.routed["seen"] == compared.direct["seen"]
 
 
+@pytest.mark.long
 def test_a_header_of_none_is_not_sent(tmp_path, site: Site) -> None:
     none = {"User-Agent": None, "Accept-Language": None}
     settings = f"{SETTINGS}\nDEFAULT_REQUEST_HEADERS = {{'Accept': None, 'X-Own': '1'}}\n"

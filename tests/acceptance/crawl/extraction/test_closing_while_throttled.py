@@ -77,6 +77,7 @@ def test_a_crawl_with_the_frontier_closes_at_sigterm_and_the_next_run_delivers_t
     check_each_once(crawls, wave)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "type", [pytest.param("/limits/over-user-limit", marks=pytest.mark.full), "/limits/over-global-limit"]
 )
@@ -93,12 +94,14 @@ def test_a_crawl_that_is_held_back_altogether_closes_as_promptly(plan, service, 
     check_each_once(crawls, wave)
 
 
+@pytest.mark.long
 def test_a_crawl_without_a_place_to_keep_requests_closes_as_promptly(plan, service):
     crawls, wave = plan(), throttle(service)
     crawl = terminated(crawls.start(wave), service)
     assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "shutdown", [])
 
 
+@pytest.mark.long
 def test_a_crawl_in_reactorless_mode_closes_as_promptly(tmp_path, service):
     crawls = Plan(tmp_path, service, {"JOBDIR": "job"}, ALONE + "TWISTED_REACTOR_ENABLED = False\n")
     wave = throttle(service)

@@ -135,6 +135,7 @@ def test_a_domain_that_needs_the_browser_is_remembered(tmp_path):
         assert len(plan.outcomes) == 80
 
 
+@pytest.mark.long
 def test_the_http_answer_of_a_page_that_waits_for_the_browser_is_kept_for_the_next_run(plan, service):
     def answer(post: Post) -> Answer:
         if not post.fields.get("browserHtml"):

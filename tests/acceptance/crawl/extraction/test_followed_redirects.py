@@ -207,11 +207,13 @@ def test_a_setting_that_was_to_keep_it_is_named(tmp_path, service):
     assert "setting REDIRECT_ENABLED" in items["/moved"]["message"]
 
 
+@pytest.mark.long
 def test_the_user_can_say_that_a_service_knows_the_field(tmp_path, service):
     crawled(tmp_path, service, [{"url": f"{SITE}/"}], EXTRACT_API_EXTRA_FIELDS=["followRedirect"])
     assert [post.fields["followRedirect"] for post in service.posts] == [False]
 
 
+@pytest.mark.long
 def test_what_a_service_knows_is_learned_from_its_answers(tmp_path, service):
     """A service of somebody else gets nothing but what was asked for."""
     service.extensions = ("followRedirect", "omitHttpRequestHeaders")
@@ -221,6 +223,7 @@ def test_what_a_service_knows_is_learned_from_its_answers(tmp_path, service):
     assert service.asked == 0
 
 
+@pytest.mark.long
 def test_a_first_page_that_the_service_redirected_is_asked_for_again_for_scrapy_to_follow(tmp_path, service):
     service.extensions = ("followRedirect", "omitHttpRequestHeaders")
     service.plays("site.example/first", moved(f"{SITE}/elsewhere", 302), page(b"<p>moved</p>"))
@@ -229,6 +232,7 @@ def test_a_first_page_that_the_service_redirected_is_asked_for_again_for_scrapy_
     assert items["/first"]["url"] == f"{SITE}/first"
 
 
+@pytest.mark.long
 def test_a_first_post_is_not_sent_twice_but_asks_what_the_service_knows(tmp_path, service):
     service.extensions = ("followRedirect", "omitHttpRequestHeaders")
     crawled(tmp_path, service, [{"url": f"{SITE}/login", "method": "POST", "body": "a=1"}])

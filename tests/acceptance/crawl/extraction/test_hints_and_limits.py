@@ -93,6 +93,7 @@ class TestOneThrottledDomain:
         assert ended[1].stat("extract_api/retries") == len(service.posts) - len(ended[0].delivered())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "type", ["/limits/over-user-limit", pytest.param("/limits/over-global-limit", marks=pytest.mark.full)]
 )
@@ -119,6 +120,7 @@ def test_a_limit_of_the_user_or_of_all_holds_back_everything(plan, service, type
     assert service.count("limited.example") == 2
 
 
+@pytest.mark.long
 def test_a_domain_that_is_always_throttled_is_given_up_with_the_limit_as_its_error(plan, service):
     service.plays("throttled.example", problem("/limits/over-domain-limit", retry_after=0))
     crawls = plan(EXTRACT_API_RETRY_POLICY={"/limits/over-domain-limit": 3})

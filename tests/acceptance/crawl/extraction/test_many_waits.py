@@ -26,6 +26,7 @@ def test_banned_pages_do_not_hold_back_the_other_pages_of_their_domain(plan, ser
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 58)
 
 
+@pytest.mark.long
 def test_many_banned_domains_do_not_hold_back_another(plan, service):
     domains = [f"banned-{number}.example" for number in range(15)]
 
@@ -40,6 +41,7 @@ def test_many_banned_domains_do_not_hold_back_another(plan, service):
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 230)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "error"),
     [

@@ -15,6 +15,7 @@ NO_BODY = Answer(401, b"", type=None, headers=(("WWW-Authenticate", "Basic"),))
 LIMITS = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("answer", "reason", "message", "named"),
     [
@@ -48,6 +49,7 @@ def test_with_another_key_the_next_run_delivers_everything(plan, service):
     assert crawls.delivered() == sorted(wave)
 
 
+@pytest.mark.long
 def test_an_account_that_is_suspended_while_a_crawl_runs_closes_it_as_well(plan, service):
     service.plays(
         "site.example", lambda post: Answer() if len(service.posts) <= 10 else problem("/auth/account-suspended")
@@ -68,6 +70,7 @@ def test_a_crawl_without_a_key_stops_at_its_start_and_says_what_to_set(tmp_path,
     assert (service.posts, crawls.outcomes) == ([], [])
 
 
+@pytest.mark.long
 def test_the_address_may_end_in_a_slash(plan, service):
     crawls = plan()
     crawls.crawl(["https://a.example/"], options=setting("EXTRACT_API_URL", service.url + "/"))
@@ -75,6 +78,7 @@ def test_the_address_may_end_in_a_slash(plan, service):
     assert crawls.delivered() == ["https://a.example/"]
 
 
+@pytest.mark.long
 def test_a_service_that_answers_everything_with_a_page_of_its_own_stops_the_crawl_at_its_start(plan, service):
     service.plays("site.example", Answer(body=b"<html>Sign in</html>", type="text/html"))
     crawls = plan(EXTRACT_API_RETRY_POLICY=IMPATIENT, JOBDIR="job", **LIMITS)
@@ -136,6 +140,7 @@ def test_without_transparent_mode_only_what_asks_for_it_is_routed(plan, service,
     assert len(crawls.delivered()) == 3
 
 
+@pytest.mark.long
 def test_a_running_job_is_named_to_the_service_but_not_with_serp(tmp_path, service):
     crawls = Plan(tmp_path, service, source=WITH_FRONTIER)
     crawl = crawls.crawl(["https://a.example/"], [routed("https://serp.example/", serp=True)])
@@ -145,6 +150,7 @@ def test_a_running_job_is_named_to_the_service_but_not_with_serp(tmp_path, servi
     assert serp.fields == {"url": "https://serp.example/", "serp": True}
 
 
+@pytest.mark.long
 def test_where_nobody_keeps_the_queue_the_first_request_hears_of_a_refused_key(plan, service):
     """Scrapy's shell waits for its response before it does anything else, closing included."""
     service.plays("site.example", problem("/auth/key-not-found"))
@@ -155,6 +161,7 @@ def test_where_nobody_keeps_the_queue_the_first_request_hears_of_a_refused_key(p
     assert len(service.posts) == 1
 
 
+@pytest.mark.long
 def test_a_reactor_without_asyncio_is_refused_by_its_setting(plan, service):
     crawls = plan(TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor")
     crawl = crawls.crawl(pages("site.example", 2))

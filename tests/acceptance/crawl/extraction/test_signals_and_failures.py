@@ -202,6 +202,7 @@ def test_without_scrapys_retries_a_failure_is_final_and_a_limit_is_waited_for(tm
     assert "checked" not in items["/limited"]
 
 
+@pytest.mark.long
 def test_retry_exceptions_that_name_ours_are_obeyed(tmp_path, service):
     service.plays("site.example/never", problem("/download/internal-error"))
     named = "scrapy_ext.client.extraction.errors.DownloadError"
@@ -211,6 +212,7 @@ def test_retry_exceptions_that_name_ours_are_obeyed(tmp_path, service):
     assert (service.count("site.example/never"), crawl.stat("retry/count")) == (2, 1)
 
 
+@pytest.mark.long
 def test_a_service_without_a_browser_fails_the_crawl_in_one_attempt_with_what_to_do(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         host = f"localhost:{listening.getsockname()[1]}"
@@ -229,6 +231,7 @@ def test_a_service_without_a_browser_fails_the_crawl_in_one_attempt_with_what_to
     assert "SERVER_ALLOW_HOSTS = ['localhost:9']" in refused
 
 
+@pytest.mark.long
 def test_a_proxy_of_the_spider_is_not_ignored_without_a_word(tmp_path, service):
     cases = [{"url": f"{SITE}/{n}", "meta": {"proxy": "http://proxy.example:1"}} for n in range(2)]
     crawl, items = crawled(tmp_path, cases, **through(service))

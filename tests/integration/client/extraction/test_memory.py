@@ -221,6 +221,7 @@ LOG_LEVEL = "INFO"
 """
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("body", "outcome"),
     [

@@ -252,6 +252,7 @@ async def test_workers_that_have_no_slots_and_are_gone_are_struck_out(clock, joi
     assert sorted(assignment.owners) == sorted(worker.name for worker in busy)
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("seed", range(8))
 async def test_no_slot_is_ever_committed_by_two(clock, process, client, seed):
     """Workers that beat, commit, sleep, die and join at the same time, over a network that loses calls."""

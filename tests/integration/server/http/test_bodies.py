@@ -194,6 +194,7 @@ async def test_what_comes_before_a_wrong_line_is_kept_only_where_the_body_is_lon
         assert len((await http.get("/collections/4/s/c")).lines) == 2
 
 
+@pytest.mark.long
 async def test_members_that_inflate_to_nothing_are_bounded_by_what_is_sent(small: RunningServer) -> None:
     members = gzip.compress(b"", mtime=0) * 3000
     for path, limit in (("/jobs/1/1/1", 8 * MIB), ("/collections/1/s/c", 64 * MIB), ("/api/run.json", 4 * MIB)):

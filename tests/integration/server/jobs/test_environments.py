@@ -143,6 +143,7 @@ async def test_a_wheel_and_its_requirements_lie_on_top_of_the_servers_packages(s
     assert "No module" in packed.says(packed.this_python(), "import priceparts", setup.cache)
 
 
+@pytest.mark.long
 async def test_a_pinned_requirement_comes_before_the_servers_and_leaves_those_alone(setup: Setup, wheels: Path) -> None:
     add_wheel(wheels, "protego", "99.0", protego="VERSION = 99")
     prepared = await setup.prepared(packed.folder(), requirements="protego==99.0\n")
@@ -150,6 +151,7 @@ async def test_a_pinned_requirement_comes_before_the_servers_and_leaves_those_al
     assert "AttributeError" in packed.says(packed.this_python(), "import protego; protego.VERSION", setup.cache)
 
 
+@pytest.mark.long
 async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_the_only_ones(setup: Setup) -> None:
     await setup.prepared(packed.wheel(entry_point=False), "1.0", settings="shop.settings")
     await setup.prepared(packed.wheel(entry_point=False), "2.0")

@@ -33,7 +33,7 @@ from scrapy_ext.server.store.versions.versions import NewVersion
 from tests.support.eventually import eventually_async
 from tests.support.packing import pack_chunk
 from tests.support.postgresql import Cluster
-from tests.support.stores import Where, emptied
+from tests.support.stores import ENGINES, Where, emptied
 
 
 async def run(name: str, *arguments: str, settings: dict[str, str] | None = None) -> int:
@@ -288,6 +288,7 @@ async def test_a_backup_says_what_it_has_and_of_which_store(
     assert f"There is no directory {tmp_path / 'none'}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 async def test_vacuum_gives_room_back_and_keeps_everything(store: Store, where: Where, capsys: Any) -> None:
     await fill(store)
     await store.collections.drop(1, "large")

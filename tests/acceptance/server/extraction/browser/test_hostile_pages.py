@@ -164,6 +164,7 @@ def test_a_page_that_eats_memory_crashes_alone(service: Service, site: Target, k
     assert service.service.browser.launches == launches
 
 
+@pytest.mark.long
 def test_a_small_body_of_a_gigabyte_is_bounded(service: Service, site: Target) -> None:
     packer = zlib.compressobj(9)
     # A block that stands for itself can come any number of times.
@@ -263,6 +264,7 @@ IMAGE_BOMBS = {
 SLOW_BOMBS = ("an SVG of uses in uses", "an SVG with a large filter")
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "bomb", [pytest.param(name, marks=[pytest.mark.full] if name in SLOW_BOMBS else []) for name in IMAGE_BOMBS]
 )

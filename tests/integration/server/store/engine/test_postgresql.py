@@ -91,6 +91,7 @@ async def test_a_write_whose_commit_is_not_answered_is_done_once_and_its_result_
     assert record.value == b"2"
 
 
+@pytest.mark.long
 async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody(own: Cluster) -> None:
     """Of a transaction whose COMMIT did not get there before the crash, nothing may be on the disk."""
     url = own.database()

@@ -16,6 +16,7 @@ from scrapy_ext.server.store.records import segments as segments_module
 from scrapy_ext.server.store.records import writes as record_writes
 from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, MAX_LINES, Packer, RecordChunk
 from scrapy_ext.server.store.records.records import Span
+from tests.support.stores import ENGINES
 
 KEY = JobKey(1, 2, 3)
 
@@ -126,6 +127,7 @@ async def test_without_a_start_records_go_to_the_end(store: Store) -> None:
     assert [await store.items.write(KEY, None, packed([{"a": n}, {}])) for n in range(3)] == [0, 2, 4]
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 async def test_many_tiny_writes_are_read_from_anywhere_with_their_times(store: Store, clock: Any) -> None:
     began = clock.now
     for n in range(600):
@@ -139,6 +141,7 @@ async def test_many_tiny_writes_are_read_from_anywhere_with_their_times(store: S
         assert (one.start, one.ts) == (min(start, 599), began + min(start, 599) // 2)
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 @pytest.mark.parametrize(("length", "writes"), [(1, 1100), (7, 300), (400, 12), (999, 5)])
 async def test_small_writes_leave_few_chunks(store: Store, look: Any, length: int, writes: int) -> None:
     records = [{"n": n} for n in range(length * writes)]
@@ -151,6 +154,7 @@ async def test_small_writes_leave_few_chunks(store: Store, look: Any, length: in
     assert sum(1 for _, n in chunks if n < MAX_LINES // 2) <= 10
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 async def test_a_record_is_packed_again_few_times(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     packed_again = 0
 
