@@ -216,11 +216,14 @@ async def test_a_run_that_is_cut_off_has_left_nothing_and_is_made_again(
     await store.periodic.add(books())
     clock.now = at(2026, 3, 10, 4)
 
-    def cut_off(*_: Any) -> Any:
+    add_jobs = schedule_runs.add_jobs
+
+    async def cut_off(*arguments: Any) -> Any:
+        await add_jobs(*arguments)
         raise RuntimeError("cut off")
 
     with monkeypatch.context() as patched:
-        patched.setattr(schedule_runs, "_still_active", cut_off)  # after the jobs were added
+        patched.setattr(schedule_runs, "add_jobs", cut_off)
         with pytest.raises(RuntimeError, match="cut off"):
             await CronLoop(store).run_due()
     assert (await jobs_of(store), await events_of(store)) == ([], [])
