@@ -21,7 +21,7 @@ from tests.support.http import Answer, Http
 
 #: Between two attempts of a call that was not answered.
 _PAUSE = 0.03
-_PATIENCE = 300.0
+_TIMEOUT = 300.0
 
 
 class Caller:
@@ -315,7 +315,7 @@ async def write_through(
             await asyncio.sleep(0.01)
         ended.set()
 
-    async with asyncio.timeout(_PATIENCE + 30 * times), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(_TIMEOUT + 30 * times), asyncio.TaskGroup() as group:
         group.create_task(fail())
         for client in clients:
             group.create_task(work(client))

@@ -26,7 +26,7 @@ from scrapy.cmdline import execute
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from tests.support.eventually import PATIENCE, eventually
+from tests.support.eventually import TIMEOUT, eventually
 
 T = TypeVar("T")
 
@@ -119,9 +119,9 @@ class Going:
 
     def end(self) -> int:
         """Wait until it has ended by itself; its exit code."""
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(TIMEOUT)
         for reader in self._readers:
-            reader.join(PATIENCE)
+            reader.join(TIMEOUT)
         return code
 
     def interrupt(self) -> int:

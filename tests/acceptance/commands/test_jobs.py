@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform import JobKey
-from tests.support.eventually import PATIENCE
+from tests.support.eventually import TIMEOUT
 from tests.support.terminal_commands import Platform, lines, plain
 
 
@@ -78,12 +78,12 @@ def test_a_terminal_is_asked(platform: Platform, answer: bytes, state: str, code
     ) as process:  # fmt: skip
         os.close(slave)
         said = b""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while b"[y/N]" not in said:
             assert time.monotonic() < deadline
             said += os.read(master, 4096)
         os.write(master, answer)
-        assert process.wait(PATIENCE) == code
+        assert process.wait(TIMEOUT) == code
     os.close(master)
     assert f"Delete job {key} (1 of them running), with items, requests and log? [y/N]".encode() in said
     assert field(platform, key, "state") == state

@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.crawl.session.embedded import EmbeddedServer
-from tests.support.eventually import PATIENCE, eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.terminal_commands import Going, Platform, lines
 
 
@@ -174,7 +174,7 @@ def test_a_terminal_has_the_counters_in_its_last_line(platform: Platform) -> Non
         wait_to_see("a line")
         platform.ends(key)
         wait_to_see("ended: finished; 7 items")
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(TIMEOUT) == 0
     os.close(master)
     # A line of the log is never behind the counters in one line.
     assert not re.search(rb"errors[^\r\n]*\S *INFO", bytes(said))

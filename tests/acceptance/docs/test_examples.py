@@ -56,7 +56,7 @@ FROM_NOTHING = (
 )
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst")
-PATIENCE = 180
+TIMEOUT = 180
 
 _MARK = re.compile(r"^(?:\.\. test: (?P<rst>.+)|<!-- test: (?P<md>.+) -->)$")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
@@ -150,11 +150,11 @@ class Story:
             "\n".join(f"{each}\nprintf '\\x01%s %s\\x01' $? \"$PWD\"" for each, _ in commands)
         )
         try:
-            said, ended = read(terminal, PATIENCE, lambda _text: False)
+            said, ended = read(terminal, TIMEOUT, lambda _text: False)
         finally:
             os.close(terminal)
         assert ended, f"{example} did not end:\n{said}"
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         pieces = said.split("\x01")
         assert len(pieces) == 2 * len(commands) + 1, f"{example}:\n{said}"
         for (command, expected), printed, ended_with in zip(commands, pieces[::2], pieces[1::2], strict=False):
@@ -172,7 +172,7 @@ class Story:
         self._background.append((process, terminal))
         # As root, the server warns before it says that it is ready.
         expected = f"...{expected}"
-        said, _ = read(terminal, PATIENCE, lambda text: matches(expected, text))
+        said, _ = read(terminal, TIMEOUT, lambda text: matches(expected, text))
         assert_printed(example, command, expected, said)
 
     def export(self, example: Example) -> None:
@@ -193,7 +193,7 @@ class Story:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
         assert done.returncode == 0, f"{example}:\n{done.stderr}"
@@ -217,8 +217,8 @@ class Story:
         for process, _ in self._background:
             os.killpg(process.pid, signal.SIGTERM)
         for process, terminal in self._background:
-            read(terminal, PATIENCE, lambda _text: False)
-            process.wait(PATIENCE)
+            read(terminal, TIMEOUT, lambda _text: False)
+            process.wait(TIMEOUT)
             os.close(terminal)
 
 

@@ -20,7 +20,7 @@ from tests.support.faults import FaultProxy, KillPoint, Step
 from tests.support.servers import RunningServer
 
 #: Seconds that anything a test waits for may take on a machine that does much else.
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 #: Calls that a crawl makes as long as it gets on. One that hangs may still read its slots and renew its claims.
 _PROGRESS = (Step.CHILDREN, Step.PAYLOAD, Step.JOURNAL, Step.ITEMS, Step.ACKNOWLEDGE)
@@ -53,7 +53,7 @@ class Life:
 
     def end(self) -> Crawl:
         """Wait until it has ended by itself."""
-        return self._running.end(PATIENCE)
+        return self._running.end(TIMEOUT)
 
     def die(self) -> None:
         """Wait until it was killed at its kill point."""
@@ -138,12 +138,12 @@ def survive(plans: Mapping[Worker, Sequence[KillPoint]], latency: float = 0.0) -
     each time; one that is done before a point was not killed there. Fail when none of them gets on any more."""
     points = {worker: iter(plan) for worker, plan in plans.items()}
     lives = {worker: worker.start(next(points[worker], None), latency=latency) for worker in plans}
-    progress, deadline = 0, time.monotonic() + PATIENCE
+    progress, deadline = 0, time.monotonic() + TIMEOUT
     while lives:
         all_lives = [life for worker in plans for life in worker.lives]
         made = len(all_lives) + sum(life.proxy.steps[step] for life in all_lives for step in _PROGRESS)
         if made > progress:
-            progress, deadline = made, time.monotonic() + PATIENCE
+            progress, deadline = made, time.monotonic() + TIMEOUT
         assert time.monotonic() < deadline, "\n".join(life.log[-2000:] for life in lives.values())
         for worker, life in list(lives.items()):
             if not life.is_over:

@@ -19,7 +19,7 @@ from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
 
 #: How long a change may take to be seen on a busy machine; it takes REFRESH_SECONDS.
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @pytest.fixture(scope="session")
