@@ -1,4 +1,4 @@
-"""What several processes of a crawl do with the platform, all in this one."""
+"""Several processes of a crawl, all in this one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Process:
         return redo
 
     async def can_commit(self) -> bool:
-        """Whether a commit of it would count."""
+        """True if a commit of it would count."""
         try:
             await self.log.write()
         except Fenced:

@@ -99,7 +99,7 @@ def _fault_of(read: Callable[[], object]) -> str:
     refuses=(aiohttp.ClientPayloadError,),
 )
 def client_gunzip(data: bytes) -> None:
-    """What is whole does not depend on how it arrived."""
+    """A decoded body does not depend on the pieces in which it arrived."""
     if len(data) < 2:
         return
     step, sent = max(data[0], 1), data[1:]

@@ -1,4 +1,4 @@
-"""What a crawl reads when it goes on: stored requests, journals, the ledger of answers."""
+"""Input of a crawl that is resumed: stored requests, journals, the ledger of answers."""
 
 from __future__ import annotations
 

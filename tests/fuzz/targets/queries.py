@@ -84,7 +84,7 @@ def cron(data: bytes) -> None:
 
 
 def fits(expression: Cron, minute: datetime) -> bool:
-    """Whether an expression runs at a minute, as the manual of cron has it."""
+    """Return True if an expression runs at a minute by the manual of cron."""
     day_of_week = (minute.weekday() + 1) % 7
     if expression.minute not in (None, minute.minute) or expression.hour not in (None, minute.hour):
         return False

@@ -1,4 +1,4 @@
-"""What sites, proxies and pages send to the extraction service over connections."""
+"""Bytes that sites, proxies and pages send to the extraction service."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\nno colo
     ],
 )
 def lenient_answer(data: bytes) -> None:
-    """What comes out does not depend on how it came in, is never more than that, and says one length at most."""
+    """The output does not depend on the pieces of the input, is never longer, and has one Content-Length at most."""
     if not data:
         return
     step, sent = max(data[0], 1), data[1:]
@@ -86,7 +86,7 @@ def lenient_answer(data: bytes) -> None:
     refuses=(proxy._Refused,),
 )
 def proxy_head(data: bytes) -> None:
-    """What is passed on is one head, to one host, about one body of known length."""
+    """The proxy forwards one head, to one host, with one body of known length."""
     raw = data.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
     head = proxy._read_head(raw)
     assert head.host

@@ -91,7 +91,7 @@ def test_a_truncated_database_is_named(used: Path) -> None:
     assert "backup" in text
 
 
-async def test_damage_in_the_data_is_told_to_who_reads_it_and_the_rest_is_served(used: Path) -> None:
+async def test_damage_in_the_data_is_an_error_for_its_readers_and_the_rest_is_served(used: Path) -> None:
     with RunningServer(used) as server:
         async with Http(server.url, server.platform_key) as http:
             records = [{"_key": f"{number:05}", "value": "v" * 500} for number in range(2000)]

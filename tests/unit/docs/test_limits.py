@@ -64,9 +64,9 @@ def test_every_number_of_the_page_on_limits_is_that_of_the_code() -> None:
     rows = tables_of("reference/limits.rst")["Limits"]
     phrases = expected()
     assert len(rows) == len(phrases)
-    for (what, _), told in zip(rows, phrases, strict=True):
+    for (what, _), wanted in zip(rows, phrases, strict=True):
         rest = what
-        for phrase in told:
+        for phrase in wanted:
             assert phrase in rest, what
             rest = rest.replace(phrase, "")
         assert not re.search(r"\d", rest), rest

@@ -164,13 +164,13 @@ async def test_who_has_ended_says_so_and_is_not_waited_for(process):
     assert not await first.can_commit()
 
 
-async def test_an_assignment_of_an_unreadable_form_is_told_as_that(process, client, frontier, retry):
+async def test_an_assignment_of_an_unreadable_form_is_reported_as_that(process, client, frontier, retry):
     await journal(client, frontier, "other version", retry, ASSIGNMENT).append(1, {"owners": 5})
     with pytest.raises(UnreadableJournal, match="record that this version cannot read"):
         await process().open(0)
 
 
-async def test_an_assignment_slot_that_holds_requests_is_told_as_that(process, client, frontier):
+async def test_an_assignment_slot_that_holds_requests_is_reported_as_that(process, client, frontier):
     await add(client, frontier, ASSIGNMENT, "a page")
     with pytest.raises(UnreadableJournal, match="is no journal"):
         await process().open(0)

@@ -47,7 +47,7 @@ async def test_malformed_credentials_are_refused(server: RunningServer) -> None:
             assert (await http.get("/hcf/1/list", Authorization=header)).status == 401
 
 
-async def test_the_time_is_told_to_anyone(server: RunningServer) -> None:
+async def test_the_time_is_public(server: RunningServer) -> None:
     async with Http(server.url, None) as http:
         answer = await http.get("/system/ts")
     assert answer.headers["Content-Type"] == "text/plain; charset=UTF-8"

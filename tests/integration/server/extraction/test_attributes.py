@@ -32,7 +32,7 @@ HTTP = {"product": True, "extractFrom": "httpResponseBody"}
 
 
 class Model:
-    """An endpoint that answers as it is told to, and keeps what it was asked."""
+    """Endpoint of a language model with given answers; keeps its requests."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []

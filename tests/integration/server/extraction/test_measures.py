@@ -1,4 +1,4 @@
-"""What /metrics tells of the extraction service."""
+"""Metrics of the extraction service."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_request_that_is_out_of_time_is_counted_with_its_time(target: Target) 
     assert seen[counted("http", "none", "500").replace("_count", "_sum")] >= 0.4
 
 
-def test_a_request_that_is_under_way_is_told_and_one_whose_caller_left_is_broken(target: Target) -> None:
+def test_a_request_that_is_under_way_is_counted_and_one_whose_caller_left_is_broken(target: Target) -> None:
     entered = threading.Event()
 
     async def hold(call: Call, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""What requests hold together is bounded, and given back when their answers have gone."""
+"""The memory of all requests together is bounded, and released when their answers were sent."""
 
 from __future__ import annotations
 

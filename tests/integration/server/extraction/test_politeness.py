@@ -19,7 +19,7 @@ BODY = {"httpResponseBody": True}
 
 
 class Gate:
-    """A page that answers when it is told to; ``most`` is how many requests it had at once."""
+    """Page that answers on demand; ``most`` is the highest number of requests at once."""
 
     def __init__(self, target: Target, path: str) -> None:
         self._open = threading.Event()
@@ -52,7 +52,7 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
             gate.wait_until_inside(2)
             held += [pool.submit(running.extract, url="http://HANGING.example./hangs", **BODY) for _ in range(2)]
             eventually(lambda: running.service._domains.waiting >= 2)
-            # Two are at work and two wait: one more is told so, and the fifth place is free for another site.
+            # Two are at work and two wait: one more gets 429, and the fifth permit is free for another site.
             answer = running.extract(url="http://hanging.example/hangs", **BODY)
             assert (answer.status, answer.json["type"]) == (429, "/limits/over-domain-limit")
             assert int(answer.headers["retry-after"]) > 0

@@ -59,7 +59,7 @@ def test_any_bytes_that_are_not_json_are_invalid_json(service: Service, body: by
     assert service.send(body=body).json["type"] == "/request/invalid-json"
 
 
-def test_every_broken_rule_is_told_at_once(service: Service) -> None:
+def test_every_broken_rule_is_reported_at_once(service: Service) -> None:
     detail = service.problem(400, "/request/invalid", url="nope", htpResponseBody=True, tags={"a": 1}, jobId=3)
     for name in ("url", "htpResponseBody", "httpResponseBody", "tags.a", "jobId"):
         assert name in detail

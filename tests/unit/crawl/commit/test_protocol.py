@@ -54,7 +54,7 @@ ITEMS = sorted(item for items, _ in PAGES.values() for item in items)
 
 
 class Platform:
-    """What is durable, and what must hold of it."""
+    """Durable state, and its invariants."""
 
     def __init__(self) -> None:
         self.queue = {"batch-1": ["a", "c"]}
@@ -103,7 +103,7 @@ class Process:
         self.sent: set[str] = set()
 
     def moves(self) -> list[Callable[[], None]]:
-        """What can happen next, likely things first."""
+        """Events that can happen next, likely ones first."""
         moves: list[Callable[[], None]] = [partial(self.carry_out, action) for action in self.actions]
         if self.commits is None or self.is_stopped:
             return moves

@@ -1,4 +1,4 @@
-"""When a request is really done, and what it has led to."""
+"""Completion of a request, and the requests and items that it led to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which slot a request is in."""
+"""Slot of a request."""
 
 import pytest
 from scrapy import Request

@@ -111,7 +111,7 @@ async def test_who_leaves_at_the_moment_of_his_turn_passes_it_on(visits: Visits)
     assert visits.semaphore.inside == 2
 
 
-async def test_patience_ends_with_a_refusal() -> None:
+async def test_waiting_ends_with_a_refusal() -> None:
     semaphore = FairSemaphore("pages", permits=1, waiting=1, patience=0.01)
     async with AsyncExitStack() as inside:
         await inside.enter_async_context(semaphore.permit("a"))

@@ -180,7 +180,7 @@ def test_no_datagram_leaves_a_page(service: Service, site: Target) -> None:
         """
         url = site.page("/datagrams", "<h1>datagrams</h1>")
         actions = [{"action": "evaluate", "source": script, "timeout": 20}]
-        told = service.result(url=url, browserHtml=True, actions=actions)["actions"]
-        assert told[0].get("result") == [0, "WebTransportError"], told
+        results = service.result(url=url, browserHtml=True, actions=actions)["actions"]
+        assert results[0].get("result") == [0, "WebTransportError"], results
         with pytest.raises(BlockingIOError):
             listener.recv(1)

@@ -1,4 +1,4 @@
-"""What happens when the browser itself fails, or is asked for too much."""
+"""Failures of the browser itself, and requests for more than it has."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_a_killed_browser_costs_nothing_because_its_pages_are_loaded_once_more(o
     result = running.result(url=site.handle("/killer", kill_first), browserHtml=True)
     assert "again" in result["browserHtml"]
     assert running.service.browser.launches == 2
-    told = list(running.service.metrics())
-    assert 'scrapy_ext_browser_crashes_total{of="browser"} 1' in told
-    assert "scrapy_ext_browser_launches_total 2" in told
+    lines = list(running.service.metrics())
+    assert 'scrapy_ext_browser_crashes_total{of="browser"} 1' in lines
+    assert "scrapy_ext_browser_launches_total 2" in lines
 
 
 def test_a_page_whose_process_dies_once_is_loaded_once_more(own: Any, site: Target) -> None:
@@ -295,8 +295,8 @@ def test_the_browser_has_none_of_the_servers_secrets(site: Target, monkeypatch: 
         own = set(of_this_run()) - before
         assert len(own) > 3
         for pid in own:
-            for told in ("environ", "cmdline"):
-                assert b"very-secret" not in Path(f"/proc/{pid}/{told}").read_bytes()
+            for name in ("environ", "cmdline"):
+                assert b"very-secret" not in Path(f"/proc/{pid}/{name}").read_bytes()
 
 
 def test_no_process_below_the_server_has_its_keys_not_even_the_browsers_driver(site: Target, tmp_path: Path) -> None:
@@ -362,10 +362,10 @@ def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: 
         await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
 
     running.run(asyncio.wait_for(balanced(), 60))
-    told = dict(line.rsplit(" ", 1) for line in running.service.metrics() if not line.startswith("#"))
-    opened, closed = (told[f"scrapy_ext_browser_contexts_{what}_total"] for what in ("opened", "closed"))
+    lines = dict(line.rsplit(" ", 1) for line in running.service.metrics() if not line.startswith("#"))
+    opened, closed = (lines[f"scrapy_ext_browser_contexts_{what}_total"] for what in ("opened", "closed"))
     assert opened == closed
-    assert told["scrapy_ext_browser_pages_open"] == "0"
+    assert lines["scrapy_ext_browser_pages_open"] == "0"
 
 
 def free_port() -> int:

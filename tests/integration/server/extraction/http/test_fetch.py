@@ -85,7 +85,7 @@ def test_the_cause_of_a_problem_is_a_timeout_where_nothing_comes(target: Target)
     assert answer.headers["extract-cause"] == "timeout"
 
 
-def test_a_connection_that_is_refused_is_told_from_a_name_that_does_not_exist() -> None:
+def test_a_refused_connection_is_distinguished_from_a_name_that_does_not_exist() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         host = f"localhost:{closed.getsockname()[1]}"
@@ -412,7 +412,7 @@ def test_credentials_stay_on_the_origin_that_they_were_given_for(service: Servic
     assert {other.header(name.lower()) for name in plain} == {"given"}
 
 
-def test_credentials_in_the_url_are_sent_as_a_header_and_not_told_back(service: Service, target: Target) -> None:
+def test_credentials_in_the_url_are_sent_as_a_header_and_not_returned(service: Service, target: Target) -> None:
     target.page("/private", "ok")
     result = service.result(url="http://me:pass@shop.example/private", **BODY)
     expected = "Basic " + base64.b64encode(b"me:pass").decode()
