@@ -1,7 +1,7 @@
-"""The language and the time zone that a visitor from a country is taken to have.
+"""Language and time zone of visitors from a country.
 
-The tags of languages are those of BCP 47 (``de-AT``). A country that is not in the table gets :data:`LANGUAGE` and
-leaves the browser in the time zone of the server, as does a request that names no country.
+Languages are BCP 47 tags (``de-AT``). A country that is not in the table, or none, gets :data:`LANGUAGE` and the time
+zone of the server.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ LANGUAGE: Final = "en-US"
 
 
 def language_of(country: str | None) -> str:
-    """The language tag for a country: ``de-AT`` for ``AT``."""
+    """Return the language tag for a country: ``de-AT`` for ``AT``."""
     language = _languages().get(country or "")
     return LANGUAGE if language is None else f"{language}-{country}"
 
 
 def accept_language(tag: str) -> str:
-    """The header of a browser that is set to a language."""
+    """Return the ``Accept-Language`` header of a browser in a language."""
     return f"{tag},{tag.partition('-')[0]};q=0.9"
 
 
 def timezone_of(country: str | None) -> str | None:
-    """The time zone for a country: ``Europe/Vienna`` for ``AT``."""
+    """Return the time zone for a country: ``Europe/Vienna`` for ``AT``."""
     return _timezones().get(country or "")
 
 

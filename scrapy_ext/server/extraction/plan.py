@@ -1,7 +1,7 @@
-"""From an extraction request to the one thing that has to be done for it: an HTTP fetch, or a browser page.
+"""Plan of an extraction request: the one HTTP fetch or browser page that it needs.
 
-Pure: all that can be wrong with a request is found here, before anything is loaded. What the contract leaves
-open (the members of actions, cookies, screenshot options) is read here, and what this server does not do is
+This module does no I/O: every fault of a request is found here, before anything is loaded. Members that the contract
+leaves open (of actions, cookies, screenshot options) are read here, and members that this server does not support are
 refused here, by name, instead of being ignored.
 """
 
@@ -60,7 +60,7 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A page to load in the browser, and what to take from it."""
+    """A page to load in the browser, and the data to take from it."""
 
     url: str
     headers: list[Header] = []
@@ -78,13 +78,13 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     upstream: Upstream | None = None
 
 
-#: Addresses in which nothing has to be escaped: most of them.
+#: URLs without characters to escape: most of them.
 _SAFE: Final = re.compile(r"https?://[a-z0-9.\-]+(:[0-9]+)?/[A-Za-z0-9/._~\-?&=+,;:@]*")
 
 
 def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
-    """What a request needs, and which of the proxies it takes; raises :class:`ContractError` with all that is wrong."""
-    violations = list(_not_done_here(request))
+    """Return the plan of a request and its proxy; raises :class:`ContractError` with all violations."""
+    violations = list(_unsupported(request))
     headers, faults = read_request_headers(request.request_headers)
     violations += faults
     cookies, faults = read_cookies(request.request_cookies)
@@ -141,11 +141,11 @@ def _body(request: ExtractRequest) -> bytes | None:
     return None if request.http_request_text is None else request.http_request_text.encode()
 
 
-def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
+def _unsupported(request: ExtractRequest) -> Iterator[Violation]:
     for each, name in OPTIONS.items():
-        stranger = next((member for member in request.options_of(each) if member != "extractFrom"), None)
-        if stranger is not None:
-            yield Violation(f"{name}.{stranger[:60]}", f"is not a member of {name}", "It has extractFrom only.")
+        unknown = next((member for member in request.options_of(each) if member != "extractFrom"), None)
+        if unknown is not None:
+            yield Violation(f"{name}.{unknown[:60]}", f"is not a member of {name}", "It has extractFrom only.")
     kind = request.extract_type
     if kind is not None and kind not in KINDS:
         yield Violation(

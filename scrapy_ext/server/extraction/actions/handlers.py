@@ -1,7 +1,7 @@
-"""A function for each kind of action: on elements, on the page as a whole, and waits.
+"""Functions of the kinds of action: on elements, on the page as a whole, and waits.
 
 A page may be faster than the caller's next action, so that the request, response or navigation of a wait may have
-come already: it counts when it came after the last action that was no wait had begun.
+happened already: it counts when it came after the beginning of the last action that was no wait.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from w3lib.url import safe_url_string
 
 from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError
 
-#: How ``urlPattern`` is compared with a URL, by the name that ``urlMatchingOptions`` gives it.
+#: Comparisons of ``urlPattern`` with a URL, by their names in ``urlMatchingOptions``.
 COMPARISONS: Final[dict[str, Callable[[str, str], bool]]] = {
     "contains": lambda url, pattern: pattern in url,
     "startsWith": lambda url, pattern: url.startswith(pattern),
@@ -54,7 +54,7 @@ async def wait_for_navigation(context: ActionContext, action: Action, seconds: f
 
 
 async def wait_for_a_navigation(context: ActionContext, until: str, seconds: float) -> bool:
-    """Wait until the page has moved on from where it stood, and until it is loaded; whether it was in time."""
+    """Wait until the page has moved on and is loaded; return whether it was in time."""
     page = context.page
     state: Any = until
     try:
@@ -139,11 +139,11 @@ async def scroll_to(context: ActionContext, action: Action, seconds: float) -> N
         await context.page.evaluate("([left, top]) => window.scrollTo(left, top)", [action.left, action.top])
 
 
-#: What a result of ``evaluate`` may be as JSON, in characters.
+#: Longest result of ``evaluate`` as JSON, in characters.
 MAX_RESULT: Final = 100_000
 
-#: A page hears of being scrolled when it is drawn next, which a busy machine may put off: by the second frame it has
-#: asked for what it loads then. A page that draws nothing is waited for no longer than ``most`` milliseconds.
+#: A page gets the scroll event when it is drawn next, which a busy machine may delay: by the second frame it has
+#: requested what it loads then. For a page that draws nothing, the wait ends after ``most`` milliseconds.
 _SCROLL: Final = """async most => {
     const e = document.scrollingElement || document.documentElement, height = e.scrollHeight;
     e.scrollTo(0, height);
@@ -152,7 +152,7 @@ _SCROLL: Final = """async most => {
     return height;
 }"""
 _HEIGHT: Final = "() => (document.scrollingElement || document.documentElement).scrollHeight"
-#: The result as text, cut where it is longer than it may be, so that no more than that leaves the page.
+#: The result as text, cut to one character more than the limit.
 _AS_JSON: Final = "function (most) { const text = JSON.stringify(this); return text && text.slice(0, most + 1); }"
 
 
@@ -175,7 +175,7 @@ async def scroll_bottom(context: ActionContext, action: Action, seconds: float) 
         most = min(action.max_scroll_delay, max(ends - time.monotonic(), 0))
         context.traffic.stir()
         height: int = await context.page.evaluate(_SCROLL, 1000 * most)
-        # What an endless page loads next comes after a moment.
+        # An endless page loads its next part after a moment.
         await context.traffic.quiet(context.quiet, min(most, max(ends - time.monotonic(), 0)))
         grown: int = await context.page.evaluate(_HEIGHT)
         if grown <= height or grown >= (action.max_page_height or grown + 1) or time.monotonic() >= ends:
@@ -201,20 +201,20 @@ async def evaluate(context: ActionContext, action: Action, seconds: float) -> An
     _raise_what_was_thrown(answer)
     text = answer["result"].get("value")
     if not isinstance(text, str):
-        return None  # A function, or what a page with a JSON of its own makes of it.
+        return None  # A function, or the output of a page's own JSON object.
     if len(text) > MAX_RESULT:
         return _bounded(text)
     try:
         return _bounded(msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
-        raise ActionError("its result is not one that JSON can say") from None
+        raise ActionError("its result cannot be written as JSON") from None
 
 
 def _bounded(value: Any) -> Any:
     try:
         size = len(msgspec.json.encode(value))
     except (ValueError, TypeError, RecursionError):  # half a character of text, among others
-        raise ActionError("its result is not one that JSON can say") from None
+        raise ActionError("its result cannot be written as JSON") from None
     if size > MAX_RESULT:
         raise ActionError(f"its result is longer than {MAX_RESULT} characters of JSON")
     return value
@@ -224,5 +224,5 @@ def _raise_what_was_thrown(answer: dict[str, Any]) -> None:
     details = answer.get("exceptionDetails")
     if details is not None:
         thrown = details.get("exception", {})
-        told = str(thrown.get("description") or thrown.get("value") or details.get("text") or "")
-        raise ActionError(told.partition("\n")[0][:300] or "the script failed")
+        message = str(thrown.get("description") or thrown.get("value") or details.get("text") or "")
+        raise ActionError(message.partition("\n")[0][:300] or "the script failed")

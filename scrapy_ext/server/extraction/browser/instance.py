@@ -1,12 +1,12 @@
 """One running Chromium, from its start to the end of its last process.
 
-A browser is *retired* when it has served its share of pages, is old, or holds much memory: what leaks in Chromium
-leaks slowly. It takes no more pages then, the pages in it finish, and a fresh one takes over.
+A browser is *retired* when it has served its share of pages, is old, or uses much memory, as memory leaks in Chromium
+are slow. It takes no more pages then, the pages in it finish, and a fresh one takes over.
 
-It is *killed* when it does not answer any more, or when it holds twice the memory at which it is retired, which
-nothing but a page that means harm makes it do. That costs the pages that are in it.
+It is *killed* when it does not answer, or when it uses twice the memory at which it is retired, which only a hostile
+page causes. The pages in it are lost.
 
-Ended either way, its processes are gone: those that do not go by themselves are killed.
+Either way, all of its processes end: those that do not end by themselves are killed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ T = TypeVar("T")
 
 
 class GoneError(Exception):
-    """The browser went away while something was done in it."""
+    """The browser ended during an operation."""
 
 
 class BrowserInstance:
     """One browser and the pages in it: how many it ``served``, how many are ``open``.
 
-    ``memory`` is what its processes held together when they were last looked at, in bytes; ``killed_pages`` counts
-    pages that were ended because they held too much.
+    ``memory`` is the memory of its processes at the last check, in bytes; ``killed_pages`` counts pages that were ended
+    because they used too much.
     """
 
     def __init__(self, chromium: Chromium, session: CDPSession, group: ProcessGroup, limits: Limits) -> None:
@@ -55,8 +55,8 @@ class BrowserInstance:
         self._born = asyncio.get_running_loop().time()
         chromium.on("disconnected", lambda _: self.gone.set())
 
-    async def while_there(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of something done in this browser; raises :class:`GoneError` when it went away."""
+    async def run_inside(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of work in this browser; raises :class:`GoneError` when it ended."""
         working = asyncio.ensure_future(work)
         going = asyncio.ensure_future(self.gone.wait())
         try:
@@ -74,22 +74,22 @@ class BrowserInstance:
             await asyncio.wait((working,))
 
     async def is_gone(self) -> bool:
-        """Whether the browser went away.
+        """Return whether the browser ended.
 
-        The error of a page arrives before that news, by seconds where the machine is busy, so that it is asked.
+        The error of a page arrives before that event, by seconds on a busy machine, so the browser is queried.
         """
         if not self.gone.is_set():
             try:
                 async with asyncio.timeout(self._limits.close):
                     await self._session.send("Browser.getVersion")
             except TimeoutError:
-                pass  # It hangs, which is noticed otherwise.
+                pass  # It hangs; :meth:`watch` ends it.
             except Error:
                 self.gone.set()
         return self.gone.is_set()
 
     def spent(self) -> str | None:
-        """Why it should take no more pages: ``pages``, ``age`` or ``memory``; None when it should."""
+        """Return why it takes no more pages: ``pages``, ``age`` or ``memory``; None while it does."""
         limits = self._limits
         if self.served >= limits.pages_per_browser:
             return "pages"
@@ -98,34 +98,34 @@ class BrowserInstance:
         return "memory" if self.memory >= limits.browser_memory_mib * MIB else None
 
     async def watch(self) -> str | None:
-        """Keep its pages within their memory; returns why it must end, or None when it went by itself.
+        """Keep its pages within their memory; return why it must end, or None when it ended by itself.
 
-        A browser without pages changes nothing, and is left alone until it is old.
+        A browser without pages is not checked until it is old.
         """
         loop = asyncio.get_running_loop()
-        asked = loop.time()
+        last_query = loop.time()
         while not self.gone.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.gone.wait(), self._limits.look)
             if self.gone.is_set():
                 return None
             if not self.open:
-                if not self.retired and (why := self.spent()):
-                    return why
+                if not self.retired and (reason := self.spent()):
+                    return reason
                 continue
             self._judge(await asyncio.to_thread(self._group.processes))
             if self.memory >= 2 * self._limits.browser_memory_mib * MIB:
-                return self._kill("memory", f"holds {self.memory // MIB} MiB of memory")
-            if loop.time() - asked >= self._limits.ask:
+                return self._kill("memory", f"uses {self.memory // MIB} MiB of memory")
+            if loop.time() - last_query >= self._limits.ask:
                 if not await self._answers():
                     return self._kill("hang", "does not answer")
-                asked = loop.time()
+                last_query = loop.time()
         return None
 
     def _judge(self, processes: list[BrowserProcess]) -> None:
         for process in processes:
             if process.is_renderer and process.memory >= self._limits.page_memory_mib * MIB:
-                _log.warning("A page held %d MiB of memory; it is ended.", process.memory // MIB)
+                _log.warning("A page used %d MiB of memory and is ended.", process.memory // MIB)
                 self.killed_pages += 1
                 kill(process.pid)
         self.memory = sum(process.memory for process in processes)
@@ -137,13 +137,13 @@ class BrowserInstance:
         except TimeoutError:
             return False
         except Error:
-            pass  # It is gone, which is told otherwise.
+            pass  # It ended, which is reported elsewhere.
         return True
 
-    def _kill(self, why: str, words: str) -> str:
-        _log.warning("The browser %s; it is ended, and the pages in it are loaded once more.", words)
+    def _kill(self, reason: str, fault: str) -> str:
+        _log.warning("The browser %s. It is ended, and the pages in it are loaded once more.", fault)
         self.kill()
-        return why
+        return reason
 
     def kill(self) -> None:
         """End its processes at once."""
@@ -158,11 +158,11 @@ class BrowserInstance:
         with contextlib.suppress(Error, TimeoutError):
             async with asyncio.timeout(self._limits.close):
                 await self.chromium.close()
-        # What hangs, and what lost the process that it belongs to.
+        # Processes that hang, or whose parent ended.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._limits.close):
                 while not await asyncio.to_thread(self._group.is_empty):
                     self._group.kill()
                     await asyncio.sleep(0.02)
                 return
-        _log.error("Processes of a browser do not end, although they were killed.")
+        _log.error("Processes of a browser do not end although they were killed.")

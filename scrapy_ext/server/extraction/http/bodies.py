@@ -1,8 +1,8 @@
 """The body of an answer: read up to its limit, its content codings undone, counted while it is kept, and as text.
 
-The encoding of a text is the one that its headers, byte order mark or markup name. Python knows more by the name of
-encoding than the web does: ``base64`` is none of a text, and ``punycode`` takes hours for a long page. A name that
-stands for none of the web's encodings is passed over, as browsers do.
+The encoding of a text is that of its headers, byte order mark or markup. Python has codecs that are no encodings of the
+web: ``base64`` is none of a text, and ``punycode`` takes hours for a long page. Names of such codecs are ignored, as
+browsers do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scrapy_ext.api.extraction.errors import ExtractionError, permanent, tempora
 from scrapy_ext.server.config.extraction_limits import MIB
 from scrapy_ext.server.extraction.http.codings import CodingError, CutShortError, OverLimitError, undo
 
-#: Encodings that the web has no label for, and that pages name all the same.
+#: Encodings that pages declare although the web has no label for them.
 _OLD: Final = (
     *("euc_jis_2004", "euc_jisx0213", "iso2022_jp_1", "iso2022_jp_2", "shift_jis_2004", "shift_jisx0213", "johab"),
     *("koi8-t", "kz1048", "ptcp154", "mac-cyrillic", "mac-greek", "mac-latin2", "mac-turkish"),
@@ -42,7 +42,7 @@ _UTF_8: Final = "text/html; charset=utf-8"
 
 
 def text_of(content_type: str | None, body: bytes) -> str:
-    """A page as text; what does not decode is replaced."""
+    """Decode a page; undecodable bytes are replaced."""
     if http_content_type_encoding(content_type) not in _CODECS:
         content_type = None
     if content_type is None and read_bom(body)[0] is None:
@@ -52,24 +52,24 @@ def text_of(content_type: str | None, body: bytes) -> str:
     return html_to_unicode(content_type, body)[1]
 
 
-#: Counts bytes that a request keeps until it has been answered; raises :class:`ExtractionError` (503) for too many.
+#: Counts bytes that a request holds until it is answered; raises :class:`ExtractionError` (503) for too many.
 Hold = Callable[[int], None]
 
-#: What of a body is not counted: the number of requests bounds the sum of these, and small pages are never refused for
-#: what large ones hold.
+#: Bytes of a body that are not counted: the number of requests bounds their sum, and small pages are never refused
+#: because of large ones.
 UNCOUNTED: Final = 64 * 1024
-#: Coded bodies shorter than this, whose text is no longer than that, are decoded without a thread, which would take
+#: Coded bodies shorter than this, with a text no longer than the second, are decoded without a thread, which takes
 #: longer.
 _SHORT: Final = 32 * 1024
 _SHORT_TEXT: Final = MIB
 
 
 def no_count(_size: int) -> None:
-    """For bodies that nobody counts."""
+    """Count nothing."""
 
 
 def growing(hold: Hold) -> Hold:
-    """What counts one body that grows, when it is told of its size from time to time."""
+    """Return a function that counts one growing body; call it with the size so far."""
     counted = UNCOUNTED
 
     def count(size: int) -> None:
@@ -82,13 +82,13 @@ def growing(hold: Hold) -> Hold:
 
 
 async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold: Hold) -> bytes:
-    """The body of an answer from ``url``, at most ``limit`` bytes; raises :class:`ExtractionError` (520, 521)."""
+    """Read the body of an answer from ``url``, at most ``limit`` bytes; raises :class:`ExtractionError` (520, 521)."""
     count = growing(hold)
     coded = io.BytesIO()
     size = 0
     if (response.content_length or 0) > limit:
         raise _too_large(url, limit)
-    # None once the body is complete: then the connection is back in the pool.
+    # None when the body is complete and the connection is back in the pool.
     connection = response.connection
     protocol = connection.protocol if connection is not None else None
     async for chunk in response.content.iter_any():
@@ -122,7 +122,7 @@ async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:
             try:
                 return undo(body, codings, min(_SHORT_TEXT, limit))
             except OverLimitError:
-                pass  # It is short only as it was sent.
+                pass  # The decoded body is long.
         return await asyncio.to_thread(undo, body, codings, limit)
     except OverLimitError:
         raise _too_large(url, limit) from None

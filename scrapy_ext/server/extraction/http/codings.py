@@ -1,12 +1,12 @@
-"""Content codings of answers, undone: gzip, deflate, Brotli and Zstandard, each as often as it was applied.
+"""Decoders of content codings: gzip, deflate, Brotli and Zstandard, each as often as it was applied.
 
-* The size that counts is that of the result. Decoders are asked for no more than the limit and one byte, so that a
-  bomb costs no more memory than a page of that size.
-* Deflate comes in two forms, with and without the wrapper that its standard asks for. Browsers take both.
-* What follows the end of a gzip stream is read as one more stream where it looks like one, and is else thrown away.
-* Of a stream that ends too early, the result is what could be decoded, as in browsers and Scrapy: the body has arrived
-  as the site sent it. So it is with a gzip stream of which the checksum is wrong.
-* A coding that is not known is left as it is, with all that was applied before it.
+* The limit applies to the result. Decoders get no more than the limit and one byte, so that a bomb takes no more memory
+  than a page of that size.
+* Deflate has two forms, with and without the wrapper of its standard. Browsers accept both.
+* Data after the end of a gzip stream is read as another stream where it looks like one, and is else dropped.
+* Of a stream that ends too early, the result is what could be decoded, as in browsers and Scrapy: the body arrived as
+  the site sent it. The same holds for a gzip stream with a wrong checksum.
+* An unknown coding is left as it is, with all that were applied before it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ else:
     from backports import zstd
 
 ACCEPTED: Final = "gzip, deflate, br, zstd"
-#: How often a body may be coded.
+#: Most codings of a body.
 _MOST: Final = 4
-#: The window that a decoder of this content coding has to have (RFC 9659), and so the most memory it takes: 8 MiB.
+#: The window that decoders must support (RFC 9659), and so the most memory that one takes: 8 MiB.
 _ZSTD_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
-#: Members of a gzip stream, and frames of Zstandard, in one body: as many take a second.
+#: Most members of a gzip stream, and frames of Zstandard, in one body: this many take a second.
 _MEMBERS: Final = 100_000
 #: Bytes that are decoded at once.
 _STEP: Final = 64 * 1024
@@ -54,7 +54,7 @@ class OverLimitError(CodingError):
 
 
 def undo(body: bytes, content_encoding: str, limit: int) -> bytes:
-    """A body as it was before it was coded, at most ``limit`` bytes; raises :class:`CodingError`."""
+    """Return a body without its codings, at most ``limit`` bytes; raises :class:`CodingError`."""
     names = [name.strip().lower() for name in content_encoding.split(",")]
     if len(names) > _MOST:
         raise CodingError
@@ -64,7 +64,7 @@ def undo(body: bytes, content_encoding: str, limit: int) -> bytes:
         decode = _DECODERS.get(name)
         if decode is None:
             break
-        # The answer to HEAD, and 304, have the header of a body that does not come.
+        # The answer to HEAD, and 304, have the header without a body.
         if body:
             try:
                 body = decode(body, limit + 1)
@@ -98,10 +98,10 @@ def _gzip(body: bytes, most: int) -> bytes:
 
 
 def _decode_member(decoder: Any, body: bytes, at: int, found: bytearray, most: int) -> int:
-    """Decode a member of a body from a place on until there are ``most`` bytes of output; returns where it ends.
+    """Decode a member of a body from ``at`` on until there are ``most`` bytes of output; return where it ends.
 
-    It is decoded in steps because each decoder copies what follows its member: of a long body with many members, that
-    would be the square of its length.
+    It is decoded in steps because each decoder copies the data after its member: for a long body with many members that
+    takes time by the square of its length.
     """
     view = memoryview(body)
     while not decoder.eof and at < len(body) and len(found) < most:
@@ -112,7 +112,7 @@ def _decode_member(decoder: Any, body: bytes, at: int, found: bytearray, most: i
 
 
 def _damaged_gzip(body: bytes, most: int) -> bytes:
-    """Decode what can be decoded of a stream with a wrong checksum, of which isal returns nothing."""
+    """Decode as much as possible of a stream with a wrong checksum, of which isal returns nothing."""
     found = bytearray()
     file = GzipFile(fileobj=BytesIO(body))
     try:

@@ -1,4 +1,4 @@
-"""Lists of articles and of products: the things that a page of a section, a category or search results shows."""
+"""Lists of articles and of products: the entries of a section, a category or search results."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ from scrapy_ext.server.extraction.auto.products.offers import Offer, offer_of
 
 #: Longer names are no categories.
 MAX_CATEGORY_LENGTH: Final = 100
-#: Things of one image are fewer: of two sizes, or two colours.
+#: Entries of one image from which it is a placeholder; fewer are two sizes, or two colours.
 MANY_OF_ONE_IMAGE: Final = 3
 
-#: The number of things after the name of a category.
+#: The count after the name of a category.
 COUNT = re.compile(r"\s*[(\[]\d[\d.,]*[)\]]$|\s+\d+\s*(?:results|items|products)$", re.IGNORECASE)
 
 
 def sure_of(listed: Listed) -> ProbabilityMetadata:
-    """The metadata of an item of a list."""
+    """Return the metadata of an item of a list."""
     return ProbabilityMetadata(probability=listed.sure)
 
 
 def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
-    """The name of the category that a page lists: its heading, or the end of its breadcrumbs.
+    """Return the name of the category that a page lists: its heading, or the end of its breadcrumbs.
 
-    None where neither is there: a title may be that of a shop or a slogan.
+    The title is not used: it may be that of a shop or a slogan.
     """
     if parts_of(page.url).path in {"", "/"}:
         return None
@@ -67,7 +67,7 @@ def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
 
 
 def article_list(page: Page) -> ArticleList:
-    """The list of articles of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the list of articles of a page. Only ``url`` and ``metadata`` are always present."""
     listed = articles_on(page)
     found = [_article_of_card(page, listed, card) for card in listed.cards]
     found = found or [_article_of_thing(page, listed, url, thing) for url, thing in listed.stated.items()]
@@ -116,7 +116,7 @@ def _article_of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> Art
 
 def _summary(card: Card) -> str | None:
     summary = card.block.summary
-    # A text that begins with the headline is that of the whole entry.
+    # A text with the headline at its beginning is that of the whole entry.
     return summary if summary and not summary.startswith(card.name or summary) else None
 
 
@@ -133,7 +133,7 @@ def _authors(page: Page, thing: Thing | None) -> list[Author] | None:
 
 
 def product_list(page: Page) -> ProductList:
-    """The list of products of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the list of products of a page. Only ``url`` and ``metadata`` are always present."""
     listed, pagination = products_on(page), Pagination(page)
     trail, following = breadcrumbs_of(page), pagination.next
     return ProductList(
@@ -153,7 +153,7 @@ def _products(page: Page, listed: Listed) -> list[ProductFromList] | None:
     found = found or [_product_of_thing(page, listed, url, thing) for url, thing in listed.stated.items()]
     shown = Counter(item.mainImage.url for item in found if item.mainImage)
     for item in found:
-        # A picture of several things is a sign, or stands in until theirs are loaded.
+        # An image of several entries is an icon or a placeholder.
         if item.mainImage and shown[item.mainImage.url] >= MANY_OF_ONE_IMAGE:
             item.mainImage = None
     return found or None
@@ -162,7 +162,7 @@ def _products(page: Page, listed: Listed) -> list[ProductFromList] | None:
 def _product_of_card(page: Page, listed: Listed, card: Card) -> ProductFromList:
     thing = listed.thing(card.url)
     offer = offer_of(thing) if thing else Offer()
-    # What readers see is of this product and this day; markup fills in what the entry does not show.
+    # The visible price is current; structured data is used for prices that the entry does not show.
     price = card.block.price or offer.price
     item = ProductFromList(
         url=card.url,

@@ -1,4 +1,4 @@
-"""The lists of articles, products and jobs of a page: for each, a judge that scores the groups of entries."""
+"""Lists of articles, products and jobs of a page, each with the function that scores groups of entries."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
-#: A group of entries that scores less is no list of articles.
+#: The least score of a list of articles.
 ENOUGH_FOR_ARTICLES: Final = 4.5
-#: Headlines are longer, in Latin letters; names of sections and products are shorter.
+#: Shortest headline, in Latin letters; names of sections and products are shorter.
 SHORTEST_HEADLINE: Final = 25
 
 _LISTS: Final = load_vocabulary("lists")
 _ARTICLE_NAMES = _LISTS.pattern("article_names")
 _ARTICLE_ADDRESS = _LISTS.pattern("article_address", re.IGNORECASE)
-#: Addresses of what is no article, however it is dated and told of.
+#: URLs of pages that are no articles, even with dates and summaries.
 _OTHER_ADDRESS = _LISTS.pattern("other_address", re.IGNORECASE)
 _PRODUCTS = re.compile(r"product(?!ion)|(?:^|[\s_-])(?:sku|cart|price)(?:$|[\s_-])")
-#: A row of fewer entries that nothing else tells of is no list.
+#: The least number of entries of a list that the structured data does not have.
 FEWEST: Final = 3
-#: Names so long are told by a picture beside each, where there are many.
+#: Names of this length are headlines where there are many with an image each.
 LONG_HEADLINE: Final = 35
-#: What stands before a link in a sentence, in characters; before a headline there is a day at most.
+#: Text before a link in a sentence, in characters; before a headline there is at most a date.
 FEWEST_BEFORE: Final = 20
 MOST_BEFORE: Final = 100
 
 
 def articles_on(page: Page) -> Listed:
-    """The list of articles of a page; empty when it has none."""
+    """Return the list of articles of a page; empty when it has none."""
     return listed(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
 
 
 def _score_articles(shape: Shape) -> float:
-    dated, told = shape.part(lambda card: card.block.date), shape.part(lambda card: card.block.summary)
+    dated, summarised = shape.part(lambda card: card.block.date), shape.part(lambda card: card.block.summary)
     by, marked = shape.part(lambda card: card.block.authors), shape.marked
     long = shape.name_length >= SHORTEST_HEADLINE
     headed, led = shape.part(lambda card: card.linked_heading is not None), shape.leads_to(_ARTICLE_ADDRESS)
-    # Long names alone are those of articles where they stand as headings do, or in addresses, and there are many.
+    # Long names are headlines where they are headings or in URLs, and there are many.
     titled = long and (
-        (headed >= 0.6 and (led >= 0.6 or told >= 0.6)) or (led >= 0.6 and len(shape.group.entries) >= 6)
+        (headed >= 0.6 and (led >= 0.6 or summarised >= 0.6)) or (led >= 0.6 and len(shape.group.entries) >= 6)
     )
     pictured = shape.pictured >= 0.6 and shape.of_site >= 0.5 and shape.matches(_PRODUCTS) < 0.5
     titled = titled or (shape.name_length >= LONG_HEADLINE and pictured and len(shape.group.entries) >= 6)
@@ -58,25 +58,25 @@ def _score_articles(shape: Shape) -> float:
         return 0.0
     if not known or shape.prices >= 0.4 or shape.counted >= 0.5:
         return 0.0
-    score = 2.0 * dated + 1.5 * told + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.block.image)
+    score = 2.0 * dated + 1.5 * summarised + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.block.image)
     score += 1.5 if long else 0.0
     score += headed + shape.matches(_ARTICLE_NAMES) + led
     return score + shape.size - 3.0 * shape.prices - 3.0 * shape.orders
 
 
 def _is_of_author(card: Card) -> bool:
-    """Whether an entry is named as its author is: a post of a thread, a person."""
+    """Return whether the name of an entry is that of its author: a post of a thread, a person."""
     return any(card.name == author.name for author in card.block.authors or ())
 
 
 def _is_in_prose(card: Card) -> bool:
-    """Whether the link stands in a sentence."""
+    """Return whether the link is in a sentence."""
     parent = card.entry.link.getparent()
     before = one_line(parent.text)[-MOST_BEFORE:] if parent is not None else ""
     return len(before) >= FEWEST_BEFORE and not is_mostly_date(before)
 
 
-#: A group of entries that scores less is no list of products.
+#: The least score of a list of products.
 ENOUGH_FOR_PRODUCTS: Final = 4.0
 
 _SHOPS: Final = load_vocabulary("products")
@@ -85,7 +85,7 @@ _PRODUCT_ADDRESS = _SHOPS.pattern("list_address", re.IGNORECASE)
 
 
 def products_on(page: Page) -> Listed:
-    """The list of products of a page; empty when it has none."""
+    """Return the list of products of a page; empty when it has none."""
     return listed(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
 
 
@@ -105,7 +105,7 @@ def _score_products(shape: Shape) -> float:
 
 
 _JOB_TYPES: Final = ("JobPosting",)
-#: A group of entries that scores less is no list of jobs.
+#: The least score of a list of jobs.
 ENOUGH_FOR_JOBS: Final = 4.5
 
 _JOBS: Final = load_vocabulary("jobs")
@@ -115,7 +115,7 @@ _JOB_WORDS = _JOBS.pattern("list_words", re.IGNORECASE)
 
 
 def jobs_on(page: Page) -> Listed:
-    """The list of jobs of a page; empty when it has none."""
+    """Return the list of jobs of a page; empty when it has none."""
     of_page = is_of_jobs(page)
 
     def score(shape: Shape) -> float:

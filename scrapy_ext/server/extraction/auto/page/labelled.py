@@ -25,7 +25,7 @@ MAX_PAIRS: Final = 600
 _TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
 _LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
 _LABEL_NAME = re.compile(r"label|name|title|key|term|th\b|attr", re.IGNORECASE)
-#: Labels that are known need no sign after them.
+#: Known labels need no colon after them.
 _KNOWN: Final = load_vocabulary("products").pattern("known_labels", re.IGNORECASE)
 _LABEL_END = re.compile(r"[\s:：]+$")
 
@@ -51,7 +51,7 @@ class Specification:
                 break
 
     def of(self, labels: re.Pattern[str]) -> Iterator[Pair]:
-        """The pairs whose whole label matches."""
+        """Return the pairs whose whole label matches."""
         return (pair for pair in self.pairs if labels.fullmatch(pair.label))
 
 
@@ -77,7 +77,7 @@ def _all_pairs(page: Page) -> Iterator[Pair]:
 
 
 def _label_like(node: HtmlElement) -> bool:
-    """Whether the first of two parts looks like the label of the second."""
+    """Return whether the first of two child elements looks like the label of the second."""
     first, second = node
     if len(first) > 2 or len(second) > 3:
         return False
@@ -97,7 +97,7 @@ def _pair(term: HtmlElement, value: HtmlElement, *, listed: bool) -> Iterator[Pa
     label = _label(node_text(term, MAX_LABEL_LENGTH + 1))
     if 1 < len(label) <= MAX_LABEL_LENGTH:
         text = node_text(value, MAX_VALUE_LENGTH)
-        # What can be chosen from is not what the product is.
+        # Options to choose from are not a property of the product.
         if text and next(value.iter("select", "option"), None) is None:
             yield Pair(label, text, value, listed)
 
@@ -108,7 +108,7 @@ def _label(text: str) -> str:
 
 #: Longer lines are no labels.
 MAX_LABEL_LINE_LENGTH: Final = 40
-#: Lines that are looked at.
+#: Lines in which labels are searched.
 MAX_LINES: Final = 20_000
 
 _LABEL_LINE_END = re.compile(r"[\s:：?]+$")
@@ -133,7 +133,9 @@ class Labels:
         self._focus = focus
 
     def value(self, labels: re.Pattern[str], fits: Callable[[str], bool] = bool) -> Labelled | None:
-        """The first value that fits of the labels that match whole: listed pairs first, then lines below."""
+        """Return the first value that fits of the labels that match as a whole: listed pairs first, then lines below
+        labels.
+        """
         for pair in self._page.labelled.of(labels):
             if fits(pair.value) and not self._focus.elsewhere(pair.node):
                 return Labelled(pair.value, pair.label)
@@ -150,7 +152,7 @@ class Labels:
 
     @cached_property
     def _below(self) -> list[tuple[str, str, HtmlElement]]:
-        """Short lines with the line below each, and its element."""
+        """Short lines with the line below each, and the element of that line."""
         found = []
         lines = self._page.lines[:MAX_LINES]
         for position, (node, text) in enumerate(lines[:-1]):
