@@ -21,7 +21,7 @@ import msgspec
 from scrapy_ext.api.extraction.attributes import Attribute, answer_of, read_attributes
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.auto_process import Outcome
+from scrapy_ext.server.extraction.auto_process import ExtractionOutcome
 from scrapy_ext.server.observability.metrics import counter
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class AttributeExtractor(Protocol):
     #: Whether its input is the text of the page, rather than the answers of the rules.
     reads_text: bool
 
-    async def answer(self, asked: dict[str, Any], found: Outcome) -> dict[str, Any]:
+    async def answer(self, asked: dict[str, Any], found: ExtractionOutcome) -> dict[str, Any]:
         """Return ``values`` and ``metadata`` of ``customAttributes``. Never raises."""
 
     def metrics(self) -> Iterator[str]:
@@ -73,7 +73,7 @@ class RuleAttributes:
 
     reads_text = False
 
-    async def answer(self, asked: dict[str, Any], found: Outcome) -> dict[str, Any]:
+    async def answer(self, asked: dict[str, Any], found: ExtractionOutcome) -> dict[str, Any]:
         """Return ``values`` with null where no rule is certain."""
         return {"values": found.attributes or dict.fromkeys(asked), "metadata": {}}
 
@@ -100,7 +100,7 @@ class ChatAttributes:
         self._requests = {"answered": 0, "unreadable": 0, "failed": 0}
         self._tokens = {"input": 0, "output": 0}
 
-    async def answer(self, asked: dict[str, Any], found: Outcome) -> dict[str, Any]:
+    async def answer(self, asked: dict[str, Any], found: ExtractionOutcome) -> dict[str, Any]:
         """Return ``values`` of the requested types, null for others; ``metadata`` with tokens, or an error."""
         attributes = read_attributes(asked)
         nothing = dict.fromkeys(asked)

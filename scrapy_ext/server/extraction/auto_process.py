@@ -22,7 +22,7 @@ import msgspec
 MEMORY: Final = 4 * 1024**3
 
 
-class Task(msgspec.Struct, frozen=True):
+class ExtractionTask(msgspec.Struct, frozen=True):
     """A page to extract from."""
 
     kind: str
@@ -37,7 +37,7 @@ class Task(msgspec.Struct, frozen=True):
     text: bool = False
 
 
-class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+class ExtractionOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """The result of a task: an item, or an error."""
 
     item: Any = None
@@ -63,7 +63,7 @@ def message(body: bytes) -> bytes:
     return len(body).to_bytes(4) + body
 
 
-def _extract(task: Task) -> Outcome:
+def _extract(task: ExtractionTask) -> ExtractionOutcome:
     from scrapy_ext.server.extraction.auto import UnsupportedKindError, extract_more
 
     try:
@@ -76,11 +76,11 @@ def _extract(task: Task) -> Outcome:
             attributes=task.attributes,
             text=task.text,
         )
-        return Outcome(item=found.item, sources=found.sources, attributes=found.attributes, text=found.text)
+        return ExtractionOutcome(item=found.item, sources=found.sources, attributes=found.attributes, text=found.text)
     except UnsupportedKindError as error:
-        return Outcome(error=str(error), unsupported=True)
+        return ExtractionOutcome(error=str(error), unsupported=True)
     except Exception:  # A page that fails does not end the process.
-        return Outcome(error=traceback.format_exc(limit=-5))
+        return ExtractionOutcome(error=traceback.format_exc(limit=-5))
 
 
 def _read_tasks(tasks: queue.SimpleQueue[bytes]) -> None:
@@ -100,7 +100,7 @@ def main() -> None:
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
     while True:
-        outcome = _extract(msgspec.json.decode(tasks.get(), type=Task))
+        outcome = _extract(msgspec.json.decode(tasks.get(), type=ExtractionTask))
         with contextlib.suppress(BrokenPipeError):
             answers.write(message(msgspec.json.encode(outcome)))
             answers.flush()

@@ -19,7 +19,7 @@ import msgspec
 from scrapy_ext.api.extraction.errors import internal, timed_out, unprocessable
 from scrapy_ext.jobprocess.child import Child
 from scrapy_ext.server.config.extraction_limits import MIB, Limits
-from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
+from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message
 from scrapy_ext.server.extraction.browser.executable import clean_environment
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
@@ -47,10 +47,10 @@ class Extractors:
 
     async def extract(self, kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
         """Return the item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
-        item: dict[str, Any] = (await self.work(Task(kind, url, html, styles))).item
+        item: dict[str, Any] = (await self.work(ExtractionTask(kind, url, html, styles))).item
         return item
 
-    async def work(self, todo: Task, *, domain: str | None = None, key: str = "") -> Outcome:
+    async def work(self, todo: ExtractionTask, *, domain: str | None = None, key: str = "") -> ExtractionOutcome:
         """Do a task and return its outcome; raises :class:`ExtractionError` (422, 500).
 
         Processes are shared fairly by the caller's ``key`` and by the requested ``domain``: by default the page's.
@@ -79,7 +79,7 @@ class Extractors:
         for child in idle:
             await child.end()
 
-    async def _run_task(self, task: bytes) -> Outcome:
+    async def _run_task(self, task: bytes) -> ExtractionOutcome:
         child = self._idle.pop() if self._idle else await self._start()
         done = False
         try:
@@ -104,9 +104,9 @@ class Extractors:
         )
 
 
-async def _exchange(child: Child, task: bytes) -> Outcome:
+async def _exchange(child: Child, task: bytes) -> ExtractionOutcome:
     await child.feed(task)
     size = int.from_bytes(await child.output.readexactly(4))
     if size > _MAX_ANSWER:
         raise OSError("an answer of that size")
-    return msgspec.json.decode(await child.output.readexactly(size), type=Outcome)
+    return msgspec.json.decode(await child.output.readexactly(size), type=ExtractionOutcome)

@@ -90,7 +90,7 @@ class End(NamedTuple):
     seconds: float
 
 
-class Measures:
+class ExtractionMetrics:
     """Counters of requests by kind and result, by key, and by tag."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_req
 from scrapy_ext.server.net.upstream import Upstream, Upstreams
 
 
-class Screenshot(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class ScreenshotOptions(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """``screenshotOptions``: a JPEG of the window by default."""
 
     full_page: bool = False
@@ -71,7 +71,7 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     styles: bool = False
     response_headers: bool = False
     response_cookies: bool = False
-    screenshot: Screenshot | None = None
+    screenshot: ScreenshotOptions | None = None
     viewport: Viewport = Viewport()
     language: str = LANGUAGE
     timezone: str | None = None
@@ -156,9 +156,9 @@ def _unsupported(request: ExtractRequest) -> Iterator[Violation]:
         )
 
 
-def _read_screenshot(request: ExtractRequest) -> tuple[Screenshot | None, list[Violation]]:
+def _read_screenshot(request: ExtractRequest) -> tuple[ScreenshotOptions | None, list[Violation]]:
     try:
-        options = msgspec.convert(request.screenshot_options, Screenshot)
+        options = msgspec.convert(request.screenshot_options, ScreenshotOptions)
     except msgspec.ValidationError as error:
         return None, [malformed("screenshotOptions", str(error), "Its members are fullPage, format.")]
     if options.format not in ("jpeg", "png"):

@@ -45,7 +45,7 @@ from scrapy_ext.server.auth.api_keys import Caller, basic_credentials
 from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.http.bodies import Hold, growing
-from scrapy_ext.server.extraction.measures import LEFT, Measures
+from scrapy_ext.server.extraction.measures import LEFT, ExtractionMetrics
 from scrapy_ext.server.http.request_context import SCOPE_KEY, Exchange, GoneError
 from scrapy_ext.server.http.routes import Access, Route
 from scrapy_ext.server.http.schemas import JSON, Body, value
@@ -95,7 +95,7 @@ EXTRACT: Final = Route(
 class Paths:
     """The paths at and below ``/v1``; ``extract`` answers one request that keeps to the contract, for one caller."""
 
-    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: Measures) -> None:
+    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: ExtractionMetrics) -> None:
         self._extract = _ExtractEndpoint(extract, caller_of, limits, measures)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,7 +119,7 @@ class _ExtractEndpoint:
         extract: Extract,
         caller_of: CallerOf,
         limits: Limits,
-        measures: Measures,
+        measures: ExtractionMetrics,
     ) -> None:
         self._extract = extract
         self._caller_of = caller_of
@@ -205,7 +205,7 @@ def _bound_wrong_keys(scope: Scope) -> None:
 
 
 async def counted(
-    measures: Measures, request: ExtractRequest, caller: Caller, work: Awaitable[ExtractResult]
+    measures: ExtractionMetrics, request: ExtractRequest, caller: Caller, work: Awaitable[ExtractResult]
 ) -> ExtractResult:
     """Return the result of the work for a request, and count how it ends."""
     began = perf_counter()

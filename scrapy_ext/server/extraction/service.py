@@ -19,7 +19,7 @@ from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
-from scrapy_ext.server.extraction.auto_process import Task
+from scrapy_ext.server.extraction.auto_process import ExtractionTask
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.server.extraction.browser.browser import Browser
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
@@ -27,7 +27,7 @@ from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.http.bodies import Hold, text_of
 from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.http.robots import Robots
-from scrapy_ext.server.extraction.measures import Measures
+from scrapy_ext.server.extraction.measures import ExtractionMetrics
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
@@ -72,7 +72,7 @@ class ExtractionService:
         self._attributes = attribute_extractor(config, limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)
-        self.measures = Measures()
+        self.measures = ExtractionMetrics()
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
         self._domains = DomainLimits(limits, config.domain_requests, config.domain_delay)
         self._requests = FairSemaphore("requests", limits.requests, 0, 0)
@@ -213,7 +213,7 @@ class ExtractionService:
         asked = request.custom_attributes
         by_text = self._attributes.reads_text
         found = await self.extractors.work(
-            Task(
+            ExtractionTask(
                 kind,
                 result.url or "",
                 html,

@@ -15,7 +15,7 @@ service know. Times are in seconds.
 """
 
 from scrapy_ext.server.extraction.actions.context import Action, ActionContext, Selector
-from scrapy_ext.server.extraction.actions.reading import ACTIONS, MAX_ACTIONS, Kind, malformed, read_actions
+from scrapy_ext.server.extraction.actions.reading import ACTIONS, MAX_ACTIONS, ActionKind, malformed, read_actions
 from scrapy_ext.server.extraction.actions.running import run_actions
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "MAX_ACTIONS",
     "Action",
     "ActionContext",
-    "Kind",
+    "ActionKind",
     "Selector",
     "malformed",
     "read_actions",

@@ -19,7 +19,7 @@ from scrapy_ext.server.extraction.actions.context import Action, ActionContext
 from scrapy_ext.server.extraction.actions.handlers import COMPARISONS
 
 
-class Kind(msgspec.Struct, frozen=True):
+class ActionKind(msgspec.Struct, frozen=True):
     """A kind of action: the members it needs, those it takes besides, and its default timeout (seconds)."""
 
     name: str
@@ -64,43 +64,45 @@ _MATCHED: Final = ("urlMatchingOptions", "timeout")
 _LOADED: Final = ("timeout", "waitUntil")
 _SCROLLED: Final = ("timeout", "maxScrollCount", "maxScrollDelay", "maxPageHeight")
 
-ACTIONS: Final[dict[str, Kind]] = {
+ACTIONS: Final[dict[str, ActionKind]] = {
     kind.name: kind
     for kind in (
-        Kind("click", "Click an element.", handlers.click, ("selector",), (*_PRESSED, "waitForNavigationTimeout")),
-        Kind("doubleClick", "Click an element twice.", handlers.double_click, ("selector",), _PRESSED),
-        Kind("hover", "Move the pointer over an element.", handlers.hover, ("selector",), ("timeout",)),
-        Kind("type", "Type a text into a field.", handlers.type_text, ("selector", "text"), ("timeout", "delay")),
-        Kind(
+        ActionKind(
+            "click", "Click an element.", handlers.click, ("selector",), (*_PRESSED, "waitForNavigationTimeout")
+        ),
+        ActionKind("doubleClick", "Click an element twice.", handlers.double_click, ("selector",), _PRESSED),
+        ActionKind("hover", "Move the pointer over an element.", handlers.hover, ("selector",), ("timeout",)),
+        ActionKind("type", "Type a text into a field.", handlers.type_text, ("selector", "text"), ("timeout", "delay")),
+        ActionKind(
             "keyPress",
             "Press a key, such as Enter, in an element or where the focus is.",
             handlers.key_press,
             ("key",),
             ("selector", "timeout", "delay"),
         ),
-        Kind(
+        ActionKind(
             "select",
             "Choose options of a select element, by value or label.",
             handlers.select,
             ("selector", "values"),
             ("timeout",),
         ),
-        Kind("hide", "Hide all elements that are found.", handlers.hide, ("selector",), ("timeout",)),
-        Kind(
+        ActionKind("hide", "Hide all elements that are found.", handlers.hide, ("selector",), ("timeout",)),
+        ActionKind(
             "scrollTo",
             "Scroll to an element, or to a place in pixels.",
             handlers.scroll_to,
             takes=("selector", "top", "left", "timeout"),
             some_of=("selector", "top", "left"),
         ),
-        Kind(
+        ActionKind(
             "scrollBottom",
             "Scroll to the end, as often as the page grows.",
             handlers.scroll_bottom,
             takes=_SCROLLED,
             timeout=15.0,
         ),
-        Kind(
+        ActionKind(
             "waitForSelector",
             "Wait until an element is visible, or in the state of the selector.",
             handlers.wait_for_selector,
@@ -108,8 +110,8 @@ ACTIONS: Final[dict[str, Kind]] = {
             ("timeout",),
             waits=True,
         ),
-        Kind("waitForTimeout", "Wait for a time.", handlers.wait_for_timeout, ("timeout",), waits=True),
-        Kind(
+        ActionKind("waitForTimeout", "Wait for a time.", handlers.wait_for_timeout, ("timeout",), waits=True),
+        ActionKind(
             "waitForRequest",
             "Wait until the page has sent a request.",
             handlers.wait_for_request,
@@ -117,7 +119,7 @@ ACTIONS: Final[dict[str, Kind]] = {
             _MATCHED,
             waits=True,
         ),
-        Kind(
+        ActionKind(
             "waitForResponse",
             "Wait until the page has got a response.",
             handlers.wait_for_response,
@@ -125,7 +127,7 @@ ACTIONS: Final[dict[str, Kind]] = {
             _MATCHED,
             waits=True,
         ),
-        Kind(
+        ActionKind(
             "waitForNavigation",
             "Wait until the page is another one.",
             handlers.wait_for_navigation,
@@ -134,9 +136,9 @@ ACTIONS: Final[dict[str, Kind]] = {
             timeout=15.0,
             waits=True,
         ),
-        Kind("evaluate", "Run a script in the page.", handlers.evaluate, ("source",), ("timeout",)),
-        Kind("goto", "Go to another URL.", handlers.goto, ("url",), _LOADED, timeout=15.0),
-        Kind("reload", "Load the page once more.", handlers.reload, (), _LOADED, timeout=15.0),
+        ActionKind("evaluate", "Run a script in the page.", handlers.evaluate, ("source",), ("timeout",)),
+        ActionKind("goto", "Go to another URL.", handlers.goto, ("url",), _LOADED, timeout=15.0),
+        ActionKind("reload", "Load the page once more.", handlers.reload, (), _LOADED, timeout=15.0),
     )
 }
 

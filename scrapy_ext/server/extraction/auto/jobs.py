@@ -41,7 +41,7 @@ def is_of_jobs(page: Page) -> bool:
     return _PAGE.search(f"{page.title or ''} {page.url.replace('-', ' ')[:500]}") is not None
 
 
-class Reading(Protocol):
+class TextReader(Protocol):
     """Function that reads a value from a text; with ``whole``, from one with hardly anything else."""
 
     def __call__(self, text: str, *, whole: bool = False) -> str | None:

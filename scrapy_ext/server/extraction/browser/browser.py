@@ -27,7 +27,7 @@ from playwright.async_api import BrowserContext, Error
 
 from scrapy_ext.api.extraction.errors import temporary
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.browser.instance import BrowserInstance, GoneError
+from scrapy_ext.server.extraction.browser.instance import BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
@@ -98,7 +98,7 @@ class Browser:
                 except _NotOpenedError:
                     self.crashes += 1
                     failure = temporary("The browser opened no page for this request, twice.")
-                except GoneError:
+                except BrowserEndedError:
                     self.crashes += 1
                     failure = temporary("The browser ended while it loaded this page.")
                     if plan.actions:

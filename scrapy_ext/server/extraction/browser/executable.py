@@ -27,7 +27,7 @@ _KEPT: Final = re.compile(
 )
 
 
-class BrowserMissingError(ExtractionError):
+class BrowserNotFoundError(ExtractionError):
     """No browser can be started (422). The message says how to get one."""
 
     def __init__(self, detail: str) -> None:
@@ -35,7 +35,7 @@ class BrowserMissingError(ExtractionError):
 
 
 def find_browser(configured: str | None, environ: Mapping[str, str], own: Path) -> Path:
-    """Return the browser to drive; raises :class:`BrowserMissingError`.
+    """Return the browser to drive; raises :class:`BrowserNotFoundError`.
 
     The order is: the configured one, that of the environment variable, the download of Playwright (``own`` is its path
     of the whole browser), one on PATH. It is an error if the configured one does not exist.
@@ -44,7 +44,7 @@ def find_browser(configured: str | None, environ: Mapping[str, str], own: Path) 
         if named:
             path = Path(named).expanduser()
             if not os.access(path, os.X_OK) or path.is_dir():
-                raise BrowserMissingError(f"{source} names {named}, which is not a program. {HOW_TO_GET_ONE}")
+                raise BrowserNotFoundError(f"{source} names {named}, which is not a program. {HOW_TO_GET_ONE}")
             return path
     for path in _of_playwright(own):
         if os.access(path, os.X_OK):
@@ -53,7 +53,7 @@ def find_browser(configured: str | None, environ: Mapping[str, str], own: Path) 
         found = shutil.which(command, path=environ.get("PATH"))
         if found:
             return Path(found)
-    raise BrowserMissingError(f"This server has no browser. {HOW_TO_GET_ONE}")
+    raise BrowserNotFoundError(f"This server has no browser. {HOW_TO_GET_ONE}")
 
 
 def _of_playwright(own: Path) -> Iterable[Path]:

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class GoneError(Exception):
+class BrowserEndedError(Exception):
     """The browser ended during an operation."""
 
 
@@ -56,17 +56,17 @@ class BrowserInstance:
         chromium.on("disconnected", lambda _: self.gone.set())
 
     async def run_inside(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of work in this browser; raises :class:`GoneError` when it ended."""
+        """Return the result of work in this browser; raises :class:`BrowserEndedError` when it ended."""
         working = asyncio.ensure_future(work)
         going = asyncio.ensure_future(self.gone.wait())
         try:
             await asyncio.wait((working, going), return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 return working.result()
-            raise GoneError
+            raise BrowserEndedError
         except Error:
             if await self.is_gone():
-                raise GoneError from None
+                raise BrowserEndedError from None
             raise
         finally:
             going.cancel()

@@ -30,7 +30,7 @@ from scrapy_ext.server.extraction.actions.context import Traffic
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
 from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
-from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
+from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
 from scrapy_ext.server.net.proxy import PageProxy
 from scrapy_ext.server.net.urls import without_credentials
 
@@ -277,7 +277,7 @@ class _Loading:
             await self._page.wait_for_load_state("domcontentloaded", timeout=1000 * self._limits.load)
         raise temporary(f"{self._name} never stops navigating.")
 
-    async def _screenshot(self, options: Screenshot) -> bytes:
+    async def _screenshot(self, options: ScreenshotOptions) -> bytes:
         kind: Any = options.format
         clip: Any = None
         if options.full_page:

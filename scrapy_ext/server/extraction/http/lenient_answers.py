@@ -27,7 +27,7 @@ _BODILESS: Final = frozenset({204, 304})
 _SWITCHING: Final = 101
 
 
-class Answer:
+class LenientResponse:
     """One response of a site as its bytes arrive. Without ``has_body``, as to HEAD, it ends with its head."""
 
     def __init__(self, *, has_body: bool = True) -> None:
@@ -101,13 +101,13 @@ class Answer:
 
 
 class LenientHandler(ResponseHandler):
-    """aiohttp's side of a connection to a site, which repairs each response with :class:`Answer`."""
+    """aiohttp's side of a connection to a site, which repairs each response with :class:`LenientResponse`."""
 
-    _answer: Answer | None = None
+    _answer: LenientResponse | None = None
 
     def set_response_params(self, *, skip_payload: bool = False, **params: Any) -> None:
         """Start a response; aiohttp calls this before each request."""
-        self._answer = Answer(has_body=not skip_payload)
+        self._answer = LenientResponse(has_body=not skip_payload)
         super().set_response_params(skip_payload=skip_payload, **params)
 
     def data_received(self, data: bytes) -> None:

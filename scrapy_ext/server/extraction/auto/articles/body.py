@@ -23,8 +23,8 @@ from lxml.html import HtmlElement
 from resiliparse.extract.html2text import extract_plain_text
 from trafilatura import bare_extraction
 
-from scrapy_ext.server.extraction.auto.articles.body_lines import Run, runs_of, text_of, text_runs
-from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, Prose
+from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of, text_runs
+from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, ArticleBox
 from scrapy_ext.server.extraction.auto.page.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
@@ -82,7 +82,7 @@ _BREAKS: Final = frozenset({"p", "head", "item", "list", "quote", "code", "row",
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ArticleBody:
     """The main text of a page, and the element that contains it, as far as that is known.
 
     ``part`` is a copy of that element without the blocks whose text is not of the main text; only articles have it.
@@ -93,7 +93,7 @@ class Body:
     part: HtmlElement | None = None
 
 
-def body_html(page: Page, body: Body) -> str | None:
+def body_html(page: Page, body: ArticleBody) -> str | None:
     """Return the content as clean HTML, with its images and embedded content."""
     if not body.text:
         return None
@@ -164,23 +164,23 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 def article_body(
     page: Page, focus: Focus, headline: str | None, known: Iterable[str] = (), stated: Thing | None = None
-) -> Body:
+) -> ArticleBody:
     """Return the text of an article: rather a sentence too few than a menu too many.
 
     Lines at its beginning with only the headline or ``known`` data (authors, dates) are not part of it. ``stated`` is
     the article of the structured data.
     """
-    prose = Prose(page, focus)
+    prose = ArticleBox(page, focus)
     runs = text_runs(runs_of(page, prose.box, prose.noise), focus.heading, headline or "")
     runs = runs[_head_lines([run.text for run in runs], headline or "", known) :]
-    body = Body(text_of(runs), prose.box, _kept_part(prose, runs) if runs else None)
+    body = ArticleBody(text_of(runs), prose.box, _kept_part(prose, runs) if runs else None)
     if not prose.marked:
         body = _wider(page, body, headline or "", known)
     whole = (stated.text("articleBody") if stated else None) or ""
-    return Body(whole) if len(whole) >= MIN_STATED and len(body.text) < HALF * len(whole) else body
+    return ArticleBody(whole) if len(whole) >= MIN_STATED and len(body.text) < HALF * len(whole) else body
 
 
-def _wider(page: Page, body: Body, headline: str, known: Iterable[str]) -> Body:
+def _wider(page: Page, body: ArticleBody, headline: str, known: Iterable[str]) -> ArticleBody:
     """Return the body, or the text of a library where that is much longer."""
     coarse = coarse_text(page)
     if len(body.text) >= TOO_LITTLE * len(coarse):
@@ -188,7 +188,7 @@ def _wider(page: Page, body: Body, headline: str, known: Iterable[str]) -> Body:
     text = careful_text(page, copy.deepcopy(page.tree))
     text = text if len(text) >= TOO_LITTLE * len(coarse) else coarse
     lines = text.splitlines()
-    return Body("\n".join(lines[_head_lines(lines, headline, known) :]).lstrip())
+    return ArticleBody("\n".join(lines[_head_lines(lines, headline, known) :]).lstrip())
 
 
 def _head_lines(lines: list[str], headline: str, known: Iterable[str]) -> int:
@@ -214,7 +214,7 @@ def _says_only(line: str, known: list[str]) -> bool:
     return rest != line.casefold() and not _LETTER.search(_BYLINE_WORDS.sub(" ", rest))
 
 
-def _kept_part(prose: Prose, runs: list[Run]) -> HtmlElement | None:
+def _kept_part(prose: ArticleBox, runs: list[TextRun]) -> HtmlElement | None:
     """Return a copy of the box with the text of the lines only. Images and the like stay, with their captions."""
     box = prose.box
     if sum(1 for _ in zip(range(MAX_ELEMENTS + 1), box.iter(), strict=False)) > MAX_ELEMENTS:

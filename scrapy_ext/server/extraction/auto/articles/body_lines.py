@@ -28,7 +28,7 @@ _SPACE = re.compile(r"\s+")
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class TextRun:
     """A line of text of one block. Two line breaks in a row end it, as some pages separate paragraphs so.
 
     ``linked`` is the number of its characters in links, ``away`` in links to other sites; ``pieces`` are the elements
@@ -48,7 +48,7 @@ class Run:
         return str(self.node.tag)
 
 
-def runs_of(page: Page, box: HtmlElement, noise: AbstractSet[HtmlElement]) -> list[Run]:
+def runs_of(page: Page, box: HtmlElement, noise: AbstractSet[HtmlElement]) -> list[TextRun]:
     """Return the lines of a box in the order of the page, without those of noise."""
     collector = _Collector(page, noise)
     collector.walk(box, box, None)
@@ -56,10 +56,10 @@ def runs_of(page: Page, box: HtmlElement, noise: AbstractSet[HtmlElement]) -> li
     return collector.runs
 
 
-def text_of(runs: Iterable[Run]) -> str:
+def text_of(runs: Iterable[TextRun]) -> str:
     """Return the text of lines: paragraphs with an empty line between them, items and rows line by line."""
     pieces: list[str] = []
-    last: Run | None = None
+    last: TextRun | None = None
     for run in runs:
         if last is not None:
             pieces.append(_between(last, run))
@@ -68,7 +68,7 @@ def text_of(runs: Iterable[Run]) -> str:
     return "".join(pieces)
 
 
-def _between(first: Run, second: Run) -> str:
+def _between(first: TextRun, second: TextRun) -> str:
     if first.node is second.node or first.tag not in _ROWS or second.tag not in _ROWS:
         return "\n\n"
     if first.tag in _TABLE_CELLS and second.tag in _TABLE_CELLS and first.node.getparent() is second.node.getparent():
@@ -76,18 +76,18 @@ def _between(first: Run, second: Run) -> str:
     return "\n" if _group(first) is _group(second) else "\n\n"
 
 
-def _group(run: Run) -> HtmlElement | None:
+def _group(run: TextRun) -> HtmlElement | None:
     return next((up for up in run.node.iterancestors() if up.tag in _GROUPS), None)
 
 
 class _Collector:
     def __init__(self, page: Page, noise: AbstractSet[HtmlElement]) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[TextRun] = []
         self._page = page
         self._noise = noise
         self._site = site_of(page.url)
         self._parts: list[str] = []
-        self._run: Run | None = None
+        self._run: TextRun | None = None
 
     def walk(self, node: HtmlElement, block: HtmlElement, link: HtmlElement | None) -> None:
         """Read an element of a block, in a link or not."""
@@ -117,7 +117,7 @@ class _Collector:
             self._run.lines, self._run.text = text, one_line(text)
             self.runs.append(self._run)
         self._parts.clear()
-        self._run = Run(block)
+        self._run = TextRun(block)
 
     def _break(self, block: HtmlElement) -> None:
         said = next((part for part in reversed(self._parts) if not part.isspace() or part == "\n"), None)
@@ -131,7 +131,7 @@ class _Collector:
         if not text:
             return
         if self._run is None:
-            self._run = Run(block)
+            self._run = TextRun(block)
         self._parts.append(text if block.tag == "pre" else _SPACE.sub(" ", text))
         self._run.pieces.append((node, tail))
         if link is not None:
@@ -194,7 +194,7 @@ _CELLS: Final = frozenset(("td", "th", "dt", "pre"))
 _BYLINE = _VOCABULARY.pattern("byline", re.IGNORECASE)
 
 
-def text_runs(runs: list[Run], heading: HtmlElement | None, headline: str) -> list[Run]:
+def text_runs(runs: list[TextRun], heading: HtmlElement | None, headline: str) -> list[TextRun]:
     """Return the lines that are of the text, which begins below the heading."""
     runs = _below_heading(runs, heading, headline)
     kept = [not _is_aside(run) for run in runs]
@@ -205,7 +205,7 @@ def text_runs(runs: list[Run], heading: HtmlElement | None, headline: str) -> li
     return _trimmed([run for run, keep in zip(runs, kept, strict=True) if keep])
 
 
-def _below_heading(runs: list[Run], heading: HtmlElement | None, headline: str) -> list[Run]:
+def _below_heading(runs: list[TextRun], heading: HtmlElement | None, headline: str) -> list[TextRun]:
     inside = set(heading.iter()) if heading is not None else set()
     key = letters_of(headline)
     above = sum(map(_prose, runs))
@@ -221,13 +221,13 @@ def _below_heading(runs: list[Run], heading: HtmlElement | None, headline: str) 
     return runs
 
 
-def _prose(run: Run) -> int:
+def _prose(run: TextRun) -> int:
     """Return the number of characters of a line outside of links, 0 for a line that is no prose."""
     length = len(run.text) - run.linked
     return length if length >= MIN_PROSE else 0
 
 
-def _is_aside(run: Run) -> bool:
+def _is_aside(run: TextRun) -> bool:
     if not _SIGN.search(run.text):
         return True
     if len(run.text) > MAX_PHRASE_LENGTH:
@@ -238,7 +238,7 @@ def _is_aside(run: Run) -> bool:
     return _NOTHING.fullmatch(folded.strip(_END_SIGNS)) is not None
 
 
-def _leave_out_links(runs: list[Run], kept: list[bool]) -> None:
+def _leave_out_links(runs: list[TextRun], kept: list[bool]) -> None:
     """Leave out lines that are only links to other pages of the site, and lists of such."""
     lists: dict[HtmlElement, list[int]] = {}
     for position, run in enumerate(runs):
@@ -256,7 +256,7 @@ def _leave_out_links(runs: list[Run], kept: list[bool]) -> None:
                 kept[position] = False
 
 
-def _is_link(run: Run) -> bool:
+def _is_link(run: TextRun) -> bool:
     if 2 * run.away > run.linked:
         return False
     if run.linked >= ALL_LINKS * len(run.text):
@@ -265,7 +265,7 @@ def _is_link(run: Run) -> bool:
     return label is not None and run.linked >= ALL_LINKS * (len(run.text) - label.end() - 1) > 0
 
 
-def _leave_out_repeated(runs: list[Run], kept: list[bool]) -> None:
+def _leave_out_repeated(runs: list[TextRun], kept: list[bool]) -> None:
     """Leave out pull quotes, as the text contains them as well."""
     keys = [letters_of(run.text) for run in runs]
     whole = "\n".join(keys)
@@ -280,7 +280,7 @@ def _leave_out_repeated(runs: list[Run], kept: list[bool]) -> None:
         seen.add(key)
 
 
-def _end_at_turn(runs: list[Run], kept: list[bool]) -> None:
+def _end_at_turn(runs: list[TextRun], kept: list[bool]) -> None:
     """Leave out the lines that lead to other things, and end the text at those with little of it below."""
     prose = [_prose(run) if keep else 0 for run, keep in zip(runs, kept, strict=True)]
     whole = sum(prose)
@@ -296,9 +296,9 @@ def _end_at_turn(runs: list[Run], kept: list[bool]) -> None:
         seen += prose[position]
 
 
-def _leave_out_headings(runs: list[Run], kept: list[bool]) -> None:
+def _leave_out_headings(runs: list[TextRun], kept: list[bool]) -> None:
     """Leave out headings with no line left below them, and those at the end."""
-    next_kept: Run | None = None
+    next_kept: TextRun | None = None
     for position in range(len(runs) - 1, -1, -1):
         run = runs[position]
         if kept[position] and run.tag in HEADINGS:
@@ -309,7 +309,7 @@ def _leave_out_headings(runs: list[Run], kept: list[bool]) -> None:
             next_kept = run
 
 
-def _trimmed(runs: list[Run]) -> list[Run]:
+def _trimmed(runs: list[TextRun]) -> list[TextRun]:
     start, end = 0, len(runs)
     while start < end and _is_head_line(runs[start], runs[start + 1 : end]):
         start += 1
@@ -318,7 +318,7 @@ def _trimmed(runs: list[Run]) -> list[Run]:
     return runs[start:end]
 
 
-def _is_head_line(run: Run, below: list[Run]) -> bool:
+def _is_head_line(run: TextRun, below: list[TextRun]) -> bool:
     """Return whether a line at the beginning is a byline, a date, or the name of a section."""
     text = run.text
     if len(text) > MAX_HEAD_LENGTH or run.tag in HEADINGS:
@@ -334,7 +334,7 @@ def _is_head_line(run: Run, below: list[Run]) -> bool:
     return len(text.split()) <= MAX_HEAD_WORDS and len(text) < MIN_PROSE
 
 
-def _is_tail_line(run: Run) -> bool:
+def _is_tail_line(run: TextRun) -> bool:
     """Return whether a line at the end is a date, a link, or a heading without text below it."""
     text = run.text
     if len(text) > MAX_TAIL_LENGTH:

@@ -73,13 +73,13 @@ TOO_FEW: Final = 0.2
 NEARLY_ALL: Final = 0.85
 MOST: Final = 0.6
 ALL_BUT_PARAGRAPHS: Final = 0.97
-#: Prose between the headline and the box from which it is the beginning of the text, not a standfirst.
+#: ArticleBox between the headline and the box from which it is the beginning of the text, not a standfirst.
 INTRODUCTION: Final = 150
-#: Prose from which a header has some of the text.
+#: ArticleBox from which a header has some of the text.
 LONG_HEADER: Final = 400
 
 
-class Prose:
+class ArticleBox:
     """The ``box`` with most of the prose of a page, and the elements in it that are something else (``noise``).
 
     ``marked`` is true where the page itself names the box an article.

@@ -71,7 +71,7 @@ class Box:
         return found
 
 
-class Block:
+class TextBlock:
     """A run of text in one line, the words in it and in its links, and the names of the inline elements in it."""
 
     __slots__ = ("box", "inline", "link_words", "tags", "text", "words")
@@ -82,7 +82,7 @@ class Block:
         self.link_words = min(self.words, len(_WORD.findall(link_text))) if link_text else 0
 
 
-class Blocks(list[Block]):
+class Blocks(list[TextBlock]):
     """The blocks of a page with text, in its order; ``root`` is the box around them all."""
 
     def __init__(self, page: Page, limit: int = MAX_BLOCKS) -> None:
@@ -160,7 +160,7 @@ class Blocks(list[Block]):
             if _BREAK in text:
                 text = "\n".join(line for part in text.split(_BREAK) if (line := part.strip()))
             if text and len(self) < self._limit:
-                block = Block(box, text, " ".join(self._link_texts), " ".join(self._inline), frozenset(self._tags))
+                block = TextBlock(box, text, " ".join(self._link_texts), " ".join(self._inline), frozenset(self._tags))
                 if block.words:
                     self.append(block)
             self._texts.clear()

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.content.blocks import Block, Blocks, Box
+from scrapy_ext.server.extraction.auto.content.blocks import Blocks, Box, TextBlock
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -213,7 +213,7 @@ class _Group:
     def __init__(self) -> None:
         self.blocks = self.words = self.link_words = 0
 
-    def add(self, block: Block) -> None:
+    def add(self, block: TextBlock) -> None:
         self.blocks += 1
         self.words += block.words
         self.link_words += block.link_words
@@ -275,7 +275,7 @@ class Features:
                 under, level, since_heading = heading_bits(block.text), _HEADING_LEVELS[box.tag], 0
         return rows
 
-    def _of_text(self, block: Block) -> tuple[float, ...]:
+    def _of_text(self, block: TextBlock) -> tuple[float, ...]:
         text, words = block.text, block.words
         sample = text[:_SAMPLE]
         letters = sum(map(str.isalpha, sample))
@@ -289,7 +289,7 @@ class Features:
     def _to_h1(self, at: int) -> float:
         return -_NO_WAY if self._h1 is None else float(max(-_FAR, min(_FAR, at - self._h1)))
 
-    def _of_title(self, block: Block) -> float:
+    def _of_title(self, block: TextBlock) -> float:
         if block.words >= _TITLE_WORDS or not self._title:
             return 0.0
         return len(self._title.intersection(_WORD.findall(block.text.casefold()))) / len(self._title)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.content.blocks import Block, Blocks
+from scrapy_ext.server.extraction.auto.content.blocks import Blocks, TextBlock
 from scrapy_ext.server.extraction.auto.content.features import Features
 from scrapy_ext.server.extraction.auto.page.page import Page
 
@@ -97,7 +97,7 @@ def main_content(page: Page) -> Content:
     return Content(text_of(chosen), place_of(chosen))
 
 
-def content_blocks(page: Page, blocks: Blocks) -> list[Block]:
+def content_blocks(page: Page, blocks: Blocks) -> list[TextBlock]:
     """Return the blocks of the content, in the order of the page."""
     if not blocks:
         return []
@@ -133,10 +133,10 @@ def most_likely(chances: Sequence[float], words: Sequence[int]) -> list[bool]:
     return [chance >= least for chance in chances]
 
 
-def text_of(blocks: Sequence[Block]) -> str:
+def text_of(blocks: Sequence[TextBlock]) -> str:
     """Return the text of blocks: an empty line between paragraphs, items line by line, cells of a row in one line."""
     pieces: list[str] = []
-    before: Block | None = None
+    before: TextBlock | None = None
     for block in blocks:
         if before is not None:
             pieces.append(_between(before, block))
@@ -145,13 +145,13 @@ def text_of(blocks: Sequence[Block]) -> str:
     return "".join(pieces)
 
 
-def _between(before: Block, block: Block) -> str:
+def _between(before: TextBlock, block: TextBlock) -> str:
     if before.box.tag in _CELLS and block.box.tag in _CELLS:
         return " " if before.box.parent is block.box.parent else "\n"
     return "\n" if before.box.tag in _LINES and block.box.tag in _LINES else "\n\n"
 
 
-def place_of(blocks: Sequence[Block]) -> HtmlElement | None:
+def place_of(blocks: Sequence[TextBlock]) -> HtmlElement | None:
     """Return the smallest element with nearly all words of these blocks."""
     if not blocks:
         return None

@@ -8,7 +8,13 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Article, ArticleMetadata, Audio, Author, Image, Video
 
-from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES, Body, article_body, body_html, main_article
+from scrapy_ext.server.extraction.auto.articles.body import (
+    ARTICLE_TYPES,
+    ArticleBody,
+    article_body,
+    body_html,
+    main_article,
+)
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.dates import Date, modified_on, published_on
@@ -89,7 +95,7 @@ def _media(page: Page, thing: Thing | None, part: HtmlElement | None, tag: str, 
     return list(urls)[:MAX_MEDIA]
 
 
-def _probability(thing: Thing | None, body: Body, dated: bool) -> float:
+def _probability(thing: Thing | None, body: ArticleBody, dated: bool) -> float:
     marked = thing is not None and not thing.types.isdisjoint(ARTICLE_TYPES)
     if len(body.text) < SHORT:
         return 0.5 if marked else 0.1

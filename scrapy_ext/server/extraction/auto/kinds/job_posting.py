@@ -14,7 +14,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date,
 from scrapy_ext.server.extraction.auto.fields.headings import headline_of
 from scrapy_ext.server.extraction.auto.jobs import (
     JobDescription,
-    Reading,
+    TextReader,
     description_of,
     employment_type,
     has_money,
@@ -261,7 +261,7 @@ class _Extraction:
                 best = min(best or (distance, text), (distance, text))
         return best[1] if best else None
 
-    def _line(self, reading: Reading) -> str | None:
+    def _line(self, reading: TextReader) -> str | None:
         """Return the value of a short line by the heading with little else."""
         for node, text in self._page.lines:
             if len(text) > MAX_LINE_LENGTH or abs(self._focus.distance(node)) > NEAR or node.tag in _CONTROLS:

@@ -27,7 +27,7 @@ from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import Money, iso_code
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.judges import articles_on, products_on
-from scrapy_ext.server.extraction.auto.lists.listing import Listed
+from scrapy_ext.server.extraction.auto.lists.listing import PageList
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
@@ -46,7 +46,7 @@ MANY_OF_ONE_IMAGE: Final = 3
 COUNT = re.compile(r"\s*[(\[]\d[\d.,]*[)\]]$|\s+\d+\s*(?:results|items|products)$", re.IGNORECASE)
 
 
-def sure_of(listed: Listed) -> ProbabilityMetadata:
+def sure_of(listed: PageList) -> ProbabilityMetadata:
     """Return the metadata of an item of a list."""
     return ProbabilityMetadata(probability=listed.sure)
 
@@ -80,16 +80,16 @@ def article_list(page: Page) -> ArticleList:
     )
 
 
-def _article_of_card(page: Page, listed: Listed, card: Card) -> ArticleFromList:
+def _article_of_card(page: Page, listed: PageList, card: Card) -> ArticleFromList:
     thing = listed.thing(card.url)
-    date = _date(page, thing) or card.block.date
-    pictures = images.merged([card.block.image] if card.block.image else [], images.of_thing(page, thing))
+    date = _date(page, thing) or card.content.date
+    pictures = images.merged([card.content.image] if card.content.image else [], images.of_thing(page, thing))
     return ArticleFromList(
         url=card.url,
         headline=first((card.name, _headline(thing))),
         datePublished=date.iso if date else None,
         datePublishedRaw=date.raw if date else None,
-        authors=_authors(page, thing) or card.block.authors,
+        authors=_authors(page, thing) or card.content.authors,
         articleBody=first((_summary(card), thing.text("description") if thing else None)),
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
@@ -98,7 +98,7 @@ def _article_of_card(page: Page, listed: Listed, card: Card) -> ArticleFromList:
     )
 
 
-def _article_of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> ArticleFromList:
+def _article_of_thing(page: Page, listed: PageList, url: str, thing: Thing) -> ArticleFromList:
     date, pictures = _date(page, thing), images.of_thing(page, thing)
     return ArticleFromList(
         url=url,
@@ -115,7 +115,7 @@ def _article_of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> Art
 
 
 def _summary(card: Card) -> str | None:
-    summary = card.block.summary
+    summary = card.content.summary
     # A text with the headline at its beginning is that of the whole entry.
     return summary if summary and not summary.startswith(card.name or summary) else None
 
@@ -148,7 +148,7 @@ def product_list(page: Page) -> ProductList:
     )
 
 
-def _products(page: Page, listed: Listed) -> list[ProductFromList] | None:
+def _products(page: Page, listed: PageList) -> list[ProductFromList] | None:
     found = [_product_of_card(page, listed, card) for card in listed.cards]
     found = found or [_product_of_thing(page, listed, url, thing) for url, thing in listed.stated.items()]
     shown = Counter(item.mainImage.url for item in found if item.mainImage)
@@ -159,23 +159,23 @@ def _products(page: Page, listed: Listed) -> list[ProductFromList] | None:
     return found or None
 
 
-def _product_of_card(page: Page, listed: Listed, card: Card) -> ProductFromList:
+def _product_of_card(page: Page, listed: PageList, card: Card) -> ProductFromList:
     thing = listed.thing(card.url)
     offer = offer_of(thing) if thing else Offer()
     # The visible price is current; structured data is used for prices that the entry does not show.
-    price = card.block.price or offer.price
+    price = card.content.price or offer.price
     item = ProductFromList(
         url=card.url,
         name=first((one_line(thing.text("name")) if thing else None, card.name)),
-        mainImage=card.block.image or _image(page, thing),
-        productId=card.block.number,
+        mainImage=card.content.image or _image(page, thing),
+        productId=card.content.number,
         metadata=sure_of(listed),
     )
-    _set_price(page, item, price, card.block.tags.regular_price(price) if price else None, offer)
+    _set_price(page, item, price, card.content.tags.regular_price(price) if price else None, offer)
     return item
 
 
-def _product_of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> ProductFromList:
+def _product_of_thing(page: Page, listed: PageList, url: str, thing: Thing) -> ProductFromList:
     offer = offer_of(thing)
     item = ProductFromList(
         url=url,

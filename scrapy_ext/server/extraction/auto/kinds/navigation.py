@@ -23,7 +23,7 @@ from zyte_common_items import (
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, category_of, sure_of
 from scrapy_ext.server.extraction.auto.lists.judges import articles_on, jobs_on, products_on
-from scrapy_ext.server.extraction.auto.lists.listing import Listed
+from scrapy_ext.server.extraction.auto.lists.listing import PageList
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
 from scrapy_ext.server.extraction.auto.page.page import Page
@@ -48,7 +48,7 @@ _NOT_UNDER = _VOCABULARY.pattern("not_under", re.IGNORECASE)
 def _navigation(
     item: type[T],
     metadata: Callable[..., Any],
-    things_on: Callable[[Page], Listed],
+    things_on: Callable[[Page], PageList],
     page: Page,
     *,
     categorised: bool = True,
@@ -79,7 +79,7 @@ job_posting_navigation: Final = partial(
 )
 
 
-def requests(listed: Listed) -> list[ProbabilityRequest] | None:
+def requests(listed: PageList) -> list[ProbabilityRequest] | None:
     """Return the requests for the entries of a list, each once, in the order of the page."""
     found = [ProbabilityRequest(url=card.url, name=card.name, metadata=sure_of(listed)) for card in listed.cards]
     found = found or [
@@ -91,7 +91,7 @@ def requests(listed: Listed) -> list[ProbabilityRequest] | None:
     return found or None
 
 
-def sub_categories(page: Page, listed: Listed) -> list[ProbabilityRequest] | None:
+def sub_categories(page: Page, listed: PageList) -> list[ProbabilityRequest] | None:
     """Return the requests for subcategories: named links one path segment below the page's own URL.
 
     Entries of the page's own list are left out, and URLs with a number like that of an item.

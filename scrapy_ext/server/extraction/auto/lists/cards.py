@@ -15,7 +15,7 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
-from scrapy_ext.server.extraction.auto.lists.repeats import Entry
+from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, node_text, one_line
 from scrapy_ext.server.extraction.auto.products.prices import PriceTags
@@ -53,10 +53,10 @@ _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "
 _PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
 
 
-class Block:
+class EntryContent:
     """The elements of an entry and their contents, independent of its main link."""
 
-    def __init__(self, page: Page, entry: Entry) -> None:
+    def __init__(self, page: Page, entry: ListEntry) -> None:
         self._page = page
         self.elements = list(islice(entry.elements(), MAX_ELEMENTS))
         self.text = entry.text(MAX_TEXT_LENGTH)
@@ -160,17 +160,17 @@ class Block:
 class Card:
     """An entry of a list with its contents and the name that its link gives it."""
 
-    def __init__(self, entry: Entry, block: Block) -> None:
+    def __init__(self, entry: ListEntry, block: EntryContent) -> None:
         self.entry = entry
         self.url = entry.url
-        self.block = block
+        self.content = block
 
     @cached_property
     def headings(self) -> list[HtmlElement]:
         """The headings of the entry: those in or around its link first, the longest of these first."""
         link = self.entry.link
         around = {link, *link.iterancestors(), *link.iter("*")}
-        found = [node for node in self.block.elements if node.tag in HEADINGS and node_text(node, MAX_NAME_LENGTH)]
+        found = [node for node in self.content.elements if node.tag in HEADINGS and node_text(node, MAX_NAME_LENGTH)]
         near = [node for node in found if node in around]
         near.sort(key=lambda node: -len(node_text(node, MAX_NAME_LENGTH)))
         return near + [node for node in found if node not in around]
@@ -199,12 +199,12 @@ class Card:
             headings = [node_text(node, MAX_NAME_LENGTH) for node in self.headings[:1]]
             candidates += [label for label in labels if label and any(text.endswith(label) for text in headings)]
         candidates.append(own)
-        candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self.block.titles(), *self.headings)]
+        candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self.content.titles(), *self.headings)]
         candidates += labels
         candidates += [one_line(node.get("alt")) for node in link.iter("img")]
         # A link around the whole entry has all of its text, the name first.
         said = node_text(link, MAX_NAME_LENGTH)
-        pictures = islice((node for node in self.block.elements if node.tag == "img"), 2)
+        pictures = islice((node for node in self.content.elements if node.tag == "img"), 2)
         candidates += [alt for node in pictures if (alt := one_line(node.get("alt"))) and said.startswith(alt)]
         return next((text for text in candidates if self._is_name(text)), None)
 

@@ -9,7 +9,7 @@ from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.jobs import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
-from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
+from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES
@@ -35,14 +35,14 @@ FEWEST_BEFORE: Final = 20
 MOST_BEFORE: Final = 100
 
 
-def articles_on(page: Page) -> Listed:
+def articles_on(page: Page) -> PageList:
     """Return the list of articles of a page; empty when it has none."""
-    return listed(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
+    return find_list(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
 
 
 def _score_articles(shape: Shape) -> float:
-    dated, summarised = shape.part(lambda card: card.block.date), shape.part(lambda card: card.block.summary)
-    by, marked = shape.part(lambda card: card.block.authors), shape.marked
+    dated, summarised = shape.part(lambda card: card.content.date), shape.part(lambda card: card.content.summary)
+    by, marked = shape.part(lambda card: card.content.authors), shape.marked
     long = shape.name_length >= SHORTEST_HEADLINE
     headed, led = shape.part(lambda card: card.linked_heading is not None), shape.leads_to(_ARTICLE_ADDRESS)
     # Long names are headlines where they are headings or in URLs, and there are many.
@@ -58,7 +58,7 @@ def _score_articles(shape: Shape) -> float:
         return 0.0
     if not known or shape.prices >= 0.4 or shape.counted >= 0.5:
         return 0.0
-    score = 2.0 * dated + 1.5 * summarised + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.block.image)
+    score = 2.0 * dated + 1.5 * summarised + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.content.image)
     score += 1.5 if long else 0.0
     score += headed + shape.matches(_ARTICLE_NAMES) + led
     return score + shape.size - 3.0 * shape.prices - 3.0 * shape.orders
@@ -66,7 +66,7 @@ def _score_articles(shape: Shape) -> float:
 
 def _is_of_author(card: Card) -> bool:
     """Return whether the name of an entry is that of its author: a post of a thread, a person."""
-    return any(card.name == author.name for author in card.block.authors or ())
+    return any(card.name == author.name for author in card.content.authors or ())
 
 
 def _is_in_prose(card: Card) -> bool:
@@ -84,13 +84,13 @@ _PRODUCT_NAMES = _SHOPS.pattern("list_names")
 _PRODUCT_ADDRESS = _SHOPS.pattern("list_address", re.IGNORECASE)
 
 
-def products_on(page: Page) -> Listed:
+def products_on(page: Page) -> PageList:
     """Return the list of products of a page; empty when it has none."""
-    return listed(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
+    return find_list(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
 
 
 def _score_products(shape: Shape) -> float:
-    image, named = shape.part(lambda card: card.block.image), shape.matches(_PRODUCT_NAMES)
+    image, named = shape.part(lambda card: card.content.image), shape.matches(_PRODUCT_NAMES)
     known = (
         shape.prices >= 0.5
         or shape.marked >= 0.5
@@ -101,7 +101,7 @@ def _score_products(shape: Shape) -> float:
     score = (
         4.0 * shape.prices + image + named + shape.orders + 3.0 * shape.marked + 0.5 * shape.leads_to(_PRODUCT_ADDRESS)
     )
-    return score + shape.size - 2.0 * shape.part(lambda card: card.block.date)
+    return score + shape.size - 2.0 * shape.part(lambda card: card.content.date)
 
 
 _JOB_TYPES: Final = ("JobPosting",)
@@ -114,7 +114,7 @@ _JOB_NAMES = _JOBS.pattern("list_names")
 _JOB_WORDS = _JOBS.pattern("list_words", re.IGNORECASE)
 
 
-def jobs_on(page: Page) -> Listed:
+def jobs_on(page: Page) -> PageList:
     """Return the list of jobs of a page; empty when it has none."""
     of_page = is_of_jobs(page)
 
@@ -122,11 +122,11 @@ def jobs_on(page: Page) -> Listed:
         leads, named, worded = (
             shape.leads_to(_JOB_ADDRESS),
             shape.matches(_JOB_NAMES),
-            shape.part(lambda card: _JOB_WORDS.search(card.block.text)),
+            shape.part(lambda card: _JOB_WORDS.search(card.content.text)),
         )
         signs = sum(part >= 0.5 for part in (leads, named, worded, float(of_page)))
         if shape.marked < 0.5 and signs < 2:
             return 0.0
         return 2.0 * leads + 1.5 * named + 2.0 * worded + 1.0 * of_page + 3.0 * shape.marked + shape.size
 
-    return listed(page, score, things_of(page, *_JOB_TYPES), ENOUGH_FOR_JOBS)
+    return find_list(page, score, things_of(page, *_JOB_TYPES), ENOUGH_FOR_JOBS)

@@ -1,4 +1,4 @@
-"""Choice of the list that a page is about among its repeated blocks.
+"""Choice of the list that a page is about among its repeated contents.
 
 Every group of entries (:mod:`.repeats`) is scored by the contents of its entries, with a function for each kind of
 thing. The group with the best score is the list, if the score is high enough; groups of similar entries that score
@@ -18,8 +18,8 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.lists.cards import LEADS_ON, Block, Card
-from scrapy_ext.server.extraction.auto.lists.repeats import Entry, Group, Surroundings, groups_of
+from scrapy_ext.server.extraction.auto.lists.cards import LEADS_ON, Card, EntryContent
+from scrapy_ext.server.extraction.auto.lists.repeats import Group, ListEntry, Surroundings, groups_of
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
@@ -44,7 +44,7 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class PageList:
     """The list of a page: its entries, its probability, and the structured data of the entries."""
 
     cards: tuple[Card, ...]
@@ -63,30 +63,30 @@ class Listed:
         return [card.url for card in self.cards]
 
 
-class _Blocks:
+class _EntryContents:
     """The contents of the entries of a page, each read once: an entry may be in several groups."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._known: dict[HtmlElement, Block] = {}
+        self._known: dict[HtmlElement, EntryContent] = {}
 
-    def card(self, entry: Entry) -> Card:
+    def card(self, entry: ListEntry) -> Card:
         """Return the card of an entry."""
         block = self._known.get(entry.node)
         if block is None:
-            block = self._known[entry.node] = Block(self._page, entry)
+            block = self._known[entry.node] = EntryContent(self._page, entry)
         return Card(entry, block)
 
 
 class Shape:
     """Common properties of the entries of a group, most of them as the share (0 to 1) of entries with something."""
 
-    def __init__(self, page: Page, group: Group, marked: frozenset[str], blocks: _Blocks) -> None:
+    def __init__(self, page: Page, group: Group, marked: frozenset[str], contents: _EntryContents) -> None:
         self.group = group
         self._page = page
         self._marked = marked
         step = max(1, len(group.entries) // SAMPLE)
-        self.cards = [blocks.card(entry) for entry in islice(group.entries, 0, None, step)][:SAMPLE]
+        self.cards = [contents.card(entry) for entry in islice(group.entries, 0, None, step)][:SAMPLE]
 
     def part(self, has: Callable[[Card], object]) -> float:
         """Return the share of the entries that have something."""
@@ -121,25 +121,27 @@ class Shape:
     @cached_property
     def prices(self) -> float:
         """The share of the entries with a price."""
-        return self.part(lambda card: card.block.price)
+        return self.part(lambda card: card.content.price)
 
     @cached_property
     def pictured(self) -> float:
         """The share of the entries with a distinct image."""
-        return len({card.block.image.url for card in self.cards if card.block.image}) / len(self.cards)
+        return len({card.content.image.url for card in self.cards if card.content.image}) / len(self.cards)
 
     @cached_property
     def is_block(self) -> bool:
         """True if entries are more than links in a text: with images, dates, prices or headings."""
         return (
-            max(self.pictured, self.prices, self.part(lambda card: card.block.date or card.linked_heading is not None))
+            max(
+                self.pictured, self.prices, self.part(lambda card: card.content.date or card.linked_heading is not None)
+            )
             >= 0.5
         )
 
     @cached_property
     def is_section(self) -> bool:
         """True if entries are so large that they are lists themselves."""
-        return sum(card.block.links for card in self.cards) / len(self.cards) > MOST_LINKS
+        return sum(card.content.links for card in self.cards) / len(self.cards) > MOST_LINKS
 
     @cached_property
     def of_site(self) -> float:
@@ -155,11 +157,11 @@ class Shape:
     @cached_property
     def orders(self) -> float:
         """The share of the entries with a button to order."""
-        return self.part(lambda card: _ORDER.search(card.block.text))
+        return self.part(lambda card: _ORDER.search(card.content.text))
 
     def matches(self, pattern: re.Pattern[str]) -> float:
         """Return the share of the entries whose names in the page's code match."""
-        return self.part(lambda card: pattern.search(card.block.names))
+        return self.part(lambda card: pattern.search(card.content.names))
 
     def leads_to(self, pattern: re.Pattern[str]) -> float:
         """Return the share of the entries whose URLs match."""
@@ -171,7 +173,7 @@ class Shape:
         score = 1.0 if card.linked_heading is not None else 0.0
         score += 1.0 if text and not LEADS_ON.fullmatch(text) else 0.0
         score += 0.5 if card.name and card.name in text else 0.0
-        same = sum(1 for node in card.block.elements if node.tag == "a" and node.get("href") == link.get("href"))
+        same = sum(1 for node in card.content.elements if node.tag == "a" and node.get("href") == link.get("href"))
         return score + (0.5 if same > 1 else 0.0)
 
 
@@ -179,9 +181,9 @@ class Shape:
 Judge = Callable[[Shape], float]
 
 
-def listed(page: Page, judge: Judge, things: dict[str, Thing], enough: float) -> Listed:
+def find_list(page: Page, judge: Judge, things: dict[str, Thing], enough: float) -> PageList:
     """Return the list of the things that ``judge`` scores; empty where no group scores ``enough``."""
-    surroundings, blocks = Surroundings(page), _Blocks(page)
+    surroundings, contents = Surroundings(page), _EntryContents(page)
     scored: list[tuple[float, Shape]] = []
     known: set[object] = set()
     for by_class in (True, False):
@@ -191,7 +193,7 @@ def listed(page: Page, judge: Judge, things: dict[str, Thing], enough: float) ->
             if group.key not in known and (by_class or len(group.entries) >= FEWEST_ALIKE)
         ]
         known.update(group.key for group in groups)
-        shapes = [Shape(page, group, frozenset(things), blocks) for group in groups]
+        shapes = [Shape(page, group, frozenset(things), contents) for group in groups]
         # Links that are similar in their tags alone may be any links.
         shapes = [one for one in shapes if _fit(one) and (by_class or one.is_block)]
         scored = [(score, one) for one in shapes if (score := judge(one) + one.link_quality) > 0]
@@ -207,7 +209,7 @@ def listed(page: Page, judge: Judge, things: dict[str, Thing], enough: float) ->
         if score >= max(enough, ALIKE * best) and not any(_overlap(shape.group, other) for other in chosen):
             chosen.append(shape.group)
     sure = round(min(0.99, 0.5 + 0.5 * best / (2.0 * enough)), 2)
-    return Listed(tuple(_cards(page, chosen, blocks)), sure, things, {})
+    return PageList(tuple(_cards(page, chosen, contents)), sure, things, {})
 
 
 def _finest_first(scored: list[tuple[float, Shape]], enough: float) -> list[tuple[float, Shape]]:
@@ -239,17 +241,17 @@ def address_of_thing(page: Page, thing: Thing) -> str | None:
     return page.link(thing.text("url") or thing.id or next(offered, None))
 
 
-def _of_markup(page: Page, things: dict[str, Thing]) -> Listed:
+def _of_markup(page: Page, things: dict[str, Thing]) -> PageList:
     """Return the list in structured data; one or two entities are the subject of the page and something beside it."""
     urls = {url: thing for thing in islice(things.values(), MAX_ITEMS) if (url := address_of_thing(page, thing))}
-    return Listed((), SURE_OF_MARKUP, things, urls) if len(urls) >= FEWEST_STATED else Listed((), 0.0, things, {})
+    return PageList((), SURE_OF_MARKUP, things, urls) if len(urls) >= FEWEST_STATED else PageList((), 0.0, things, {})
 
 
-def _cards(page: Page, groups: Iterable[Group], blocks: _Blocks) -> list[Card]:
+def _cards(page: Page, groups: Iterable[Group], contents: _EntryContents) -> list[Card]:
     entries = sorted((entry for group in groups for entry in group.entries), key=lambda entry: page.order[entry.node])
     found: dict[str, Card] = {}
     for entry in entries:
-        if bare(entry.url) not in found and (card := blocks.card(entry)).name:
+        if bare(entry.url) not in found and (card := contents.card(entry)).name:
             found[bare(entry.url)] = card
             if len(found) >= MAX_ITEMS:
                 break

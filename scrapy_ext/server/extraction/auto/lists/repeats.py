@@ -49,7 +49,7 @@ _SPLIT_ENTRIES: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "tr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class ListEntry:
     """One of several similar entries: its element, the elements after it that belong to it, and its main link."""
 
     node: HtmlElement
@@ -71,7 +71,7 @@ class Entry:
 class Group:
     """Entries of the same structure, in the order of the page, each with a URL of its own."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListEntry, ...]
 
     @property
     def key(self) -> object:
@@ -195,24 +195,24 @@ def _tag(node: HtmlElement) -> str:
     return str(node.tag)
 
 
-def _entries(links: list[tuple[HtmlElement, str]]) -> list[Entry]:
+def _entries(links: list[tuple[HtmlElement, str]]) -> list[ListEntry]:
     """Return the outermost elements that contain one of the links each, as far as possible."""
     paths = [[link, *link.iterancestors()][::-1] for link, _ in links]
     depth = len(paths[0])
     enough = max(FEWEST, round(len(links) * (1 - SHARED)))
     level = next((level for level in range(depth) if len({path[level] for path in paths}) >= enough), depth - 1)
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ListEntry] = {}
     nodes: set[HtmlElement] = set()
     for path, (link, url) in zip(paths, links, strict=True):
         if url not in entries and path[level] not in nodes:
-            entries[url] = Entry(path[level], link, url)
+            entries[url] = ListEntry(path[level], link, url)
             nodes.add(path[level])
             if len(entries) >= MAX_ENTRIES:
                 break
     return list(entries.values())
 
 
-def _with_following(entries: list[Entry]) -> Iterable[Entry]:
+def _with_following(entries: list[ListEntry]) -> Iterable[ListEntry]:
     """Return headings, terms and rows with the elements between each and the next."""
     if entries[0].node.tag not in _SPLIT_ENTRIES:
         return entries
@@ -226,7 +226,7 @@ def _with_following(entries: list[Entry]) -> Iterable[Entry]:
             if sibling.tag in _SPLIT_ENTRIES and sibling.tag != "tr":
                 break
             following.append(sibling)
-        found.append(Entry(entry.node, entry.link, entry.url, tuple(following)))
+        found.append(ListEntry(entry.node, entry.link, entry.url, tuple(following)))
     return found
 
 
@@ -253,7 +253,7 @@ def _unions(groups: list[Group], order: dict[HtmlElement, int]) -> Iterator[Grou
     left = groups
     while left:
         nodes: set[HtmlElement] = set()
-        entries: dict[str, Entry] = {}
+        entries: dict[str, ListEntry] = {}
         rest = []
         for group in left:
             own = {entry.node for entry in group.entries}

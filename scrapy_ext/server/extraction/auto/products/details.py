@@ -134,14 +134,14 @@ _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
 _NO_DESCRIPTION = _VOCABULARY.pattern("no_description")
 
 
-class Description(NamedTuple):
+class ProductDescription(NamedTuple):
     """A description as text and as clean HTML, either may be unknown."""
 
     text: str | None = None
     html: str | None = None
 
 
-def description_of(page: Page, product: Thing | None, focus: Focus) -> Description:
+def description_of(page: Page, product: Thing | None, focus: Focus) -> ProductDescription:
     """Return the longer of the descriptions in structured data, which may be cut, and on the page."""
     stated = product.text("description") if product else None
     node = _node(page, focus)
@@ -149,10 +149,10 @@ def description_of(page: Page, product: Thing | None, focus: Focus) -> Descripti
         clean = cleaned(node, page.base_url)
         text = text_of(clean) if clean is not None else ""
         if clean is not None and len(text) > len(stated or ""):
-            return Description(text, html_of(clean))
+            return ProductDescription(text, html_of(clean))
     if product is not None and stated:
-        return Description(stated, stated_html(product, stated, page.base_url))
-    return Description(plain(page.meta("og:description", "description")) or None)
+        return ProductDescription(stated, stated_html(product, stated, page.base_url))
+    return ProductDescription(plain(page.meta("og:description", "description")) or None)
 
 
 def _node(page: Page, focus: Focus) -> HtmlElement | None:
