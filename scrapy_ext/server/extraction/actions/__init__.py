@@ -15,7 +15,8 @@ service know. Times are in seconds.
 """
 
 from scrapy_ext.server.extraction.actions.context import Action, ActionContext, Selector
-from scrapy_ext.server.extraction.actions.reading import ACTIONS, MAX_ACTIONS, ActionKind, malformed, read_actions
+from scrapy_ext.server.extraction.actions.handlers import ACTIONS, ActionKind
+from scrapy_ext.server.extraction.actions.reading import MAX_ACTIONS, malformed, read_actions
 from scrapy_ext.server.extraction.actions.running import run_actions
 
 __all__ = [

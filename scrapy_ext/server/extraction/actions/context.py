@@ -26,7 +26,7 @@ class Selector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One action. :data:`~.reading.ACTIONS` has the members that an action of its kind takes."""
+    """One action. :data:`~.handlers.ACTIONS` has the members that an action of its kind takes."""
 
     action: str
     selector: Selector | None = None

@@ -7,31 +7,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.extraction.forms import check_url
 from scrapy_ext.api.violations import Violation
-from scrapy_ext.server.extraction.actions import handlers
-from scrapy_ext.server.extraction.actions.context import Action, ActionContext
-from scrapy_ext.server.extraction.actions.handlers import COMPARISONS
-
-
-class ActionKind(msgspec.Struct, frozen=True):
-    """A kind of action: the members it needs, those it takes besides, and its default timeout (seconds)."""
-
-    name: str
-    meaning: str
-    run: Callable[[ActionContext, Action, float], Awaitable[Any]]
-    needs: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    timeout: float = 5.0
-    waits: bool = False
-    #: Members of which at least one is needed.
-    some_of: tuple[str, ...] = ()
-
+from scrapy_ext.server.extraction.actions.context import Action
+from scrapy_ext.server.extraction.actions.handlers import ACTIONS, COMPARISONS
 
 #: The meaning of each member. Times are in seconds.
 MEMBERS: Final[dict[str, str]] = {
@@ -58,90 +42,6 @@ MEMBERS: Final[dict[str, str]] = {
     "left": "Pixels from its left side.",
     "onError": "After a failure: return (the default), no further action is run; or continue.",
 }
-
-_PRESSED: Final = ("timeout", "delay", "button")
-_MATCHED: Final = ("urlMatchingOptions", "timeout")
-_LOADED: Final = ("timeout", "waitUntil")
-_SCROLLED: Final = ("timeout", "maxScrollCount", "maxScrollDelay", "maxPageHeight")
-
-ACTIONS: Final[dict[str, ActionKind]] = {
-    kind.name: kind
-    for kind in (
-        ActionKind(
-            "click", "Click an element.", handlers.click, ("selector",), (*_PRESSED, "waitForNavigationTimeout")
-        ),
-        ActionKind("doubleClick", "Click an element twice.", handlers.double_click, ("selector",), _PRESSED),
-        ActionKind("hover", "Move the pointer over an element.", handlers.hover, ("selector",), ("timeout",)),
-        ActionKind("type", "Type a text into a field.", handlers.type_text, ("selector", "text"), ("timeout", "delay")),
-        ActionKind(
-            "keyPress",
-            "Press a key, such as Enter, in an element or where the focus is.",
-            handlers.key_press,
-            ("key",),
-            ("selector", "timeout", "delay"),
-        ),
-        ActionKind(
-            "select",
-            "Choose options of a select element, by value or label.",
-            handlers.select,
-            ("selector", "values"),
-            ("timeout",),
-        ),
-        ActionKind("hide", "Hide all elements that are found.", handlers.hide, ("selector",), ("timeout",)),
-        ActionKind(
-            "scrollTo",
-            "Scroll to an element, or to a place in pixels.",
-            handlers.scroll_to,
-            takes=("selector", "top", "left", "timeout"),
-            some_of=("selector", "top", "left"),
-        ),
-        ActionKind(
-            "scrollBottom",
-            "Scroll to the end, as often as the page grows.",
-            handlers.scroll_bottom,
-            takes=_SCROLLED,
-            timeout=15.0,
-        ),
-        ActionKind(
-            "waitForSelector",
-            "Wait until an element is visible, or in the state of the selector.",
-            handlers.wait_for_selector,
-            ("selector",),
-            ("timeout",),
-            waits=True,
-        ),
-        ActionKind("waitForTimeout", "Wait for a time.", handlers.wait_for_timeout, ("timeout",), waits=True),
-        ActionKind(
-            "waitForRequest",
-            "Wait until the page has sent a request.",
-            handlers.wait_for_request,
-            ("urlPattern",),
-            _MATCHED,
-            waits=True,
-        ),
-        ActionKind(
-            "waitForResponse",
-            "Wait until the page has got a response.",
-            handlers.wait_for_response,
-            ("urlPattern",),
-            _MATCHED,
-            waits=True,
-        ),
-        ActionKind(
-            "waitForNavigation",
-            "Wait until the page is another one.",
-            handlers.wait_for_navigation,
-            (),
-            _LOADED,
-            timeout=15.0,
-            waits=True,
-        ),
-        ActionKind("evaluate", "Run a script in the page.", handlers.evaluate, ("source",), ("timeout",)),
-        ActionKind("goto", "Go to another URL.", handlers.goto, ("url",), _LOADED, timeout=15.0),
-        ActionKind("reload", "Load the page once more.", handlers.reload, (), _LOADED, timeout=15.0),
-    )
-}
-
 
 MAX_ACTIONS: Final = 200
 

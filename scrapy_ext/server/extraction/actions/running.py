@@ -11,7 +11,7 @@ from playwright.async_api import Error
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError, Selector
-from scrapy_ext.server.extraction.actions.reading import ACTIONS
+from scrapy_ext.server.extraction.actions.handlers import ACTIONS
 
 #: Time that an action may take over its own limit: the browser ends it itself, with a better message.
 _GRACE: Final = 1.0
