@@ -17,8 +17,8 @@ from data import page, timed
 from scores import count, mean, median_ms, scored, words
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.lists import judges as listed_articles
-from scrapy_ext.server.extraction.auto.lists import judges as listed_products
+from scrapy_ext.server.extraction.auto.kinds import lists as listed_articles
+from scrapy_ext.server.extraction.auto.kinds import lists as listed_products
 from scrapy_ext.server.extraction.auto.lists.listing import address_of_thing, things_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.urls import bare

@@ -3,12 +3,16 @@
 The service's own headers are those of the Chromium that it drives, so that a page looks the same by either kind of
 request. A caller's header replaces them; when several share a name, the last one is sent (rule 11). Headers of one
 connection, and those that the client itself must set, are left out silently, as the rule allows.
+
+Language (a BCP 47 tag such as ``de-AT``) and time zone are those of the country of ``geolocation``. A country that is
+not in the vocabulary, or none, gets :data:`LANGUAGE` and the time zone of the server.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -17,8 +21,38 @@ from scrapy_ext.api.extraction import Header
 from scrapy_ext.api.extraction.forms import CONTROL, TOKEN
 from scrapy_ext.api.extraction.limits import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.violations import Violation
-from scrapy_ext.server.extraction.countries import LANGUAGE, accept_language
-from scrapy_ext.server.extraction.http.codings import ACCEPTED
+from scrapy_ext.server.extraction.http.bodies import ACCEPTED
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+LANGUAGE: Final = "en-US"
+
+
+def language_of(country: str | None) -> str:
+    """Return the language tag for a country: ``de-AT`` for ``AT``."""
+    language = _languages().get(country or "")
+    return LANGUAGE if language is None else f"{language}-{country}"
+
+
+def accept_language(tag: str) -> str:
+    """Return the ``Accept-Language`` header of a browser in a language."""
+    return f"{tag},{tag.partition('-')[0]};q=0.9"
+
+
+def timezone_of(country: str | None) -> str | None:
+    """Return the time zone for a country: ``Europe/Vienna`` for ``AT``."""
+    return _timezones().get(country or "")
+
+
+@cache
+def _languages() -> dict[str, str]:
+    spoken = load_vocabulary("countries").table("languages")
+    return {country: language for language, countries in spoken.items() for country in countries.split()}
+
+
+@cache
+def _timezones() -> dict[str, str]:
+    return load_vocabulary("countries").table("timezones")
+
 
 CHROMIUM_VERSION: Final = "156"
 

@@ -20,8 +20,14 @@ from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, malformed, read_actions
 from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_STYLES
-from scrapy_ext.server.extraction.countries import LANGUAGE, language_of, timezone_of
-from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
+from scrapy_ext.server.extraction.outgoing import (
+    LANGUAGE,
+    Cookie,
+    language_of,
+    read_cookies,
+    read_request_headers,
+    timezone_of,
+)
 from scrapy_ext.server.net.upstream import Upstream, Upstreams
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import brotli
 
-from scrapy_ext.server.extraction.http.bodies import text_of
-from scrapy_ext.server.extraction.http.codings import CodingError, undo
+from scrapy_ext.server.extraction.http.bodies import CodingError, text_of, undo
 from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
 from scrapy_ext.server.net import proxy
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream

@@ -20,8 +20,7 @@ from playwright.async_api import Error, Playwright, async_playwright
 from scrapy_ext.api.extraction.errors import ExtractionError, internal
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
-from scrapy_ext.server.extraction.browser.instance import BrowserInstance
-from scrapy_ext.server.extraction.browser.processes import ProcessGroup, kill, parent_of
+from scrapy_ext.server.extraction.browser.instance import BrowserInstance, ProcessGroup, kill, parent_of
 
 _log = logging.getLogger(__name__)
 

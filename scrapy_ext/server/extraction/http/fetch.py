@@ -7,7 +7,7 @@ Behaviour that the contract leaves open:
   earlier hops are sent; credentials, and headers whose names indicate keys, tokens and the like, are sent to their
   origin only.
 * A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
-* The body is that of the target with content codings undone (``codings.py``): text is decoded by the client, which has
+* The body is that of the target with content codings undone (:mod:`.bodies`): text is decoded by the client, which has
   the headers.
 * Response headers are a list in the order of the wire with repeated names. They are those of the last hop.
 * Connections are kept for the next request to the same origin; nothing else outlives a request.

@@ -21,8 +21,7 @@ from zyte_common_items import (
 )
 
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, category_of, sure_of
-from scrapy_ext.server.extraction.auto.lists.judges import articles_on, jobs_on, products_on
+from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, articles_on, category_of, jobs_on, products_on, sure_of
 from scrapy_ext.server.extraction.auto.lists.listing import PageList
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name

@@ -12,7 +12,7 @@ import brotli
 import pytest
 
 from scrapy_ext.server.extraction.http import codings
-from scrapy_ext.server.extraction.http.codings import ACCEPTED, CodingError, CutShortError, OverLimitError, undo
+from scrapy_ext.server.extraction.http.bodies import ACCEPTED, CodingError, CutShortError, OverLimitError, undo
 
 TEXT = bytes(random.Random(1).choices(b"abcdefgh <>", k=100_000))
 MIB = 1024 * 1024
