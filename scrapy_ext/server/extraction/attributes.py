@@ -48,9 +48,10 @@ class AttributeExtractor(Protocol):
 
     def metrics(self) -> Iterator[str]:
         """Yield its counters in the text format of ``/metrics``."""
+        yield from ()
 
     async def stop(self) -> None:
-        """Close its connections."""
+        """Close its connections, if it has any."""
 
 
 def attribute_extractor(config: ServerConfig, limits: Limits) -> AttributeExtractor:
@@ -68,7 +69,7 @@ def attribute_extractor(config: ServerConfig, limits: Limits) -> AttributeExtrac
     return ChatAttributes(config.attributes_url, config.attributes_model, config.attributes_key, limits)
 
 
-class RuleAttributes:
+class RuleAttributes(AttributeExtractor):
     """Answers by rules, which the extraction itself has found."""
 
     reads_text = False
@@ -77,15 +78,11 @@ class RuleAttributes:
         """Return ``values`` with null where no rule is certain."""
         return {"values": found.attributes or dict.fromkeys(asked), "metadata": {}}
 
-    def metrics(self) -> Iterator[str]:
-        """Yield nothing."""
-        yield from ()
-
     async def stop(self) -> None:
         """Do nothing: there are no connections."""
 
 
-class ChatAttributes:
+class ChatAttributes(AttributeExtractor):
     """Answers of a model: one ``POST {url}/chat/completions`` a page. The key is sent there and nowhere else."""
 
     reads_text = True

@@ -171,5 +171,4 @@ class ExtractionMetrics:
 
 
 def _escaped(text: str) -> str:
-    """Escape a client's text for the value of a label."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -68,8 +68,6 @@ _Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class _Refusal(Exception):  # noqa: N818  (an answer)
-    """A request that is answered with a problem before any work."""
-
     def __init__(self, problem: Problem, headers: _Headers = ()) -> None:
         super().__init__(problem.detail)
         self.problem = problem
@@ -92,41 +90,17 @@ EXTRACT: Final = Route(
 )
 
 
-class Paths:
+class ExtractEndpoint:
     """The paths at and below ``/v1``; ``extract`` answers one request that keeps to the contract, for one caller."""
 
-    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: ExtractionMetrics) -> None:
-        self._extract = _ExtractEndpoint(extract, caller_of, limits, measures)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request for a path below ``/v1``."""
-        app = self._extract if scope["path"] == EXTRACT.path else _no_such_path
-        await app(scope, receive, send)
-
-
-class _NoSuchPath:
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = _plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract.")
-        await _send_problem(scope, send, problem)
-
-
-_no_such_path = _NoSuchPath()
-
-
-class _ExtractEndpoint:
-    def __init__(
-        self,
-        extract: Extract,
-        caller_of: CallerOf,
-        limits: Limits,
-        measures: ExtractionMetrics,
-    ) -> None:
+    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, metrics: ExtractionMetrics) -> None:
         self._extract = extract
         self._caller_of = caller_of
         self._limits = limits
-        self._measures = measures
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a path below ``/v1``."""
         try:
             try:
                 async with asyncio.timeout(self._limits.request):
@@ -153,6 +127,8 @@ class _ExtractEndpoint:
             await _send_problem(scope, send, Problem.of("/server/internal", detail))
 
     async def _answer(self, scope: Scope, receive: Receive) -> ExtractResult:
+        if scope["path"] != EXTRACT.path:
+            raise _Refusal(_plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract."))
         if scope["method"] != EXTRACT.method:
             raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
         headers = {name.lower(): value for name, value in scope["headers"]}
@@ -168,7 +144,7 @@ class _ExtractEndpoint:
         if exchange is not None:
             exchange.told["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
         return await counted(
-            self._measures, request, caller, _unless_disconnected(self._extract(request, caller, hold), receive)
+            self._metrics, request, caller, _unless_disconnected(self._extract(request, caller, hold), receive)
         )
 
     async def _send_answer(self, send: Send, answer: bytes) -> None:
@@ -205,16 +181,16 @@ def _bound_wrong_keys(scope: Scope) -> None:
 
 
 async def counted(
-    measures: ExtractionMetrics, request: ExtractRequest, caller: Caller, work: Awaitable[ExtractResult]
+    metrics: ExtractionMetrics, request: ExtractRequest, caller: Caller, work: Awaitable[ExtractResult]
 ) -> ExtractResult:
     """Return the result of the work for a request, and count how it ends."""
     began = perf_counter()
     try:
         result = await work
     except BaseException as error:
-        measures.count(request, caller, _status_of(error), perf_counter() - began)
+        metrics.count(request, caller, _status_of(error), perf_counter() - began)
         raise
-    measures.count(request, caller, 200, perf_counter() - began)
+    metrics.count(request, caller, 200, perf_counter() - began)
     return result
 
 
@@ -317,7 +293,6 @@ async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive)
 
 
 def _plain(status: int, detail: str) -> Problem:
-    """Return a problem with its HTTP status alone."""
     return Problem("about:blank", http.HTTPStatus(status).phrase, status, detail)
 
 

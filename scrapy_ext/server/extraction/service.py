@@ -30,7 +30,7 @@ from scrapy_ext.server.extraction.http.robots import Robots
 from scrapy_ext.server.extraction.measures import ExtractionMetrics
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
-from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
+from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
 from scrapy_ext.server.http.request_context import Exchange
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, system_resolve
@@ -77,7 +77,7 @@ class ExtractionService:
         self._domains = DomainLimits(limits, config.domain_requests, config.domain_delay)
         self._requests = FairSemaphore("requests", limits.requests, 0, 0)
         #: The ASGI application of ``/v1``.
-        self.app = Paths(self.extract, caller_of, limits, self.measures)
+        self.app = ExtractEndpoint(self.extract, caller_of, limits, self.measures)
 
     async def start(self) -> None:
         """Open the connections; the browser and the extractors start with the first request that needs them."""
@@ -193,7 +193,6 @@ class ExtractionService:
         return result
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
-        """Return the check of each URL of a request."""
         robots = self._robots
         if robots is None:
             return None

@@ -134,7 +134,6 @@ def _of_amount(amount: Thing, job: Thing | None, url: str) -> BaseSalary | None:
 
 
 def _bare(text: str, job: Thing | None, url: str) -> BaseSalary | None:
-    """Return the salary of a number without a currency, which is in a property of its own."""
     amount, currency = from_markup(text), job.text("salaryCurrency") if job else None
     if amount is None:
         return None
@@ -186,7 +185,6 @@ def has_money(text: str) -> bool:
 
 
 def _currency(match: re.Match[str]) -> str | None:
-    """Return the currency of an amount, where a sign or code is beside it."""
     if not any(match[name] for name in ("s1", "s2", "s3", "s4")):
         return None
     return currency_in(_THOUSANDS.sub("", match.group()))

@@ -258,7 +258,6 @@ class Browser:
         await self._launcher.stop()
 
     def _give_up(self, instance: BrowserInstance, message: str) -> None:
-        """End a browser that hangs."""
         _log.warning("%s", message)
         instance.kill()
         self._retire(instance, "hang", wait_for_pages=False)

@@ -240,7 +240,6 @@ class _Loading:
         return [Header(entry["name"], entry["value"]) for entry in entries if entry["name"].lower() != "connection"]
 
     async def _cookies(self) -> list[dict[str, Any]]:
-        """Return the cookies of the page's host, not those of others that it loads from."""
         host = urlsplit(self._page.url).hostname or ""
         cookies = await self._within(self._page.context.cookies())
         return [

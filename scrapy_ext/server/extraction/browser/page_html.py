@@ -56,7 +56,6 @@ async def content_with_frames(page: Page, limits: Limits) -> str:
 
 
 def _levels(page: Page, most: int) -> list[list[Frame]]:
-    """Return the first frames of a page by depth, the page itself first."""
     levels = [[page.main_frame]]
     left = most - 1
     while left > 0:
@@ -76,7 +75,6 @@ def _with_children(text: str, frame: Frame, name: str, texts: dict[Frame, str], 
 
 
 async def _content(frame: Frame, limits: Limits) -> str | None:
-    """Return a frame's HTML; None when it was removed, or is too busy."""
     try:
         async with asyncio.timeout(limits.read_page if frame.parent_frame is None else limits.read_page / 4):
             return await frame.content()

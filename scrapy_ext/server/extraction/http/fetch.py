@@ -145,8 +145,6 @@ class GuardedResolver(AbstractResolver):
 
 
 class _Exchange:
-    """One fetch: the state that changes from hop to hop."""
-
     def __init__(
         self,
         session: aiohttp.ClientSession,
@@ -273,7 +271,6 @@ class _Exchange:
         self._jar.update_cookies(cookies, self._url)
 
     def _cookies(self) -> list[dict[str, Any]]:
-        """Return the cookies that were sent or received for the final host."""
         host = self._url.host or ""
         return [
             cookie_received(

@@ -53,7 +53,6 @@ def main_article(page: Page, focus: Focus) -> Thing | None:
 
 
 def _first_thing(things: list[Thing]) -> Thing | None:
-    """Return the entity with the most properties of the first few."""
     return max(things[:3], key=lambda thing: len(thing.properties), default=None)
 
 
@@ -257,7 +256,6 @@ def _is_shown(node: HtmlElement) -> bool:
 
 
 def _prune(part: HtmlElement) -> None:
-    """Remove empty elements."""
     for node in reversed(list(part.iterdescendants())):
         if node.tag not in _EMPTY and not len(node) and not (node.text or "").strip():
             if node.text and not node.tail:

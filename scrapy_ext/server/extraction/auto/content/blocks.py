@@ -151,7 +151,6 @@ class Blocks(list[TextBlock]):
                 self._link_texts.append(text)
 
     def _end(self, box: Box) -> None:
-        """End the run of text in a box."""
         if self._texts:
             text = "".join(self._texts)
             if box.tag == "pre":

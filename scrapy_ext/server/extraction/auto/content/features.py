@@ -206,8 +206,6 @@ def _surroundings(box: Box) -> list[float]:
 
 
 class _Group:
-    """The sums of the blocks in boxes of the same tag and names, inside of boxes of the same names."""
-
     __slots__ = ("blocks", "link_words", "words")
 
     def __init__(self) -> None:
@@ -314,8 +312,6 @@ class Features:
 
 
 class _Near:
-    """Sums of the blocks before and after each block."""
-
     def __init__(self, blocks: Blocks) -> None:
         self._sums = [(0, 0)]
         for block in blocks:

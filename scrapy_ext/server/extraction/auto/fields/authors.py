@@ -141,7 +141,6 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
 
 
 def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
-    """Return the names in a line near the heading that begins with "by"."""
     for node, text in page.lines:
         if len(text) <= MAX_LINE_LENGTH and _LEADING.match(text) and abs(focus.distance(node)) <= NEAR // 2:
             names = [name for name in names_in(text) if name[:1].isupper() and len(name.split()) <= 4]

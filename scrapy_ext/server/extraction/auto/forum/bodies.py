@@ -128,8 +128,6 @@ def _worth(name: str) -> float:
 
 
 def _outside(page: Page) -> Parts:
-    """Return the parts that are not of the thread: side bars, menus, forms, signatures, quotes."""
-
     def begins(node: HtmlElement) -> bool:
         named = node.tag in _OUTSIDE_TAGS or _OUTSIDE.search(page.names(node))
         # A part with the heading of the page is the page, whatever its name.

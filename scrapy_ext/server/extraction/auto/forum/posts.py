@@ -166,7 +166,6 @@ def _permalink(page: Page, around: list[HtmlElement], number: str | None) -> str
 
 
 def _anchor(page: Page, box: HtmlElement, body: HtmlElement, number: str | None) -> str | None:
-    """Return the URL of the page with the id of the post, where it has one."""
     for node in (box, body):
         own = node.get("id") or ""
         if number and own.endswith(number) and re.fullmatch(r"[\w-]{1,60}", own):

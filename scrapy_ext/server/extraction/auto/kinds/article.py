@@ -81,7 +81,6 @@ def _images(page: Page, thing: Thing | None, part: HtmlElement | None) -> list[I
 
 
 def _media(page: Page, thing: Thing | None, part: HtmlElement | None, tag: str, type_name: str) -> list[str]:
-    """Return the URLs of the videos or audio of an article: of structured data, and of elements that play them."""
     found: list[str] = []
     for media in thing.things(tag, "associatedMedia") if thing else ():
         if type_name in media.types:

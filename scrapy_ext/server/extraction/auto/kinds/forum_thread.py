@@ -71,7 +71,6 @@ def _together(stated: list[Post], shown: list[Post]) -> list[Post]:
 
 
 def _is_plain(post: Post) -> bool:
-    """Return whether a part of the page is certainly a post."""
     return post.date is not None or post.id is not None
 
 

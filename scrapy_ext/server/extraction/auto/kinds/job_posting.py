@@ -132,7 +132,6 @@ class _Extraction:
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
     def _company_of_title(self) -> str | None:
-        """Return the company of ``Cook at The Blue Door`` and ``The Blue Door hiring Cook``."""
         match = _HIRING_TITLE.match(self._page.meta("og:title") or self._page.title or "")
         return one_line(match.group("at") or match.group("by")) or None if match else None
 
@@ -150,17 +149,12 @@ class _Extraction:
         return self._first(
             "baseSalary",
             (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, page.url)),
-            ("label", self._labelled_salary),
+            ("label", lambda: salary_in(self._labels.value(_SALARY, has_money), page.url)),
             ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), page.url)),
             ("line near the heading", self._salary_of_lines),
         )
 
-    def _labelled_salary(self) -> BaseSalary | None:
-        found = self._labels.value(_SALARY, has_money)
-        return salary_in(found.value, self._page.url) if found else None
-
     def _salary_of_lines(self) -> BaseSalary | None:
-        """Return the salary in a line with little else: an amount for a time."""
         for node, text in self._page.lines:
             if len(text) <= 80 and abs(self._focus.distance(node)) <= NEAR and has_money(text) and rate_in(text):
                 found = salary_in(text, self._page.url)
@@ -191,19 +185,14 @@ class _Extraction:
         def fits(text: str) -> bool:
             return _SINGLE_ID.fullmatch(text) is not None and any(letter.isdigit() for letter in text)
 
-        def labelled() -> str | None:
-            found = self._labels.value(_IDENTIFIER, fits)
-            return found.value if found else None
-
         return self._first(
             "jobPostingId",
             (origin(self._job, "identifier"), lambda: _identifier_of(self._job)),
-            ("label", labelled),
+            ("label", lambda: self._labels.value(_IDENTIFIER, fits)),
             ("attribute data-job-id", self._id_attribute),
         )
 
     def _id_attribute(self) -> str | None:
-        """Return the identifier of the job in an attribute of an element around the heading."""
         for node in self._focus.path:
             for name in ("data-job-id", "data-jobid", "data-posting-id", "data-vacancy-id"):
                 if _SINGLE_ID.fullmatch(value := (node.get(name) or "").strip()):
@@ -241,12 +230,10 @@ class _Extraction:
         return read(self._job.text(*names), self._page) if self._job else None
 
     def _dated(self, labels: re.Pattern[str]) -> Date | None:
-        found = self._labels.value(labels, lambda text: read(text, self._page) is not None)
-        return read(found.value, self._page) if found else None
+        return read(self._labels.value(labels, lambda text: read(text, self._page) is not None), self._page)
 
     def _labelled(self, labels: re.Pattern[str]) -> str | None:
-        found = self._labels.value(labels, lambda text: len(text) <= MAX_NAME_LENGTH)
-        return found.value if found else None
+        return self._labels.value(labels, lambda text: len(text) <= MAX_NAME_LENGTH)
 
     def _named(self, whole: re.Pattern[str], parts: tuple[str, ...]) -> str | None:
         """Return the short text of the part with this name that is nearest to the heading."""
@@ -300,7 +287,6 @@ def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:
 
 
 def _place_of(job: Thing | None) -> str | None:
-    """Return the place of structured data, from the smallest part to the country, as one line."""
     for value in job.values("jobLocation", "applicantLocationRequirements") if job else ():
         if isinstance(value, str):
             return one_line(value) or None

@@ -13,7 +13,6 @@ from zyte_common_items import (
     ArticleFromList,
     ArticleList,
     ArticleListMetadata,
-    Author,
     Breadcrumb,
     Image,
     Link,
@@ -28,7 +27,7 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.fields.money import Money, iso_code
+from scrapy_ext.server.extraction.auto.fields.money import iso_code
 from scrapy_ext.server.extraction.auto.jobs import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
@@ -97,7 +96,6 @@ def _is_of_author(card: Card) -> bool:
 
 
 def _is_in_prose(card: Card) -> bool:
-    """Return whether the link is in a sentence."""
     parent = card.entry.link.getparent()
     before = one_line(parent.text)[-MOST_BEFORE:] if parent is not None else ""
     return len(before) >= FEWEST_BEFORE and not is_mostly_date(before)
@@ -191,8 +189,8 @@ def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
 def article_list(page: Page) -> ArticleList:
     """Return the list of articles of a page. Only ``url`` and ``metadata`` are always present."""
     listed = articles_on(page)
-    found = [_article_of_card(page, listed, card) for card in listed.cards]
-    found = found or [_article_of_thing(page, listed, url, thing) for url, thing in listed.stated.items()]
+    found = [_article(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
+    found = found or [_article(page, listed, url, thing) for url, thing in listed.stated.items()]
     return ArticleList(
         url=page.url,
         canonicalUrl=page.canonical_url,
@@ -202,38 +200,31 @@ def article_list(page: Page) -> ArticleList:
     )
 
 
-def _article_of_card(page: Page, listed: PageList, card: Card) -> ArticleFromList:
-    thing = listed.thing(card.url)
-    date = _date(page, thing) or card.content.date
-    pictures = images.merged([card.content.image] if card.content.image else [], images.of_thing(page, thing))
-    return ArticleFromList(
-        url=card.url,
-        headline=first((card.name, _headline(thing))),
-        datePublished=date.iso if date else None,
-        datePublishedRaw=date.raw if date else None,
-        authors=_authors(page, thing) or card.content.authors,
-        articleBody=first((_summary(card), thing.text("description") if thing else None)),
-        mainImage=pictures[0] if pictures else None,
-        images=pictures or None,
-        inLanguage=page.language_of(thing),
-        metadata=sure_of(listed),
-    )
-
-
-def _article_of_thing(page: Page, listed: PageList, url: str, thing: Thing) -> ArticleFromList:
-    date, pictures = _date(page, thing), images.of_thing(page, thing)
+def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: Card | None = None) -> ArticleFromList:
+    """Return an article of the page's list, or without a card of its structured data alone."""
+    shown = card.content if card else None
+    date = _date(page, thing) or (shown.date if shown else None)
+    pictures = images.of_thing(page, thing)
+    if shown is not None:
+        pictures = images.merged([shown.image] if shown.image else [], pictures)
     return ArticleFromList(
         url=url,
-        headline=_headline(thing),
+        headline=first((card.name if card else None, _headline(thing))),
         datePublished=date.iso if date else None,
         datePublishedRaw=date.raw if date else None,
-        authors=_authors(page, thing),
-        articleBody=thing.text("articleBody", "description"),
+        authors=authors_in(page, thing) or (shown.authors if shown else None),
+        articleBody=_body(thing, card),
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
         inLanguage=page.language_of(thing),
         metadata=sure_of(listed),
     )
+
+
+def _body(thing: Thing | None, card: Card | None) -> str | None:
+    if card is None:
+        return thing.text("articleBody", "description") if thing else None
+    return first((_summary(card), thing.text("description") if thing else None))
 
 
 def _summary(card: Card) -> str | None:
@@ -248,10 +239,6 @@ def _headline(thing: Thing | None) -> str | None:
 
 def _date(page: Page, thing: Thing | None) -> Date | None:
     return read(thing.text("datePublished", "dateCreated"), page) if thing else None
-
-
-def _authors(page: Page, thing: Thing | None) -> list[Author] | None:
-    return authors_in(page, thing) or None
 
 
 def product_list(page: Page) -> ProductList:
@@ -271,8 +258,8 @@ def product_list(page: Page) -> ProductList:
 
 
 def _products(page: Page, listed: PageList) -> list[ProductFromList] | None:
-    found = [_product_of_card(page, listed, card) for card in listed.cards]
-    found = found or [_product_of_thing(page, listed, url, thing) for url, thing in listed.stated.items()]
+    found = [_product(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
+    found = found or [_product(page, listed, url, thing) for url, thing in listed.stated.items()]
     shown = Counter(item.mainImage.url for item in found if item.mainImage)
     for item in found:
         # An image of several entries is an icon or a placeholder.
@@ -281,41 +268,25 @@ def _products(page: Page, listed: PageList) -> list[ProductFromList] | None:
     return found or None
 
 
-def _product_of_card(page: Page, listed: PageList, card: Card) -> ProductFromList:
-    thing = listed.thing(card.url)
-    offer = offer_of(thing) if thing else Offer()
+def _product(page: Page, listed: PageList, url: str, thing: Thing | None, card: Card | None = None) -> ProductFromList:
+    """Return a product of the page's list, or without a card of its structured data alone."""
+    shown, offer = card.content if card else None, offer_of(thing) if thing else Offer()
     # The visible price is current; structured data is used for prices that the entry does not show.
-    price = card.content.price or offer.price
-    item = ProductFromList(
-        url=card.url,
-        name=first((one_line(thing.text("name")) if thing else None, card.name)),
-        mainImage=card.content.image or _image(page, thing),
-        productId=card.content.number,
-        metadata=sure_of(listed),
-    )
-    _set_price(page, item, price, card.content.tags.regular_price(price) if price else None, offer)
-    return item
-
-
-def _product_of_thing(page: Page, listed: PageList, url: str, thing: Thing) -> ProductFromList:
-    offer = offer_of(thing)
+    price, regular = (shown.price if shown else None) or offer.price, offer.regular_price
     item = ProductFromList(
         url=url,
-        name=one_line(thing.text("name")) or None,
-        mainImage=_image(page, thing),
+        name=first((one_line(thing.text("name")) if thing else None, card.name if card else None)),
+        mainImage=(shown.image if shown else None) or _image(page, thing),
+        productId=shown.number if shown else None,
         metadata=sure_of(listed),
     )
-    _set_price(page, item, offer.price, offer.regular_price, offer)
+    if price is not None:
+        regular = shown.tags.regular_price(price) if shown else regular
+        item.price = price.amount
+        item.regularPrice = regular.amount if regular and regular.value > price.value else None
+        item.currencyRaw = price.currency_raw
+        item.currency = iso_code(offer.currency, page.url) or iso_code(price.currency_raw, page.url)
     return item
-
-
-def _set_price(page: Page, item: ProductFromList, price: Money | None, regular: Money | None, offer: Offer) -> None:
-    if price is None:
-        return
-    item.price = price.amount
-    item.regularPrice = regular.amount if regular and regular.value > price.value else None
-    item.currencyRaw = price.currency_raw
-    item.currency = iso_code(offer.currency, page.url) or iso_code(price.currency_raw, page.url)
 
 
 def _image(page: Page, thing: Thing | None) -> Image | None:

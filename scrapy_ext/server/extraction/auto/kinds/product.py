@@ -184,7 +184,6 @@ class _Extraction:
         return stated or first(value for value in shown if len(value) <= MAX_ATTRIBUTE_LENGTH)
 
     def _features(self) -> list[str]:
-        """Return the items of the list that the page names the product's features."""
         for node in self._page.named(*_FEATURES)[:MAX_LISTS]:
             if node in self._focus.path or self._focus.elsewhere(node):
                 continue

@@ -212,7 +212,6 @@ def _is_outside(page: Page, node: HtmlElement) -> bool:
 
 
 def _is_within_result(node: HtmlElement) -> bool:
-    """Return whether a header is that of one result rather than of the page."""
     return node.tag == "header" and any(ancestor.tag in {"article", "li"} for ancestor in node.iterancestors())
 
 
@@ -221,7 +220,6 @@ def _without_ads(candidates: list[_Candidate]) -> list[_Candidate]:
 
 
 def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
-    """Return whether a block is labelled as an advertisement, in a line of its own."""
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
         if node is not block and AD_NAME.search(page.names(node)) and candidate.link in node.iter("a"):
             return True
@@ -250,7 +248,6 @@ def _name(candidate: _Candidate) -> str:
 
 
 def _shown_url(page: Page, candidate: _Candidate, block: HtmlElement) -> str | None:
-    """Return the URL as the result shows it."""
     named = None
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
         if node is candidate.title or node in candidate.title.iterancestors():
@@ -285,7 +282,6 @@ def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: s
 
 
 def _is_leaf(node: HtmlElement) -> bool:
-    """Return whether an element has text and no block of text."""
     return next(node.iterdescendants(*BLOCKS), None) is None
 
 
@@ -309,7 +305,6 @@ def _searched(page: Page) -> str | None:
 
 
 def _displayed(page: Page) -> str | None:
-    """Return the text of the search box."""
     for node in islice(page.tree.iter("input", "textarea"), 200):
         if (node.get("name") or "").lower() in QUERY_KEYS and node.get("type") not in {
             "hidden",
@@ -323,7 +318,6 @@ def _displayed(page: Page) -> str | None:
 
 
 def _total(page: Page) -> int | None:
-    """Return the number of results that the engine states."""
     for _, text in islice(page.lines, 3_000):
         match = TOTAL.search(text) if len(text) <= 80 and any(map(str.isdigit, text)) else None
         if match:

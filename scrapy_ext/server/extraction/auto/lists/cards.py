@@ -74,7 +74,6 @@ class EntryContent:
         return next(iter(found or images.images(self._page, self._other_pictures())), None)
 
     def _other_pictures(self) -> Iterator[str]:
-        """Yield images offered by format (``<picture>``) and background images."""
         for node in self.elements:
             if node.tag == "source" and (offered := node.get("data-srcset") or node.get("srcset")):
                 yield offered.strip().split(None, 1)[0].rstrip(",")
@@ -214,7 +213,6 @@ class Card:
         return not _NO_NAME.search(text) and currency_in(text) is None and not is_mostly_date(text)
 
     def _is_line(self, link: HtmlElement) -> bool:
-        """Return whether a link is a line of text rather than a box with several."""
         return sum(1 for part in islice(link.itertext(), 12) if part.strip()) <= 2
 
 

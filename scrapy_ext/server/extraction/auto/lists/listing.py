@@ -71,7 +71,6 @@ class _EntryContents:
         self._known: dict[HtmlElement, EntryContent] = {}
 
     def card(self, entry: ListEntry) -> Card:
-        """Return the card of an entry."""
         block = self._known.get(entry.node)
         if block is None:
             block = self._known[entry.node] = EntryContent(self._page, entry)

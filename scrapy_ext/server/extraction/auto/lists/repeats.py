@@ -105,7 +105,6 @@ class Surroundings(Parts):
 
     @cached_property
     def _around_main(self) -> frozenset[HtmlElement]:
-        """The elements around the main part of the page, whatever their names."""
         mains = self._page.tree.xpath("//main | //*[@role='main']")
         return frozenset(above for main in mains[:3] for above in main.iterancestors())
 
@@ -213,7 +212,6 @@ def _entries(links: list[tuple[HtmlElement, str]]) -> list[ListEntry]:
 
 
 def _with_following(entries: list[ListEntry]) -> Iterable[ListEntry]:
-    """Return headings, terms and rows with the elements between each and the next."""
     if entries[0].node.tag not in _SPLIT_ENTRIES:
         return entries
     nodes = {entry.node for entry in entries}

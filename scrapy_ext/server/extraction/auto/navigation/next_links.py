@@ -106,7 +106,6 @@ class SignsOfNext:
 
     @cached_property
     def _named_next(self) -> frozenset[HtmlElement]:
-        """The elements that the page names next."""
         named = self._page.named(*_NEXT_PARTS)
         return frozenset(node for node in named if _NEXT_NAME.search(self._page.names(node)))
 
@@ -138,5 +137,4 @@ def _data_of(link: HtmlElement) -> list[str]:
 
 
 def _around(link: HtmlElement) -> list[HtmlElement]:
-    """Return the elements around a link with few children."""
     return [node for node in islice(link.iterancestors(), 2) if next(islice(node, MAX_BESIDE, None), None) is None]

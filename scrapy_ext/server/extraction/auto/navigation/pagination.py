@@ -68,8 +68,6 @@ AGAINST_ROW: Final = -4.0
 
 
 class _Scored(NamedTuple):
-    """A link that may lead to the next page."""
-
     score: float
     url: str
     node: HtmlElement
@@ -160,7 +158,6 @@ class Pagination:
 
     @cached_property
     def _counts_from_zero(self) -> bool:
-        """True if a link from page to page leads to a page with the number zero."""
         found = (self._other(link) for part in self.parts for link in part.iter("a"))
         addresses = [address_of(url) for url in found if url]
         return any(other.number == 0 and other.counts_pages and self._address.is_beside(other) for other in addresses)
@@ -211,7 +208,6 @@ class Pagination:
 
     @cached_property
     def _scored(self) -> list[_Scored]:
-        """The links that may lead to the next page with their scores, the best first."""
         signs = SignsOfNext(self._page)
         within = {link for part in self.parts for link in part.iter("a")}
         within.update(link for row in self.rows for link in row.node.iter("a"))
@@ -296,7 +292,6 @@ class Pagination:
 
 
 def _are_one_page(first: str, second: str) -> bool:
-    """Return whether two URLs are of one page of a list, perhaps with other parameters."""
     one, other = address_of(first), address_of(second)
     return same_page(first, second) or (
         one.number is not None and one.path == other.path and one.number == other.number

@@ -103,7 +103,6 @@ _Link = tuple[int, HtmlElement, str | None]
 
 
 def _runs(page: Page) -> Iterator[list[_Link]]:
-    """Yield links near each other whose texts are rising numbers."""
     run: list[_Link] = []
     between = 0
     for link in islice(page.tree.iter("a"), MAX_LINKS):
@@ -140,7 +139,6 @@ def _near(first: HtmlElement, second: HtmlElement) -> bool:
 
 
 def _common(links: list[_Link]) -> HtmlElement:
-    """Return the innermost element around all links of a row."""
     first, last = links[0][1], links[-1][1]
     above = set(last.iterancestors())
     return next((node for node in first.iterancestors() if node in above), first)

@@ -23,7 +23,7 @@ def header_links(page: Page) -> list[NamedLink]:
     """Return the links of the header, and of menus outside of other parts."""
     headers = [node for node in page.tree.iter("header") if _outermost(node)]
     banners = page.tree.xpath("//*[@role='banner']")
-    menus = [node for node in page.tree.iter("nav") if _in_no_other_part(node)]
+    menus = [node for node in page.tree.iter("nav") if _outermost(node)]
     return links_of(page, [*headers, *banners, *menus])
 
 
@@ -72,12 +72,6 @@ def _outermost(node: HtmlElement) -> bool:
     )
 
 
-def _in_no_other_part(node: HtmlElement) -> bool:
-    return not any(
-        ancestor.tag in {"main", "article", "footer", "aside", "header"} for ancestor in node.iterancestors()
-    )
-
-
 MAX_PAGING_PARTS: Final = 40
 
 _VOCABULARY: Final = load_vocabulary("pagination")
@@ -108,5 +102,4 @@ def is_of_other(page: Page, node: HtmlElement) -> bool:
 
 
 def _few_around(node: HtmlElement) -> list[HtmlElement]:
-    """Return the elements around a node with few children."""
     return [above for above in islice(node.iterancestors(), 3) if next(islice(above, 12, None), None) is None]

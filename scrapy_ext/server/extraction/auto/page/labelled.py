@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from lxml.html import HtmlElement
 
@@ -40,7 +40,7 @@ class Pair:
     listed: bool
 
 
-class Specification:
+class LabelledPairs:
     """The pairs of a page in the order of their sureness: tables, then lists, then single lines."""
 
     def __init__(self, page: Page) -> None:
@@ -77,7 +77,6 @@ def _all_pairs(page: Page) -> Iterator[Pair]:
 
 
 def _label_like(node: HtmlElement) -> bool:
-    """Return whether the first of two child elements looks like the label of the second."""
     first, second = node
     if len(first) > 2 or len(second) > 3:
         return False
@@ -115,13 +114,6 @@ _LABEL_LINE_END = re.compile(r"[\s:：?]+$")
 _NO_VALUES: Final = frozenset({"h1", "h2", "button", "label", "th", "dt"})
 
 
-class Labelled(NamedTuple):
-    """A value, and the label that it stands by."""
-
-    value: str
-    label: str
-
-
 class Labels:
     """The labelled values of a page, without those of its parts about other things.
 
@@ -132,34 +124,29 @@ class Labels:
         self._page = page
         self._focus = focus
 
-    def value(self, labels: re.Pattern[str], fits: Callable[[str], bool] = bool) -> Labelled | None:
-        """Return the first value that fits of the labels that match as a whole: listed pairs first, then lines below
-        labels.
-        """
-        for pair in self._page.labelled.of(labels):
-            if fits(pair.value) and not self._focus.elsewhere(pair.node):
-                return Labelled(pair.value, pair.label)
-        for label, value, node in self._below:
-            if labels.fullmatch(label) and fits(value) and not self._focus.elsewhere(node):
-                return Labelled(value, label)
-        return None
+    def value(self, labels: re.Pattern[str], fits: Callable[[str], bool] = bool) -> str | None:
+        """Return the first value that fits of the labels that match whole: listed pairs first, then lines below."""
+        pairs = (pair for pair in self._matching(labels) if fits(pair.value))
+        return next((pair.value for pair in pairs if not self._focus.elsewhere(pair.node)), None)
 
-    def pairs(self) -> list[Labelled]:
-        """All of them: those of tables and lists, of lines, then those below a label."""
-        listed = [pair for pair in self._page.labelled.pairs if not self._focus.elsewhere(pair.node)]
-        below = [Labelled(value, label) for label, value, node in self._below if not self._focus.elsewhere(node)]
-        return [*(Labelled(pair.value, pair.label) for pair in listed), *below]
+    def pairs(self) -> list[Pair]:
+        """Return all pairs: those of tables and lists, of lines, then those of a label and the line below."""
+        return [pair for pair in (*self._page.labelled.pairs, *self._below) if not self._focus.elsewhere(pair.node)]
+
+    def _matching(self, labels: re.Pattern[str]) -> Iterator[Pair]:
+        yield from self._page.labelled.of(labels)
+        yield from (pair for pair in self._below if labels.fullmatch(pair.label))
 
     @cached_property
-    def _below(self) -> list[tuple[str, str, HtmlElement]]:
-        """Short lines with the line below each, and the element of that line."""
+    def _below(self) -> list[Pair]:
+        """Short lines as labels of the line below each."""
         found = []
         lines = self._page.lines[:MAX_LINES]
         for position, (node, text) in enumerate(lines[:-1]):
             if len(text) <= MAX_LABEL_LINE_LENGTH and node.tag not in {"a", "option", "button", "label"}:
                 below = next((line for line in lines[position + 1 : position + 4] if not _inside(line[0], node)), None)
                 if below is not None and below[0].tag not in _NO_VALUES:
-                    found.append((_LABEL_LINE_END.sub("", text), below[1], below[0]))
+                    found.append(Pair(_LABEL_LINE_END.sub("", text), below[1], below[0], listed=False))
         return found
 
 

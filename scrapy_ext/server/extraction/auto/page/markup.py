@@ -136,8 +136,6 @@ class Markup:
 
 
 class _Builder:
-    """Builder of entities from decoded JSON-LD, at most :data:`MAX_THINGS` for a page."""
-
     def __init__(self, by_id: dict[str, Thing]) -> None:
         self._by_id = by_id
         self._left = MAX_THINGS

@@ -13,7 +13,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.computed_styles import ComputedStyles, take_styles
-from scrapy_ext.server.extraction.auto.page.labelled import Specification
+from scrapy_ext.server.extraction.auto.page.labelled import LabelledPairs
 from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
 from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
 from scrapy_ext.server.extraction.auto.page.parsing import parsed
@@ -77,9 +77,9 @@ class Page:
         return Markup.of(self)
 
     @cached_property
-    def labelled(self) -> Specification:
+    def labelled(self) -> LabelledPairs:
         """The pairs of label and value of the page: of tables, lists and lines."""
-        return Specification(self)
+        return LabelledPairs(self)
 
     @cached_property
     def visible_text(self) -> str:

@@ -97,7 +97,6 @@ class _Places:
         self._by_value: dict[str, str] | None = None
 
     def of(self, value: Any) -> str | None:
-        """Return the place of a value, or of the first of its parts that has one."""
         if isinstance(value, dict):
             parts = (inner for name, inner in value.items() if name not in _OURS)
             return next((source for inner in parts if (source := self.of(inner))), None)

@@ -66,7 +66,6 @@ def availability_on(page: Page, focus: Focus, *, priced: bool) -> str | None:
 
 
 def _stated(page: Page, focus: Focus) -> dict[str, int]:
-    """Return the statements about availability with their distance from the heading."""
     seen: dict[str, int] = {}
     for node in page.named(*_AVAILABILITY_NAMES)[:MAX_STATEMENTS]:
         text = node_text(node, MAX_STATEMENT_LENGTH + 1)
@@ -80,7 +79,6 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
 
 
 def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:
-    """Return whether a short text by the heading says that the product is out of stock."""
     return any(
         len(text) <= MAX_LINE_LENGTH
         and _OUT_OF_STOCK.search(text)

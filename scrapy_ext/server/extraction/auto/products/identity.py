@@ -108,7 +108,6 @@ def _of_named_nodes(page: Page, focus: Focus) -> str | None:
 
 
 def _of_links(page: Page, focus: Focus) -> str | None:
-    """Return the name of a link by the heading that leads to the page of a brand."""
     best: tuple[int, str] | None = None
     heading, site = (focus.heading_text or "").casefold(), (page.meta("og:site_name") or "").casefold()
     for node in page.tree.iter("a") if focus.heading is not None else ():
@@ -326,7 +325,6 @@ def _stated_code(text: str) -> str | None:
 
 
 def _id_of_page(page: Page) -> str | None:
-    """Return the number in the form to order the product, else in the page's own URL."""
     for node in page.tree.iter("input"):
         name = node.get("name") or node.get("id") or ""
         if node.get("type") in {"hidden", "radio"} and _INPUT_NAME.fullmatch(name):

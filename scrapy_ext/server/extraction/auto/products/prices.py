@@ -161,7 +161,6 @@ class PriceTags:
 
     @property
     def _has_place(self) -> bool:
-        """True if the position of the product on the page is known."""
         return self._focus is None or self._focus.heading is not None
 
     def _beside(self, tag: Tag, best: Tag) -> bool:
