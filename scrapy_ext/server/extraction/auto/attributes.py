@@ -16,6 +16,7 @@ from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_THINGS: Final = 200
 MAX_PAIRS: Final = 3_000
@@ -23,17 +24,14 @@ MAX_LINES: Final = 3_000
 #: The least likeness of a label and the name of an attribute.
 ENOUGH: Final = 0.75
 
+_VOCABULARY: Final = load_vocabulary("attributes")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _NUMBER = re.compile(r"(?<![\w.,-])-?\d[\d.,'\u00a0\u202f ]*")
-_YES = re.compile(r"(?:yes|true|y|1|✓|✔|included|available|ja|oui|s[íi]|sim|tak|да|はい|有)\W*", re.IGNORECASE)
-_NO = re.compile(
-    r"(?:no|false|n|0|✗|✘|not (?:included|available)|none|nein|non|não|nie|нет|いいえ|無)\W*", re.IGNORECASE
-)
+_YES = _VOCABULARY.pattern("yes", re.IGNORECASE)
+_NO = _VOCABULARY.pattern("no", re.IGNORECASE)
 _PARTS = re.compile(r"\s*(?:[;•|\n]|,(?!\d))\s*")
 #: Words of names without a meaning of their own.
-_EMPTY: Final = frozenset(
-    {"the", "a", "an", "of", "in", "for", "to", "is", "are", "and", "or", "with", "product", "item", "page", "this"}
-)
+_EMPTY: Final = frozenset(_VOCABULARY.words("empty"))
 
 
 class _LabelledValue(NamedTuple):

@@ -84,8 +84,8 @@ MAX_SALARY_LENGTH: Final = 200
 _AMOUNT: Final = (
     r"(?:\d{1,3}(?:[.,'’ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?|\d{1,9}(?:[.,]\d{1,2})?)(?![\d%])(?:\s?(?:k|tsd|mil)\b)?"
 )
-_SIGN: Final = r"(?:[A-Z]{0,3}[$€£¥₹₽₴₺₩₪₫฿₱₦]|\b[A-Z]{3}\b|kr\b|zł|euros?\b|руб\.?|Kč|Ft\b)"
-_DASH: Final = r"(?:-|–|—|\bto\b|\bbis\b|\bà\b|\ba\b|\bor\b|\band\b|\bdo\b|\bдо\b)"
+_SIGN: Final = _VOCABULARY.text("sign")
+_DASH: Final = _VOCABULARY.text("dash")
 #: An amount, or two that are a range.
 _MONEY = re.compile(
     rf"(?P<s1>{_SIGN})?\s?(?<![\d.,])(?P<low>{_AMOUNT})\s?(?P<s2>{_SIGN})?"

@@ -30,25 +30,13 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
-from scrapy_ext.api.extraction.errors import (
-    ExtractionError,
-    connection_failed,
-    permanent,
-    temporary,
-    unreachable,
-)
+from scrapy_ext.api.extraction.errors import ExtractionError, connection_failed, permanent, temporary, unreachable
 from scrapy_ext.api.extraction.forms import REDIRECTS
 from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
-from scrapy_ext.server.extraction.outgoing import (
-    Cookie,
-    cookie_pair,
-    cookie_received,
-    headers_to_send,
-    is_of_host,
-)
+from scrapy_ext.server.extraction.outgoing import Cookie, cookie_pair, cookie_received, headers_to_send, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import PageProxy
@@ -123,7 +111,7 @@ class Fetcher:
                 async with PageProxy(self._guard, self._limits, plan.upstream) as exchange.proxy:
                     return await exchange.run()
         except TimeoutError:
-            detail = f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds."
+            detail = f"{URL(plan.url, encoded=True).host} did not answer in {self._limits.fetch:g} seconds."
             raise temporary(detail, Cause.TIMEOUT) from None
 
 
@@ -339,10 +327,6 @@ def _problem(url: URL, error: Exception) -> ExtractionError:
     if isinstance(error, (aiohttp.InvalidURL, ValueError)):
         return unreachable(f"{host}:{port} is not an address that can be requested.")
     return permanent(f"{host}:{port} answered with something that is not HTTP.")
-
-
-def _host(url: str) -> str:
-    return URL(url, encoded=True).host or ""
 
 
 def _text(data: bytes) -> str:

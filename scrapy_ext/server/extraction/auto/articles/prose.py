@@ -16,8 +16,6 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 # Names are those of ``class``, ``id`` and ``itemprop`` in lower case. Short words match only as whole words.
 
 _VOCABULARY: Final = load_vocabulary("article_parts")
-_START: Final = _VOCABULARY.text("start")
-_END: Final = _VOCABULARY.text("end")
 
 #: Parts with comments of readers.
 _TALK_NAME = _VOCABULARY.pattern("talk")

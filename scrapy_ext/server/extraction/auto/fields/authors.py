@@ -34,7 +34,6 @@ _NAMES: Final = _VOCABULARY.words("names")
 _NAMED = _VOCABULARY.pattern("named")
 _NOT_NAMED = _VOCABULARY.pattern("not_named")
 _PROFILE = _VOCABULARY.pattern("profile", re.IGNORECASE)
-_BY: Final = _VOCABULARY.text("by")
 _LEADING = _VOCABULARY.pattern("leading", re.IGNORECASE)
 #: Text behind a name in the same line.
 _TRAILING = _VOCABULARY.pattern("trailing")

@@ -35,9 +35,7 @@ FEWEST_HELD: Final = 2
 _PLAIN, _LIKELY, _VAGUE = 1.0, 0.7, 0.4
 
 _VOCABULARY: Final = load_vocabulary("forums")
-_SEPARATOR: Final = _VOCABULARY.text("separator")
 _POST: Final = _VOCABULARY.text("post")
-_TEXT: Final = _VOCABULARY.text("text")
 _SURE_NAME = _VOCABULARY.pattern("sure_name")
 _LIKELY_NAME = _VOCABULARY.pattern("likely_name")
 _VAGUE_NAME = _VOCABULARY.pattern("vague_name")

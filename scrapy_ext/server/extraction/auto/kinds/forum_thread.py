@@ -59,7 +59,9 @@ def extract(page: Page) -> ForumThread:
 
 def _together(stated: list[Post], shown: list[Post]) -> list[Post]:
     """Return the posts of the page or, where it shows fewer, of structured data; each completed from the other."""
-    more = len(shown) > len(stated) and (not stated or 2 * sum(_is_plain(post) for post in shown) >= len(shown))
+    more = len(shown) > len(stated) and (
+        not stated or 2 * sum(post.date is not None or post.id is not None for post in shown) >= len(shown)
+    )
     chosen, other = (shown, stated) if more or _longer(shown, stated) else (stated, shown)
     by_text = {_beginning(post.text): post for post in reversed(other)}
     for post in chosen:
@@ -68,10 +70,6 @@ def _together(stated: list[Post], shown: list[Post]) -> list[Post]:
             if name != "text" and not getattr(post, name):
                 setattr(post, name, getattr(twin, name))
     return chosen
-
-
-def _is_plain(post: Post) -> bool:
-    return post.date is not None or post.id is not None
 
 
 def _longer(shown: list[Post], stated: list[Post]) -> bool:

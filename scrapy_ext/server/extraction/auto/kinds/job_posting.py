@@ -293,11 +293,7 @@ def _place_of(job: Thing | None) -> str | None:
         address = next((inner for inner in value.values("address")), value)
         if isinstance(address, str):
             return one_line(address) or None
-        parts = [
-            address.text("addressLocality"),
-            address.text("addressRegion"),
-            address.text("addressCountry"),
-        ]
+        parts = [address.text("addressLocality"), address.text("addressRegion"), address.text("addressCountry")]
         place = ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(value))
         if place:
             return place

@@ -25,7 +25,7 @@ from zyte_common_items import (
 from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_in
-from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import iso_code
 from scrapy_ext.server.extraction.auto.jobs import is_of_jobs
@@ -203,7 +203,9 @@ def article_list(page: Page) -> ArticleList:
 def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: Card | None = None) -> ArticleFromList:
     """Return an article of the page's list, or without a card of its structured data alone."""
     shown = card.content if card else None
-    date = _date(page, thing) or (shown.date if shown else None)
+    date = (read(thing.text("datePublished", "dateCreated"), page) if thing else None) or (
+        shown.date if shown else None
+    )
     pictures = images.of_thing(page, thing)
     if shown is not None:
         pictures = images.merged([shown.image] if shown.image else [], pictures)
@@ -235,10 +237,6 @@ def _summary(card: Card) -> str | None:
 
 def _headline(thing: Thing | None) -> str | None:
     return one_line(thing.text("headline", "name")) or None if thing else None
-
-
-def _date(page: Page, thing: Thing | None) -> Date | None:
-    return read(thing.text("datePublished", "dateCreated"), page) if thing else None
 
 
 def product_list(page: Page) -> ProductList:

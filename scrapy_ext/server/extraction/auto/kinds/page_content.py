@@ -11,11 +11,7 @@ from zyte_common_items import PageContent, PageContentMetadata
 from scrapy_ext.server.extraction.auto.content.main_content import Content, main_content
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import next_page, pagination_links
-from scrapy_ext.server.extraction.auto.navigation.site_links import (
-    footer_links,
-    header_links,
-    sidebar_links,
-)
+from scrapy_ext.server.extraction.auto.navigation.site_links import footer_links, header_links, sidebar_links
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.records import now

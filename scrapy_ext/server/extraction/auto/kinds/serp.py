@@ -146,7 +146,8 @@ def extract(page: Page) -> Serp:
 
 
 def _results(page: Page) -> Iterator[SerpOrganicResult]:
-    candidates = _without_ads(_candidates(page))
+    found = _candidates(page)
+    candidates = [each for each in found if not AD_LINK.search(each.url) and not AD_LINK.search(each.target or "")]
     blocks = own_boxes(each.link for each in candidates)
     seen: set[str] = set()
     for candidate in candidates:
@@ -215,10 +216,6 @@ def _is_within_result(node: HtmlElement) -> bool:
     return node.tag == "header" and any(ancestor.tag in {"article", "li"} for ancestor in node.iterancestors())
 
 
-def _without_ads(candidates: list[_Candidate]) -> list[_Candidate]:
-    return [each for each in candidates if not AD_LINK.search(each.url) and not AD_LINK.search(each.target or "")]
-
-
 def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
         if node is not block and AD_NAME.search(page.names(node)) and candidate.link in node.iter("a"):
@@ -232,7 +229,7 @@ def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
 def _result(page: Page, candidate: _Candidate, block: HtmlElement) -> SerpOrganicResult:
     shown = _shown_url(page, candidate, block)
     result = SerpOrganicResult(
-        name=_name(candidate) or None,
+        name=node_text(candidate.title, MAX_NAME_LENGTH) or None,
         url=candidate.target or candidate.url,
         displayedUrlText=shown,
         description=_description(page, candidate, block, shown),
@@ -241,10 +238,6 @@ def _result(page: Page, candidate: _Candidate, block: HtmlElement) -> SerpOrgani
         host = _HOST.match(shown or "")
         result.guessedOrigin = f"https://{host.group(1).lower()}" if host else None
     return result
-
-
-def _name(candidate: _Candidate) -> str:
-    return node_text(candidate.title, MAX_NAME_LENGTH)
 
 
 def _shown_url(page: Page, candidate: _Candidate, block: HtmlElement) -> str | None:
@@ -267,7 +260,7 @@ def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: s
     taken = {candidate.link, candidate.title, *candidate.link.iterancestors(), *candidate.title.iterancestors()}
     best = ""
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
-        if node in taken or node.tag in NO_DESCRIPTION or not _is_leaf(node):
+        if node in taken or node.tag in NO_DESCRIPTION or next(node.iterdescendants(*BLOCKS), None) is not None:
             continue
         around = islice(node.iterancestors(), 6)
         if any(ancestor is candidate.link or ancestor.tag in NO_DESCRIPTION for ancestor in around):
@@ -279,10 +272,6 @@ def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: s
             return text
         best = max(best, text, key=len) if node.tag != "a" else best
     return best or None
-
-
-def _is_leaf(node: HtmlElement) -> bool:
-    return next(node.iterdescendants(*BLOCKS), None) is None
 
 
 # ── the search ──
@@ -306,11 +295,7 @@ def _searched(page: Page) -> str | None:
 
 def _displayed(page: Page) -> str | None:
     for node in islice(page.tree.iter("input", "textarea"), 200):
-        if (node.get("name") or "").lower() in QUERY_KEYS and node.get("type") not in {
-            "hidden",
-            "submit",
-            "button",
-        }:
+        if (node.get("name") or "").lower() in QUERY_KEYS and node.get("type") not in {"hidden", "submit", "button"}:
             text = one_line(node.get("value") or node.text)
             if text:
                 return text[:500]

@@ -190,7 +190,8 @@ class Card:
         None where the only texts are calls to action, or more than a name.
         """
         link = self.entry.link
-        own = _name_in(link) if self._is_line(link) else ""
+        # A link with more texts is a box rather than a line.
+        own = _name_in(link) if sum(1 for part in islice(link.itertext(), 12) if part.strip()) <= 2 else ""
         labels = [one_line(link.get(label)) for label in ("title", "aria-label")]
         candidates = [_name_in(self.linked_heading)] if self.linked_heading is not None else []
         if not own:
@@ -211,9 +212,6 @@ class Card:
         if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text):
             return False
         return not _NO_NAME.search(text) and currency_in(text) is None and not is_mostly_date(text)
-
-    def _is_line(self, link: HtmlElement) -> bool:
-        return sum(1 for part in islice(link.itertext(), 12) if part.strip()) <= 2
 
 
 def _name_in(node: HtmlElement) -> str:

@@ -194,7 +194,7 @@ def find_list(page: Page, judge: Judge, things: dict[str, Thing], enough: float)
         known.update(group.key for group in groups)
         shapes = [Shape(page, group, frozenset(things), contents) for group in groups]
         # Links that are similar in their tags alone may be any links.
-        shapes = [one for one in shapes if _fit(one) and (by_class or one.is_block)]
+        shapes = [one for one in shapes if one.named >= 0.6 and not one.is_section and (by_class or one.is_block)]
         scored = [(score, one) for one in shapes if (score := judge(one) + one.link_quality) > 0]
         scored.sort(key=lambda pair: pair[0], reverse=True)
         if scored and scored[0][0] >= enough:
@@ -255,10 +255,6 @@ def _cards(page: Page, groups: Iterable[Group], contents: _EntryContents) -> lis
             if len(found) >= MAX_ITEMS:
                 break
     return list(found.values())
-
-
-def _fit(shape: Shape) -> bool:
-    return shape.named >= 0.6 and not shape.is_section
 
 
 def _overlap(first: Group, second: Group) -> bool:

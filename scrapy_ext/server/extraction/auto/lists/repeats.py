@@ -129,7 +129,7 @@ def groups_of(page: Page, surroundings: Surroundings, *, by_class: bool = True) 
 
     Without ``by_class``, paths are compared by tags alone: each entry of a list may have a class of its own.
     """
-    step = step_of if by_class else _tag
+    step = step_of if by_class else lambda node: str(node.tag)
     by_way = [some for links in _links_by_way(page, surroundings, step) for some in (links, *_by_place(links))]
     ranked = sorted(by_way, key=len, reverse=True)[:MAX_GROUPS]
     found = [Group(tuple(_with_following(entries))) for links in ranked if len(entries := _entries(links)) >= FEWEST]
@@ -188,10 +188,6 @@ def _way(
         way = numbers.setdefault((way, step(part)), len(numbers) + 1)
         ways[part] = way
     return way
-
-
-def _tag(node: HtmlElement) -> str:
-    return str(node.tag)
 
 
 def _entries(links: list[tuple[HtmlElement, str]]) -> list[ListEntry]:

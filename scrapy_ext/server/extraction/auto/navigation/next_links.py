@@ -9,17 +9,14 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page.layout import small_boxes
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("pagination")
-NEXT_WORDS: Final = _VOCABULARY.text("next_words")
-PAGE_WORDS: Final = _VOCABULARY.text("page_words")
 
 _ARROWS: Final = _VOCABULARY.text("arrows")
-_LEFT: Final = _VOCABULARY.text("left")
-_BEFORE: Final = _VOCABULARY.text("before")
 #: Whole text of a link to the next page.
 NEXT_TEXT = _VOCABULARY.pattern("next_text", re.IGNORECASE)
 ARROW = re.compile(rf"[\s{_ARROWS}=-]+")
@@ -38,8 +35,6 @@ OF_PAGES = _VOCABULARY.pattern("of_pages", re.IGNORECASE)
 
 
 MAX_LABEL: Final = 60
-#: Most children of an element whose names apply to each of them.
-MAX_BESIDE: Final = 12
 MAX_PIECES: Final = 5
 
 _NEXT_NAME = _VOCABULARY.pattern("next_name")
@@ -74,7 +69,7 @@ class SignsOfNext:
         labelled = any(NEXT_TEXT.fullmatch(label) for label in labels)
         said = score + (2.0 if labelled else 0.0)
         score = said + (3.0 if "next" in (link.get("rel") or "").lower().split() else 0.0)
-        names, around = page.names(link), _around(link)
+        names, around = page.names(link), small_boxes(link, 2)
         score += self._of_names(link, around, bare=len(text) < 3, images=images)
         if score <= 0 or (names and _DISABLED.search(names)) or link.get("aria-disabled") == "true":
             return 0.0
@@ -134,7 +129,3 @@ def _data_of(link: HtmlElement) -> list[str]:
         for name, value in link.attrib.items()
         if name.startswith("data-") and len(value) <= MAX_LABEL and "next" in value.lower() and "/" not in value
     ]
-
-
-def _around(link: HtmlElement) -> list[HtmlElement]:
-    return [node for node in islice(link.iterancestors(), 2) if next(islice(node, MAX_BESIDE, None), None) is None]

@@ -28,11 +28,7 @@ _CURSORS: Final = frozenset(_VOCABULARY.words("cursors"))
 _IDLE: Final = re.compile(
     r"^(?:utm_\w+|srsltid|gclid|fbclid|sid|phpsessid|jsessionid|ref|session\w*|_ga|rt|isappinstalled)$"
 )
-_IN_PATH = re.compile(
-    r"/(?:page|seite|pagina|página|strana|strona|sivu|side|sida|sayfa|oldal|pg"
-    r"|p|страница|stranica|halaman|trang)(?P<sign>[/_=,:-]?)(\d{1,5})(?=[/.]|$)",
-    re.IGNORECASE,
-)
+_IN_PATH = _VOCABULARY.pattern("in_path", re.IGNORECASE)
 #: A number at the end of the URL, which counts where nothing else distinguishes two URLs.
 _AT_END = re.compile(r"(?:[/_,~-]|(?<=[a-z])p)(\d{1,4})(?=(?:/|\.\w{2,5})?$)", re.IGNORECASE)
 #: Addition to the URL of the first page: a sign, perhaps a short word, and a number.

@@ -153,7 +153,11 @@ def _current(page: Page, row: PageRow, links: list[_Link]) -> int | None:
     marked = [number for number, node in said if node is not None and _is_marked(page, node)]
     if len(set(marked)) == 1:
         return marked[0]
-    here = {number for number, link, url in links if url is None or same_page(url, page.url) or _leads_here(link)}
+    here = {
+        number
+        for number, link, url in links
+        if url is None or same_page(url, page.url) or (link.get("href") or "").strip() in {"", "#"}
+    }
     linked = set(row.links)
     if len(here) == 1 and len(links) > 1:
         return here.pop()
@@ -176,10 +180,6 @@ def _is_marked(page: Page, node: HtmlElement) -> bool:
             return True
     label = (node.get("aria-label") or node.get("title") or "").lower()
     return "current" in label
-
-
-def _leads_here(link: HtmlElement) -> bool:
-    return (link.get("href") or "").strip() in {"", "#"}
 
 
 def _plain_numbers(row: PageRow) -> list[tuple[int, HtmlElement | None]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from lxml.html import HtmlElement
 from zyte_common_items import NamedLink
 
+from scrapy_ext.server.extraction.auto.page.layout import small_boxes
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -43,18 +44,13 @@ def sidebar_links(page: Page) -> list[NamedLink]:
 def links_of(page: Page, parts: Iterable[HtmlElement]) -> list[NamedLink]:
     """Return the links in these parts with a name, each URL once, at most :data:`MAX_LINKS`."""
     found: dict[str, NamedLink] = {}
-    for link in _anchors(parts):
+    for link in chain.from_iterable(part.iter("a") for part in parts):
         url, name = page.link(link.get("href")), link_name(link)
         if url and name:
             found.setdefault(url, NamedLink(name=name, url=url))
             if len(found) >= MAX_LINKS:
                 break
     return list(found.values())
-
-
-def _anchors(parts: Iterable[HtmlElement]) -> Iterator[HtmlElement]:
-    for part in parts:
-        yield from part.iter("a")
 
 
 def link_name(node: HtmlElement) -> str | None:
@@ -97,9 +93,5 @@ def paging_parts(page: Page) -> list[HtmlElement]:
 
 def is_of_other(page: Page, node: HtmlElement) -> bool:
     """Return whether the names of a part are about images, articles, months or the like."""
-    names = " ".join([page.names(node), *map(page.names, _few_around(node))])
+    names = " ".join([page.names(node), *map(page.names, small_boxes(node, 3))])
     return NOT_PAGES.search(names) is not None
-
-
-def _few_around(node: HtmlElement) -> list[HtmlElement]:
-    return [above for above in islice(node.iterancestors(), 3) if next(islice(above, 12, None), None) is None]

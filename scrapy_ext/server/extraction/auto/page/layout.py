@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page.page import Page
 
 _DIGITS = re.compile(r"\d+")
+#: Most children of an element whose names apply to each of them.
+MAX_CHILDREN: Final = 12
 _WHOLE_PAGE: Final = frozenset({"html", "body", "main"})
 
 
@@ -67,6 +69,11 @@ def step_of(node: HtmlElement) -> str:
 def way_to(node: HtmlElement, steps: int) -> str:
     """Return the last steps from the root to an element: equal for elements at the same kind of place."""
     return "/".join(step_of(step) for step in islice((node, *node.iterancestors()), steps))
+
+
+def small_boxes(node: HtmlElement, steps: int) -> list[HtmlElement]:
+    """Return those of the first elements around a node that have few children, so that their names apply to it."""
+    return [box for box in islice(node.iterancestors(), steps) if next(islice(box, MAX_CHILDREN, None), None) is None]
 
 
 def own_boxes(nodes: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:

@@ -45,12 +45,7 @@ _BRAND_IN_SCRIPT = re.compile(
 )
 _LABELLED_BRAND = _VOCABULARY.pattern("labelled_brand", re.IGNORECASE)
 #: Words that shops write around the name.
-_AROUND: Final = (
-    re.compile(r"(?:visit the|besuche den|bezoek de) (.+?)[ -](?:store|shop|winkel)", re.IGNORECASE),
-    re.compile(r"(?:visita lo store di|visiter la boutique|visita la tienda de|visite a loja) (.+)", re.IGNORECASE),
-    re.compile(r"(.+?)[ -]+logo", re.IGNORECASE),
-    re.compile(r"(?:by|von|par|por|from|shop all|more from|view all|see all) (.+)", re.IGNORECASE),
-)
+_AROUND: Final = tuple(re.compile(words, re.IGNORECASE) for words in _VOCABULARY.table("around_brand").values())
 _BRAND_NAMES: Final = _VOCABULARY.words("brand_names")
 _NAME = _VOCABULARY.pattern("brand_name")
 _NO_BRAND = _VOCABULARY.pattern("no_brand", re.IGNORECASE)
