@@ -11,9 +11,8 @@ from typing import Any
 
 import brotli
 
-from scrapy_ext.server.extraction.http.bodies import text_of
-from scrapy_ext.server.extraction.http.codings import CodingError, undo
-from scrapy_ext.server.extraction.http.lenient_answers import Answer
+from scrapy_ext.server.extraction.http.bodies import CodingError, text_of, undo
+from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
 from scrapy_ext.server.net import proxy
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
 from tests.fuzz.calls import run
@@ -63,7 +62,7 @@ def lenient_answer(data: bytes) -> None:
     if not data:
         return
     step, sent = max(data[0], 1), data[1:]
-    whole, pieces = Answer(), Answer()
+    whole, pieces = LenientResponse(), LenientResponse()
     at_once = whole.feed(sent) + whole.rest()
     in_pieces = b"".join(pieces.feed(sent[at : at + step]) for at in range(0, len(sent), step)) + pieces.rest()
     assert at_once == in_pieces

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_ext.api.extraction.errors import ExtractionError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
+from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
@@ -135,8 +135,8 @@ async def test_a_process_that_died_while_idle_costs_no_page(odd: Extractors) -> 
 async def test_pages_that_hang_take_the_processes_of_their_key_and_domain_and_not_those_of_others() -> None:
     pool = Extractors(ServiceLimits(extractors=2), module="tests.support.odd_extractor")
 
-    async def work(html: str, key: str, domain: str) -> Outcome:
-        return await pool.work(Task("product", f"http://{domain}/", html), domain=domain, key=key)
+    async def work(html: str, key: str, domain: str) -> ExtractionOutcome:
+        return await pool.work(ExtractionTask("product", f"http://{domain}/", html), domain=domain, key=key)
 
     hanging = [asyncio.create_task(work("hang", "one", "evil.example")) for _ in range(5)]
     await asyncio.sleep(0)  # they have what they get
@@ -182,7 +182,7 @@ def test_the_process_ends_with_its_input_also_while_it_works() -> None:
         stdout=subprocess.PIPE,
     )
     assert process.stdin is not None
-    process.stdin.write(message(msgspec.json.encode(Task("article", "http://x/", ARTICLE))))
+    process.stdin.write(message(msgspec.json.encode(ExtractionTask("article", "http://x/", ARTICLE))))
     process.stdin.close()
     assert process.wait(60) == 0
     assert process.stdout is not None

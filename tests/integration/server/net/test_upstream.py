@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.countries import language_of
+from scrapy_ext.server.extraction.outgoing import language_of
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstreams
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target, self_signed

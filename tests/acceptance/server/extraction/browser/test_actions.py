@@ -143,7 +143,7 @@ def test_a_selector_that_is_not_one_fails_the_action_only(service: Service, form
     ("action", "named"),
     [
         ({"action": "explode"}, "click, doubleClick, hover, type"),
-        ({"selector": css("a")}, "must say which action"),
+        ({"selector": css("a")}, "must name the action"),
         ({"action": "click"}, "actions[0].selector"),
         ({"action": "click", "selector": css("a"), "txt": "x"}, "actions[0].txt"),
         ({"action": "click", "selector": {"type": "id", "value": "a"}}, "css, xpath or text"),

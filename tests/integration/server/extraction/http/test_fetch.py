@@ -14,7 +14,7 @@ import brotli
 import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.http.codings import zstd
+from scrapy_ext.server.extraction.http.bodies import zstd
 from tests.support.extraction_service import LIMITS, Service
 from tests.support.handwritten_site import Call, Target, self_signed
 

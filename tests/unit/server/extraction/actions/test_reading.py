@@ -82,7 +82,7 @@ def test_a_wrong_member_is_named(members: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        ({"selector": GO}, "actions[0].action must say which action it is"),
+        ({"selector": GO}, "actions[0].action must name the action"),
         ({"action": 5}, "actions[0].action '5' is not an action"),
         ({"action": "waitForSelektor", "selector": GO}, "Did you mean waitForSelector?"),
         ({"action": "scrollTo"}, "actions[0] must have one of selector, top, left"),
