@@ -68,7 +68,6 @@ class CommandAction:
     arguments: Sequence[AddOptions] = ()
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments to the parser of the action."""
         for add in (*self.arguments, view_options()):
             add(parser)
 
@@ -91,7 +90,6 @@ class Subcommand:
     in_full: Callable[[list[str]], list[str]] | None = None
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments to the parser of the subcommand."""
         for add in self.arguments:
             add(parser)
 

@@ -6,8 +6,6 @@ from enum import Enum
 
 
 class Host(str, Enum):
-    """A host of the platform."""
-
     APP = "app"
     STORAGE = "storage"
     JOBQ = "jobq"

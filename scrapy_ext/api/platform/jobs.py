@@ -72,8 +72,6 @@ def is_name(text: str) -> bool:
 
 
 class JobState(str, Enum):
-    """The states of a job."""
-
     PENDING = "pending"
     RUNNING = "running"
     FINISHED = "finished"

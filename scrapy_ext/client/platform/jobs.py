@@ -93,7 +93,6 @@ class Jobs(Resource):
     async def update_tags(
         self, project: int, job: JobKey, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:
-        """Add and remove tags of a job."""
         tags = (("add_tag", add), ("remove_tag", remove))
         await self._app(form("/api/jobs/update.json", ("project", project), ("job", str(job)), *tags))
 

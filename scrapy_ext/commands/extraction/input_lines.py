@@ -102,8 +102,6 @@ def read_lines(read: Callable[[int], bytes]) -> Iterator[list[InputLine]]:
 
 
 class LineRequest(msgspec.Struct, frozen=True):
-    """The extraction request of a line."""
-
     number: int
     #: The URL as written; None without one.
     url: str | None
@@ -145,7 +143,6 @@ class LineParser:
         self._plain = self._merged({})
 
     def parse(self, line: InputLine) -> LineRequest:
-        """Return the request of a line."""
         try:
             if not line.is_too_long and not line.text.startswith(b"{"):
                 return self._of_url(line, line.text.decode())
@@ -221,7 +218,6 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def can_be_read_twice(self) -> bool:
-        """Return true when the lines can be read twice."""
         if self.urls:
             return True
         return self.path is not None and stat.S_ISREG(os.stat(self.path).st_mode)

@@ -210,8 +210,6 @@ class Takeover(_Machine):
 
 
 class _Commit:
-    """The commit that runs."""
-
     __slots__ = ("are_children_flushed", "batches", "before", "items", "lots", "payloads")
 
     def __init__(self, lots: list[Lot], before: Redo | None) -> None:

@@ -83,7 +83,6 @@ class Payloads:
         return base64.b64decode("".join(pieces))
 
     async def delete(self, owner: str, numbers: Iterable[int]) -> None:
-        """Delete the payloads with these numbers."""
         prefixes = [f"{owner}/{number}." for number in numbers]
         await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefixes)
 

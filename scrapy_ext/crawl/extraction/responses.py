@@ -121,8 +121,6 @@ class ExtractResponse(_WithResult, Response):  # type: ignore[misc]
 
 
 class ExtractTextResponse(_WithResult, TextResponse):  # type: ignore[misc]
-    """Text."""
-
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
@@ -171,14 +169,10 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
 
 
 class ExtractXmlResponse(_WithResult, XmlResponse):  # type: ignore[misc]
-    """XML."""
-
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
 class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
-    """JSON."""
-
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 

@@ -140,7 +140,6 @@ class Recent:
         return fp in self._young or fp in self._old
 
     def add(self, fp: bytes) -> None:
-        """Add a fingerprint."""
         self._young.add(fp)
         if len(self._young) >= self._size:
             self._old, self._young = self._young, set()

@@ -155,7 +155,6 @@ class CrawlFrontier:
 
     @property
     def name(self) -> str:
-        """Name of the frontier."""
         return self._ownership.frontier
 
     def start(self, slots: set[int]) -> None:

@@ -115,7 +115,6 @@ class SentRequests:
             self._on_copied(forgotten.request, forgotten.made_by)
 
     def kept(self) -> Iterable[Request]:
-        """Return the requests that are kept."""
         return (kept.request for kept in self._kept.values())
 
     def nothing_is_behind(self) -> None:

@@ -38,7 +38,6 @@ class FrontierWriters:
         self._records_are_late = False
 
     def writer_of(self, slot: int) -> BatchWriter:
-        """Return a new writer of a slot."""
 
         async def send(body: bytes, _index: int) -> None:
             sent = body.count(b"\n")

@@ -57,7 +57,6 @@ class Grant(NamedTuple):
     attempt: Attempt | None = None
 
     def may_read(self, project: int) -> bool:
-        """Return true when the project may be read."""
         return not self.job and (self.projects is None or project in self.projects)
 
     def may_write(self, project: int) -> bool:

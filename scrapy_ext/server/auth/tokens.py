@@ -29,7 +29,6 @@ class JobTokens:
         self._store = store
 
     async def token(self, key: JobKey) -> str:
-        """Return the token of a job."""
         secret = await self._store.keys.secret(_JOB_SECRET)
         return hmac.new(secret, str(key).encode(), sha256).hexdigest()
 
@@ -51,7 +50,6 @@ class AttemptTokens:
         self._store = store
 
     async def token(self, attempt: Attempt) -> str:
-        """Return the token of an attempt."""
         named = "-".join(map(str, (*attempt.key, attempt.number)))
         return f"{named}-{await self._digest(named)}"
 
@@ -71,7 +69,6 @@ class AttemptTokens:
         return await self._store.attempts.current(attempt.key) == attempt.number
 
     async def is_finished(self, key: JobKey) -> bool:
-        """Return true for a finished job."""
         job = await self._store.jobs.get(key)
         return job is not None and job.state is JobState.FINISHED
 

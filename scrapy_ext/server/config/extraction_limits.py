@@ -12,8 +12,6 @@ MIB = 1024 * 1024
 
 
 class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one service."""
-
     # ── the caller's request ──
     #: From the first byte of a request to its answer; more gives 500 ``/server/timed-out``.
     request: float = 120.0

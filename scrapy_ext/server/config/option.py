@@ -129,7 +129,6 @@ class Option:
 
     @property
     def _types(self) -> tuple[Any, ...]:
-        """The type, or the types of a union."""
         return get_args(self.type) or (self.type,)
 
 

@@ -34,7 +34,6 @@ SECRETS: Final = (*(option.variable for option in OPTIONS if option.secret), _DA
 
 
 def add_options(parser: argparse.ArgumentParser, role: Role = Role.SERVER) -> None:
-    """Add the options of a role to a parser."""
     # A worker stores code in its directory, and data in the database of its server.
     store = parser if role is Role.WORKER else parser.add_mutually_exclusive_group()
     for option in OPTIONS:

@@ -49,13 +49,11 @@ def not_found(message: str = "Not Found") -> Refusal:
 
 
 def method_not_allowed(*allowed: str) -> Refusal:
-    """Return the refusal of a method."""
     choices = ", ".join(allowed)
     return Refusal(405, f"Method Not Allowed. This path takes {choices}.", {"Allow": choices})
 
 
 def json(value: Any, status: int = 200) -> Response:
-    """Return a JSON answer."""
     return Response(msgspec.json.encode(value), status, media_type=JSON)
 
 

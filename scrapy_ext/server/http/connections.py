@@ -33,8 +33,6 @@ _SOON: Final = 1.0
 
 
 class Open(Protocol):
-    """An open connection."""
-
     client: tuple[str, int] | None
 
     def close_idle(self, reason: str) -> None:

@@ -248,7 +248,6 @@ def compress_whole(response: Response) -> None:
 
 
 def accepts_gzip(call: Call) -> bool:
-    """Return true when the caller accepts gzip."""
     for part in (call.header(b"accept-encoding") or "").lower().split(","):
         coding, _, parameters = part.partition(";")
         if coding.strip() in ("gzip", "*"):

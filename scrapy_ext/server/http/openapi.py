@@ -153,7 +153,6 @@ class _Shared:
         return {"$ref": f"#/components/responses/{kind}-{status}"}
 
     def schema(self, shape: Any) -> Schema:
-        """Return the schema of a shape."""
         if isinstance(shape, Many):
             return {"type": "array", "items": self.schema(shape.item)}
         return shape if isinstance(shape, dict) else self.schemas[id(shape)]

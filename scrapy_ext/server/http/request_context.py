@@ -30,8 +30,6 @@ _number: Final = itertools.count(1)
 
 
 class Connection(Protocol):
-    """The connection of a request."""
-
     async def drained(self) -> bool:
         """Wait until the client has read most of the sent bytes; return false when it has disconnected."""
 
@@ -179,6 +177,5 @@ CURRENT: ContextVar[RequestContext | None] = ContextVar("request_context", defau
 
 
 def context_of(scope: Scope) -> RequestContext:
-    """Return the context of a request."""
     context: RequestContext = scope[SCOPE_KEY]
     return context

@@ -35,7 +35,6 @@ class Lines(logging.Formatter):
     """Formatter of a line of text with indented further lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the lines of a record."""
         return escaped(super().format(record)).replace("\n", "\n  ")
 
 
@@ -44,7 +43,6 @@ class JsonLines(logging.Formatter):
     ``request_id``, the fields of a request, and ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record."""
         fields: dict[str, Any] | None = getattr(record, "fields", None)
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

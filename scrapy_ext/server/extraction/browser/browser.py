@@ -27,7 +27,7 @@ from playwright.async_api import BrowserContext, Error
 
 from scrapy_ext.api.extraction.errors import temporary
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.browser.instance import BrowserEndedError, BrowserInstance
+from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
@@ -154,7 +154,7 @@ class Browser:
         try:
             async with asyncio.timeout(self._limits.respond):
                 context = await asyncio.shield(opening)
-        except Error:
+        except CONNECTION_ERRORS:
             await instance.is_gone()  # If so, the next page must not use it.
             raise _NotOpenedError from None
         except TimeoutError:
@@ -188,7 +188,7 @@ class Browser:
         try:
             async with asyncio.timeout(self._limits.respond):
                 await context.close()
-        except Error:
+        except CONNECTION_ERRORS:
             pass  # It was closed with its browser.
         except TimeoutError:
             self._give_up(instance, "A page does not close; its browser is ended.")

@@ -17,7 +17,7 @@ import logging
 import os
 import signal
 from collections.abc import Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import CDPSession, Error
@@ -94,6 +94,10 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+#: Errors of a browser whose driver may have ended: uvloop has its own where the pipe to it is closed.
+CONNECTION_ERRORS: Final = (Error, RuntimeError)
+
+
 class BrowserEndedError(Exception):
     """The browser ended during an operation."""
 
@@ -130,7 +134,7 @@ class BrowserInstance:
             if working.done():
                 return working.result()
             raise BrowserEndedError
-        except Error:
+        except CONNECTION_ERRORS:
             if await self.is_gone():
                 raise BrowserEndedError from None
             raise
@@ -150,7 +154,7 @@ class BrowserInstance:
                     await self._session.send("Browser.getVersion")
             except TimeoutError:
                 pass  # It hangs; :meth:`watch` ends it.
-            except Error:
+            except CONNECTION_ERRORS:
                 self.gone.set()
         return self.gone.is_set()
 
@@ -202,7 +206,7 @@ class BrowserInstance:
                 await self._session.send("Browser.getVersion")
         except TimeoutError:
             return False
-        except Error:
+        except CONNECTION_ERRORS:
             pass  # It ended, which is reported elsewhere.
         return True
 

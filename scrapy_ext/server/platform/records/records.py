@@ -64,8 +64,6 @@ _WRITING: Final = (
 
 
 class Kind(NamedTuple):
-    """A kind of records."""
-
     #: The name of the resource and of its part of the store.
     name: str
     plural: str
@@ -82,7 +80,6 @@ class Kind(NamedTuple):
     plain: bool = False
 
     def store(self, call: Call) -> RecordStore:
-        """Return the store of these records."""
         found: RecordStore = getattr(call.store, self.name)
         return found
 

@@ -60,7 +60,6 @@ class FrontierOverview:
         return await self._engine.read(_slots, project, frontier, after, limit)
 
     async def slot(self, slot: Slot) -> SlotSummary | None:
-        """Return one slot."""
         return await self._engine.read(_slot, slot)
 
     async def head(self, slot: Slot, requests: int, batches: int) -> list[StoredBatch]:

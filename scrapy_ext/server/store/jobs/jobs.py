@@ -97,7 +97,6 @@ class JobStore:
         return added
 
     async def get(self, key: JobKey) -> StoredJob | None:
-        """One job."""
         return await self._engine.glance(get_job, key)
 
     async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:

@@ -82,12 +82,10 @@ class EntryContent:
 
     @cached_property
     def tags(self) -> PriceTags:
-        """The price tags of the entry."""
         return PriceTags.of_entry(self._page, self.elements)
 
     @cached_property
     def price(self) -> Money | None:
-        """The price of the entry."""
         return self.tags.price_of_entry(ENOUGH_FOR_PRICE)
 
     @cached_property

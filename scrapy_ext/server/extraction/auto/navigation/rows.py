@@ -73,7 +73,6 @@ class PageRow:
         return found[1] if found else None
 
     def number_of(self, url: str) -> int | None:
-        """Return the number of a URL in the row."""
         return self._by_url.get(url)
 
 

@@ -29,7 +29,6 @@ def header_links(page: Page) -> list[NamedLink]:
 
 
 def footer_links(page: Page) -> list[NamedLink]:
-    """Return the links of the footer."""
     footers = [node for node in page.tree.iter("footer") if _outermost(node)]
     return links_of(page, [*footers, *page.tree.xpath("//*[@role='contentinfo']")])
 

@@ -52,7 +52,6 @@ def _settle_addresses(part: HtmlElement, base_url: str) -> None:
 
 
 def html_of(node: HtmlElement) -> str:
-    """Return the HTML of a clean node."""
     return str(cleaned_node_to_html(node))
 
 

@@ -119,7 +119,6 @@ class Focus:
 
     @cached_property
     def heading_text(self) -> str | None:
-        """The text of the heading."""
         return node_text(self.heading, 500) or None if self.heading is not None else None
 
     def distance(self, node: HtmlElement) -> int:

@@ -81,7 +81,6 @@ class Thing:
 
 
 def text_of(value: str | Thing) -> str:
-    """A value as text."""
     if isinstance(value, str):
         return plain(value)
     for name in ("name", "@value", "value", "text", "url", "contentUrl"):

@@ -64,7 +64,6 @@ class Sources:
         return None
 
     def note(self, field: str, source: str) -> None:
-        """Record the source of a field."""
         self.noted[field] = source
 
     def of_item(self, page: Page, item: dict[str, Any]) -> dict[str, str]:

@@ -137,6 +137,22 @@ def test_a_dead_driver_is_replaced(own: Any, site: Target) -> None:
     assert running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)["statusCode"] == 200
 
 
+def test_a_driver_that_dies_in_the_middle_of_a_page_costs_nothing(own: Any, site: Target) -> None:
+    running, own_browsers = own
+    (browser,) = own_browsers()
+    killed = threading.Event()
+
+    async def kill_first(call: object, writer: asyncio.StreamWriter) -> None:
+        if not killed.is_set():
+            killed.set()
+            driver = parent_of(browser)
+            assert driver is not None
+            os.kill(driver, signal.SIGKILL)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nagain")
+
+    assert "again" in running.result(url=site.handle("/dies", kill_first), browserHtml=True)["browserHtml"]
+
+
 def test_a_driver_that_hangs_is_replaced(hanging: Any, site: Target) -> None:
     running, own_browsers = hanging
     (browser,) = own_browsers()
