@@ -7,8 +7,7 @@ import sys
 
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.option import Role
-from scrapy_ext.server.config.options import add_options, config_from
-from scrapy_ext.server.config.parser import SuggestingParser
+from scrapy_ext.server.config.options import SuggestingParser, add_options, config_from
 from scrapy_ext.server.starting import start
 
 _DESCRIPTIONS = {

@@ -15,8 +15,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server import platform
-from scrapy_ext.server.auth.api_keys import Caller
-from scrapy_ext.server.auth.keyring import Keyring
+from scrapy_ext.server.auth.keyring import Caller, Keyring
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig

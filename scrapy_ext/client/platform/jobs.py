@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.platform.periodic import PeriodicJob
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.calls import JSON, delete, form, get, path, post, send_json

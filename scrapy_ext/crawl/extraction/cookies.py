@@ -15,8 +15,8 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.utils.httpobj import urlparse_cached
 
+from scrapy_ext.api.extraction.fields import MAX_COOKIES
 from scrapy_ext.api.extraction.forms import CONTROL, COOKIE_PREFIXES
-from scrapy_ext.api.extraction.limits import MAX_COOKIES
 
 logger = logging.getLogger(__name__)
 

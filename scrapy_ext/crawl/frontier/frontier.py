@@ -28,8 +28,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
-from scrapy_ext.api.platform.frontier import Batch
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, Batch
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.committer import Committer

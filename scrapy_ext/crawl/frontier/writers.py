@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from scrapy.crawler import Crawler
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.commit.events import Stored

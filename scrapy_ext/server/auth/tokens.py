@@ -13,7 +13,7 @@ from typing import Final
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt, over
 

@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from scrapy_ext.api.extraction.errors import ExtractionError, over_limit
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import ExtractRequest
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.extraction.browser.browser import RETIREMENTS, Browser
 from scrapy_ext.server.extraction.domain_limits import DomainLimits
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore

@@ -18,8 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.extraction.fields import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.extraction.forms import CONTROL, TOKEN
-from scrapy_ext.api.extraction.limits import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.server.extraction.http.bodies import ACCEPTED
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary

@@ -36,13 +36,13 @@ from scrapy_ext.api.extraction import (
 )
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.errors import ExtractionError, overloaded, timed_out
-from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
+from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES
 from scrapy_ext.api.extraction.rules import body_too_large, problem_of, too_many_values
 from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth.api_keys import Caller, basic_credentials
-from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
+from scrapy_ext.server.auth.keyring import Caller, basic_credentials
+from scrapy_ext.server.auth.rates import note_wrong_key, too_many
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import Hold, growing
 from scrapy_ext.server.extraction.measures import LEFT, ExtractionMetrics

@@ -15,7 +15,7 @@ from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
@@ -33,9 +33,8 @@ from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
-from scrapy_ext.server.net.guard import Guard, Resolve, system_resolve
+from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
 from scrapy_ext.server.net.upstream import Upstreams
-from scrapy_ext.server.net.urls import address_of
 
 
 class ExtractionService:

@@ -14,14 +14,11 @@ import enum
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.keys import Host, JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth.api_keys import basic_credentials
-from scrapy_ext.server.auth.keyring import Grant
-from scrapy_ext.server.auth.rates import RateLimits
+from scrapy_ext.server.auth.keyring import Grant, basic_credentials
+from scrapy_ext.server.auth.rates import RateLimits, note_wrong_key, too_many
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
-from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Router, host_of

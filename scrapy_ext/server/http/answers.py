@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError

@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
-from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.api.platform.keys import JobKey, is_number, number_of
+from scrapy_ext.api.platform.keys import Host, JobKey, is_number, number_of
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http import bodies

@@ -19,8 +19,8 @@ import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, Problem
-from scrapy_ext.server.auth.wrong_keys import SCOPE_KEY as WRONG_KEYS
-from scrapy_ext.server.auth.wrong_keys import WrongKeys
+from scrapy_ext.server.auth.rates import SCOPE_KEY as WRONG_KEYS
+from scrapy_ext.server.auth.rates import WrongKeys
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections
 from scrapy_ext.server.http.memory import RequestMemory, default_limit

@@ -13,7 +13,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES, Problem
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Route, Routes
 from scrapy_ext.server.http.schemas import JSON, OBJECT, PATH_PARTS, TEXT, Many, Parameter, Schema, value

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.server.http.answers import not_found
 from scrapy_ext.server.http.schemas import AnswerShape, Body, Parameter
 

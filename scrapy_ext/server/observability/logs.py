@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.control_characters import escaped
+from scrapy_ext.api.violations import escaped
 
 #: The id of the current request.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")

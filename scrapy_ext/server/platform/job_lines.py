@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobq import QueueEntry
+from scrapy_ext.api.platform.jobs import QueueEntry
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result_of

@@ -6,8 +6,16 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, SHOWN_STATES, JobState
+from scrapy_ext.api.platform.jobs import (
+    DEFAULT_PRIORITY,
+    DEFAULT_UNITS,
+    MAX_LIST,
+    MAX_NAME,
+    SHOWN_STATES,
+    JobState,
+    PushedJob,
+    RefusedPush,
+)
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.tokens import JobTokens

@@ -17,8 +17,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.auth.api_keys import basic_credentials
-from scrapy_ext.server.auth.wrong_keys import WrongKeys, note_wrong_key, too_many
+from scrapy_ext.server.auth.keyring import basic_credentials
+from scrapy_ext.server.auth.rates import WrongKeys, note_wrong_key, too_many
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form

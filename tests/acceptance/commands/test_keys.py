@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from scrapy_ext.server.auth.api_keys import key_hash
+from scrapy_ext.server.auth.keyring import key_hash
 from tests.support.postgresql import Cluster
 from tests.support.terminal_commands import scrapy
 

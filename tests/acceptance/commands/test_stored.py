@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.json_lines import encode
 from tests.support.faults import Fault, FaultProxy
 from tests.support.terminal_commands import Platform, lines

@@ -13,8 +13,8 @@ from scrapy import Request
 
 from scrapy_ext.api.extraction import Problem
 from scrapy_ext.api.platform.frontier import Batch
-from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import JobList
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError, error_of
 from scrapy_ext.client.http import decompressed
 from scrapy_ext.client.platform import json_lines as lines

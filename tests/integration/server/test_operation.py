@@ -15,10 +15,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from scrapy_ext.api.control_characters import CONTROL_CHARACTERS
+from scrapy_ext.api.violations import CONTROL_CHARACTERS
 from scrapy_ext.server.auth.keyring import add_key
-from scrapy_ext.server.auth.rates import RateLimits
-from scrapy_ext.server.auth.wrong_keys import BURST
+from scrapy_ext.server.auth.rates import BURST, RateLimits
 from scrapy_ext.server.observability.logs import JsonLines, Lines
 from scrapy_ext.server.store import Store
 from tests.support.eventually import eventually_async

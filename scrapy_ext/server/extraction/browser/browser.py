@@ -33,9 +33,8 @@ from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResu
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan
-from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.guard import Guard, address_of
 from scrapy_ext.server.net.proxy import PageProxy
-from scrapy_ext.server.net.urls import address_of
 
 _log = logging.getLogger(__name__)
 

@@ -31,8 +31,8 @@ from scrapy_ext.server.extraction.browser.page_html import content_with_frames, 
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
 from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
+from scrapy_ext.server.net.guard import without_credentials
 from scrapy_ext.server.net.proxy import PageProxy
-from scrapy_ext.server.net.urls import without_credentials
 
 T = TypeVar("T")
 

@@ -38,9 +38,8 @@ from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
 from scrapy_ext.server.extraction.outgoing import Cookie, cookie_pair, cookie_received, headers_to_send, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
-from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.guard import Guard, address_of, target_of
 from scrapy_ext.server.net.proxy import PageProxy
-from scrapy_ext.server.net.urls import address_of, target_of
 
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 from scrapy_ext.server.store.frontier.fingerprint_runs import Run
 from scrapy_ext.server.store.frontier.fingerprints import FAN, RUN, page, runs_of

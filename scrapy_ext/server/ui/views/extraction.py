@@ -15,7 +15,7 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, Problem, parse
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.request_context import context_of

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from scrapy import Request, Spider
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.errors import Unreachable
 from scrapy_ext.client.platform.frontier import put_back
 from scrapy_ext.client.platform.json_lines import encode

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.auth.api_keys import key_hash
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.keyring import add_key, key_hash
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.choose import open_engine
 from scrapy_ext.server.store.engine.interface import Transaction

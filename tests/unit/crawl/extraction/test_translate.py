@@ -12,7 +12,7 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
-from scrapy_ext.api.extraction.limits import MAX_COOKIES
+from scrapy_ext.api.extraction.fields import MAX_COOKIES
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.crawl.extraction import cookies as cookies_module
 from scrapy_ext.crawl.extraction.escalation import by_browser

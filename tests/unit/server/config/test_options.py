@@ -12,8 +12,7 @@ import pytest
 
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.option import Option, Role
-from scrapy_ext.server.config.options import OPTIONS, add_options, config_from, table
-from scrapy_ext.server.config.parser import SuggestingParser
+from scrapy_ext.server.config.options import OPTIONS, SuggestingParser, add_options, config_from, table
 from scrapy_ext.server.net.guard import Guard, GuardRuleError
 
 UNITS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.frontier import overview as frontier_overview
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
