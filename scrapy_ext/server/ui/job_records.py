@@ -14,7 +14,7 @@ from scrapy_ext.server.store.read_ahead import in_thread
 from scrapy_ext.server.store.records.records import RecordStore, Slice, Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
-from scrapy_ext.server.ui.views.nodes import capacity_of
+from scrapy_ext.server.ui.pending_reason import capacity_of
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 #: Parts of it that have pages of their own.

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.violations import CONTROL_CHARACTERS
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, tags_of
-from scrapy_ext.server.ui.views.nodes import Capacity, waiting
+from scrapy_ext.server.ui.pending_reason import Capacity, waiting
 
 _CELL: Final = 160
 _LONG: Final = 20_000

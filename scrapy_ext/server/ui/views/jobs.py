@@ -16,8 +16,8 @@ from scrapy_ext.server.store.jobs.queries import JobFilter
 from scrapy_ext.server.store.jobs.queries import JobPage as Part
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
+from scrapy_ext.server.ui.pending_reason import capacity_of
 from scrapy_ext.server.ui.sessions import local_path
-from scrapy_ext.server.ui.views.nodes import capacity_of
 
 _PATH: Final = "/ui/{project:number}/jobs"
 _PER_PAGE: Final = 50

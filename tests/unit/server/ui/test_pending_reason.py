@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.store.jobs.nodes import Node
-from scrapy_ext.server.ui.views.nodes import Capacity, waiting
+from scrapy_ext.server.ui.pending_reason import Capacity, waiting
 
 
 def node(units: int, *tags: str, used: int = 0) -> Node:
