@@ -112,7 +112,7 @@ def _url(text: str) -> DatabaseUrl:
 async def opened(where: Path | DatabaseUrl, *, must_exist: bool) -> AsyncIterator[Engine]:
     """A store of the newest version; raises ``StoreError``."""
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.engine.choose import open_engine
+    from scrapy_ext.server.store.engine.opening import open_engine
     from scrapy_ext.server.store.schema import is_made, migrate
     from scrapy_ext.server.store.store import now_ms
 
@@ -131,7 +131,7 @@ async def opened(where: Path | DatabaseUrl, *, must_exist: bool) -> AsyncIterato
 def check_there(data: Path) -> None:
     """Raise ``StoreError`` for a directory without a store."""
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.engine.choose import FILE
+    from scrapy_ext.server.store.engine.opening import FILE
 
     if not (data / FILE).exists():
         raise StoreError(f"There is no store in {data}. Name its directory, or a database.")

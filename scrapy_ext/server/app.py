@@ -33,7 +33,7 @@ from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import WORKER
+from scrapy_ext.server.store.engine.opening import WORKER
 from scrapy_ext.server.ui import Pages, Services
 
 logger = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack
 
     if config.database is None:
         raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
-    store = await Store.open(config.database, line=WORKER)
+    store = await Store.open(config.database, limits=WORKER)
     stack.push_async_callback(store.close)
     if config.server_url is not None:
         await check_server_url(config.server_url, store)

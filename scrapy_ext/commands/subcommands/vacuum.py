@@ -14,7 +14,7 @@ from scrapy_ext.commands.subcommand import Subcommand
 
 async def _vacuum(settings: BaseSettings, options: argparse.Namespace) -> str:
     from scrapy_ext.server.store.discards import purge
-    from scrapy_ext.server.store.engine.choose import FILE
+    from scrapy_ext.server.store.engine.opening import FILE
 
     where = chosen_store(settings, options)
     async with opened(where, must_exist=True) as engine:

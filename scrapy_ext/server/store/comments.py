@@ -15,7 +15,7 @@ MAX_COMMENTS: Final = 5000
 _COLUMNS: Final = "project, spider, job, item, field, number, created, author, content"
 
 
-class Place(NamedTuple):
+class CommentSubject(NamedTuple):
     """The subject of a comment; ``field`` is empty for the whole item."""
 
     item: EntityKey
@@ -25,7 +25,7 @@ class Place(NamedTuple):
 class Comment(NamedTuple):
     """A comment; ``number`` is unique in the project, ``created`` in milliseconds."""
 
-    place: Place
+    subject: CommentSubject
     number: int
     created: int
     author: str
@@ -39,9 +39,9 @@ class CommentStore:
         self._engine = engine
         self._clock = clock
 
-    async def add(self, place: Place, author: str, content: str) -> Comment:
+    async def add(self, subject: CommentSubject, author: str, content: str) -> Comment:
         """Store a comment; raise :class:`ContractError` when the job has too many."""
-        return await self._engine.write(_add, Comment(place, 0, self._clock(), author, content))
+        return await self._engine.write(_add, Comment(subject, 0, self._clock(), author, content))
 
     async def get(self, project: int, number: int) -> Comment | None:
         """Return one comment."""
@@ -51,9 +51,9 @@ class CommentStore:
         """Return the comments on a job's items, by item, field and age."""
         return await self._engine.read(_of_job, job)
 
-    async def at(self, place: Place) -> list[Comment]:
+    async def at(self, subject: CommentSubject) -> list[Comment]:
         """Return the comments on an item or a field, oldest first."""
-        return await self._engine.read(_at, place)
+        return await self._engine.read(_at, subject)
 
     async def replace(self, project: int, number: int, content: str) -> Comment | None:
         """Replace the text of a comment; return it, or None when there is none."""
@@ -63,9 +63,9 @@ class CommentStore:
         """Delete a comment; return whether there was one."""
         return await self._engine.write(_remove, project, number)
 
-    async def clear(self, place: Place) -> int:
+    async def clear(self, subject: CommentSubject) -> int:
         """Delete the comments on an item or a field; return their number."""
-        return await self._engine.write(_clear, place)
+        return await self._engine.write(_clear, subject)
 
     async def stats(self, project: int) -> dict[JobKey, int]:
         """Return the number of items with comments, by job."""
@@ -73,7 +73,7 @@ class CommentStore:
 
 
 async def _add(tx: Transaction, comment: Comment) -> Comment:
-    project, spider, job, item = comment.place.item
+    project, spider, job, item = comment.subject.item
     number = await advance(tx, project, "comment")
     row = await tx.fetchrow(
         "SELECT count(*) FROM comments WHERE project = $1 AND spider = $2 AND job = $3", project, spider, job
@@ -88,7 +88,7 @@ async def _add(tx: Transaction, comment: Comment) -> Comment:
         spider,
         job,
         item,
-        comment.place.field,
+        comment.subject.field,
         number,
         comment.created,
         comment.author,
@@ -99,7 +99,7 @@ async def _add(tx: Transaction, comment: Comment) -> Comment:
 
 def _comment(row: Row) -> Comment:
     project, spider, job, item, field, number, created, author, content = row
-    return Comment(Place(EntityKey(project, spider, job, item), field), number, created, author, content)
+    return Comment(CommentSubject(EntityKey(project, spider, job, item), field), number, created, author, content)
 
 
 async def _get(tx: Transaction, project: int, number: int) -> Comment | None:
@@ -120,13 +120,13 @@ async def _of_job(tx: Transaction, job: JobKey) -> list[Comment]:
     return [_comment(row) for row in rows]
 
 
-async def _at(tx: Transaction, place: Place) -> list[Comment]:
+async def _at(tx: Transaction, subject: CommentSubject) -> list[Comment]:
     rows = await tx.fetch(
         f"""SELECT {_COLUMNS} FROM comments
             WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5
             ORDER BY number""",  # noqa: S608 - fixed text
-        *place.item,
-        place.field,
+        *subject.item,
+        subject.field,
     )
     return [_comment(row) for row in rows]
 
@@ -140,11 +140,11 @@ async def _remove(tx: Transaction, project: int, number: int) -> bool:
     return await tx.execute("DELETE FROM comments WHERE project = $1 AND number = $2", project, number) > 0
 
 
-async def _clear(tx: Transaction, place: Place) -> int:
+async def _clear(tx: Transaction, subject: CommentSubject) -> int:
     return await tx.execute(
         "DELETE FROM comments WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5",
-        *place.item,
-        place.field,
+        *subject.item,
+        subject.field,
     )
 
 

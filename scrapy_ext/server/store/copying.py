@@ -24,7 +24,7 @@ from scrapy_ext.server.store.schema import migrations
 _PAGE_ROWS: Final = 2000
 _PAGE_BYTES: Final = 8 * 1024 * 1024
 #: Tables of a database itself, which are not copied.
-_OWN: Final = ("schema_version", "copies", "nodes", "turns")
+_OWN: Final = ("schema_version", "copies", "nodes", "locks")
 
 #: Contents of a store in users' terms. Rows are no measure: a row may have a thousand items.
 _CONTENTS: Final = {
@@ -128,7 +128,7 @@ async def check_whole(tx: Transaction, name: str = "The database") -> None:
     """Raise :class:`StoreError` for a database with an unfinished copy."""
     if (source := await _unfinished(tx)) is not None:
         raise StoreError(
-            f"{name} is not whole: copying {source} into it has not ended. If nobody is at it any more, "
+            f"{name} is not whole: copying {source} into it has not ended. If no copy is running, "
             "repeat the command (restore or migrate) with --replace."
         )
 

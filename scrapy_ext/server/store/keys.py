@@ -39,7 +39,7 @@ class KeyStore:
 
     async def get(self, name: str) -> str | None:
         """Return a stored secret."""
-        return await self._engine.glance(_get, name)
+        return await self._engine.read_inline(_get, name)
 
     async def keep(self, name: str, value: str) -> str:
         """Store a secret unless one of this name exists; return the stored one."""

@@ -27,11 +27,11 @@ class ProjectStore:
 
     async def settings(self, project: int) -> dict[str, bytes]:
         """Return all settings of a project."""
-        return await self._engine.glance(_settings, project)
+        return await self._engine.read_inline(_settings, project)
 
     async def setting(self, project: int, name: str) -> bytes | None:
         """Return one setting; None when it is not set."""
-        return await self._engine.glance(_setting, project, name)
+        return await self._engine.read_inline(_setting, project, name)
 
     async def merge(self, project: int, values: Mapping[str, bytes]) -> None:
         """Set settings and keep the others. Raises :class:`ContractError` when they are too large together."""

@@ -33,7 +33,7 @@ class SpiderStore:
 
     async def find(self, project: int, name: str) -> int | None:
         """Return the number of a spider; None when there is none of this name."""
-        return await self._engine.glance(_find, project, name)
+        return await self._engine.read_inline(_find, project, name)
 
     async def add(self, project: int, name: str) -> int:
         """Return the number of a spider, assigned if it has none."""
@@ -41,7 +41,7 @@ class SpiderStore:
 
     async def get(self, project: int, number: int) -> Spider | None:
         """Return one spider."""
-        return await self._engine.glance(_get, project, number)
+        return await self._engine.read_inline(_get, project, number)
 
     async def listed(self, project: int, after: int = 0, limit: int | None = None) -> list[Spider]:
         """Return the spiders with numbers above ``after``, ordered by number."""

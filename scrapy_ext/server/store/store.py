@@ -14,10 +14,8 @@ from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.copying import check_whole
 from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.engine.choose import open_engine
-from scrapy_ext.server.store.engine.interface import Engine
-from scrapy_ext.server.store.engine.measures import Measures
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import SERVER, Line
+from scrapy_ext.server.store.engine.interface import Engine, Measures
+from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits, open_engine
 from scrapy_ext.server.store.frontier.frontier import FrontierStore
 from scrapy_ext.server.store.frontier.overview import FrontierOverview
 from scrapy_ext.server.store.jobs.attempts import Attempt, AttemptStore, FencedEngine
@@ -71,12 +69,14 @@ class Store:
         self.queue_messages = QueueMessageStore(engine)
 
     @classmethod
-    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, line: Line = SERVER) -> Store:
+    async def open(
+        cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, limits: ConnectionLimits = SERVER
+    ) -> Store:
         """Open the database in a directory, which is created if missing, or on a PostgreSQL server.
 
         Raises :class:`StoreError`.
         """
-        engine = await open_engine(where, line)
+        engine = await open_engine(where, limits)
         try:
             await engine.write(migrate, clock())
             await engine.read(check_whole)
@@ -85,9 +85,9 @@ class Store:
             raise
         return cls(engine, clock)
 
-    async def beside(self, where: DatabaseUrl, line: Line) -> Store:
+    async def with_pool(self, where: DatabaseUrl, limits: ConnectionLimits) -> Store:
         """Open the same database with its own connection pool; raise :class:`StoreError`."""
-        return Store(await open_engine(where, line), self.clock)
+        return Store(await open_engine(where, limits), self.clock)
 
     def fenced(self, attempt: Attempt) -> Store:
         """Return the same store for the process of one attempt, whose writes fail once the attempt is over."""

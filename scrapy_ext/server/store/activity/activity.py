@@ -52,7 +52,7 @@ class ActivityStore:
 
     async def newest(self, project: int) -> int:
         """Return the number of a project's newest message; 0 without any."""
-        messages = await self._engine.glance(_page, project, MAX_NUMBER, 1)
+        messages = await self._engine.read_inline(_page, project, MAX_NUMBER, 1)
         return messages[0].number if messages else 0
 
 

@@ -32,7 +32,7 @@ COUNT_STEP: Final = 100_000
 _FEW: Final = 2
 
 
-class Record(NamedTuple):
+class CollectionRecord(NamedTuple):
     """A stored record: key, time stored (ms), and JSON without the key."""
 
     key: bytes
@@ -66,21 +66,21 @@ class CollectionStore:
             # locks the counter first and waits for that row.
             await self._engine.write(create_and_write, which, given, now)
 
-    async def get(self, which: Collection, key: bytes) -> Record | None:
+    async def get(self, which: Collection, key: bytes) -> CollectionRecord | None:
         """Return one record."""
-        return await self._engine.glance(_get, which, key, self._clock())
+        return await self._engine.read_inline(_get, which, key, self._clock())
 
-    async def copies(self, which: Collection, key: bytes) -> list[Record]:
+    async def copies(self, which: Collection, key: bytes) -> list[CollectionRecord]:
         """Return the stored copies of a record, newest first."""
         return await self._engine.read(_copies, which, key, self._clock())
 
     async def scan(
         self, which: Collection, selection: Selection, count: int | None = None
-    ) -> AsyncIterator[list[Record]]:
+    ) -> AsyncIterator[list[CollectionRecord]]:
         """Yield the selected records, range by range, ordered by key."""
         place = _Place(selection.ranges, selection.per_range, count)
         is_short = len(selection.ranges) <= _FEW and all(part.is_key for part in selection.ranges)
-        read = self._engine.glance if is_short else self._engine.read
+        read = self._engine.read_inline if is_short else self._engine.read
         while place.ranges and place.left != 0:
             records, place = await read(_page, which, place, selection, now=self._clock())
             if records:
@@ -88,7 +88,7 @@ class CollectionStore:
 
     async def count(self, which: Collection, selection: Selection, most: int | None = None) -> Count:
         """Count the selected records, up to ``most`` (``COUNT_STEP``) keys, and return where to continue."""
-        return await self._engine.glance(_count, which, selection, most or COUNT_STEP, now=self._clock())
+        return await self._engine.read_inline(_count, which, selection, most or COUNT_STEP, now=self._clock())
 
     async def delete(self, which: Collection, selection: Selection) -> Deletion:
         """Delete a bounded number of the selected records."""
@@ -137,17 +137,17 @@ async def _names(tx: Transaction, project: int) -> list[CollectionName]:
     return [CollectionName(*row) for row in rows]
 
 
-async def _get(tx: Transaction, which: Collection, key: bytes, now: int) -> Record | None:
+async def _get(tx: Transaction, which: Collection, key: bytes, now: int) -> CollectionRecord | None:
     row = await tx.fetchrow(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", "$3")}
             AND key = $4 AND (expires IS NULL OR expires > $5)""",  # noqa: S608 - built from fixed conditions
         *(which.project, which.type.value, which.name, key, now),
     )
-    return Record(*row) if row else None
+    return CollectionRecord(*row) if row else None
 
 
-async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> list[Record]:
+async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> list[CollectionRecord]:
     number = await number_of(tx, which)
     row = await tx.fetchrow(
         """SELECT ts, value, ts_1, value_1, ts_2, value_2 FROM collection_records
@@ -159,15 +159,15 @@ async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> l
     )
     if row is None:
         return []
-    copies = [Record(key, row[place], row[place + 1]) for place in (0, 2, 4) if row[place + 1] is not None]
+    copies = [CollectionRecord(key, row[place], row[place + 1]) for place in (0, 2, 4) if row[place + 1] is not None]
     return [copy for copy in copies if not which.type.expires or copy.ts + EXPIRY_MS > now]
 
 
 async def _page(
     tx: Transaction, which: Collection, place: _Place, selection: Selection, *, now: int
-) -> tuple[list[Record], _Place]:
+) -> tuple[list[CollectionRecord], _Place]:
     """Return the records of one read and the next position; a read may cover many short ranges."""
-    found: list[Record] = []
+    found: list[CollectionRecord] = []
     size = 0
     ranges, left_here, left = place
     while ranges and left != 0 and size < _READ_BYTES:
@@ -198,7 +198,7 @@ def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
 
 async def _by_key(
     tx: Transaction, which: Collection, keys: Sequence[bytes], selection: Selection, *, now: int
-) -> list[Record]:
+) -> list[CollectionRecord]:
     rows = await tx.fetch_any(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", "$3")} AND (expires IS NULL OR expires > $4)
@@ -211,12 +211,12 @@ async def _by_key(
         MAX_NUMBER if selection.endts is None else selection.endts,
         keys=keys,
     )
-    return sorted(Record(*row) for row in rows)
+    return sorted(CollectionRecord(*row) for row in rows)
 
 
 async def _of_range(
     tx: Transaction, which: Collection, part: Range, selection: Selection, *, limit: int, now: int
-) -> list[Record]:
+) -> list[CollectionRecord]:
     condition, arguments = conditions(part, selection)
     name = len(arguments) + 3
     rows = await tx.fetch(
@@ -231,7 +231,7 @@ async def _of_range(
         now,
         limit,
     )
-    return [Record(*row) for row in rows]
+    return [CollectionRecord(*row) for row in rows]
 
 
 def _number(kind: str, name: str) -> str:

@@ -22,8 +22,8 @@ from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, Queue
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.discards import SLOT, discard
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.frontier.fingerprint_filter import Filters
-from scrapy_ext.server.store.frontier.fingerprints import SlotFingerprints, page, runs_of
+from scrapy_ext.server.store.frontier.fingerprint_filter import SlotFilters
+from scrapy_ext.server.store.frontier.fingerprints import FingerprintRuns, page, runs_of
 
 #: Maximum bytes of a batch's requests, unless a single one is larger.
 _MAX_BATCH_BYTES: Final = MAX_REQUEST_BYTES
@@ -85,7 +85,7 @@ class FrontierStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._filters = Filters()
+        self._filters = SlotFilters()
 
     async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
         """Queue the requests with unseen fingerprints; return their number."""
@@ -101,14 +101,14 @@ class FrontierStore:
     async def _first(self, slot: Slot, mincount: int, after: str | None) -> tuple[list[StoredBatch], bool]:
         # One batch is usually enough.
         if mincount <= MAX_BATCH:
-            batches, fixed = await self._engine.glance(first_batches, slot, mincount, after, most=1)
+            batches, fixed = await self._engine.read_inline(first_batches, slot, mincount, after, most=1)
             if not (batches and fixed and batches[0].size < mincount):
                 return batches, fixed
         return await self._engine.read(first_batches, slot, mincount, after)
 
     async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
         """Count the queued requests from a batch on, up to ``COUNT_STEP`` batches."""
-        return await self._engine.glance(_count, slot, start)
+        return await self._engine.read_inline(_count, slot, start)
 
     async def delete_batches(self, slot: Slot, ids: Sequence[str]) -> None:
         """Delete batches; unknown IDs are ignored."""
@@ -170,10 +170,10 @@ async def _created(tx: Transaction, slot: Slot) -> _Held:
     return _Held(_Owner(slot.project, number), 0, None, 0)
 
 
-async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: Filters) -> int:
+async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: SlotFilters) -> int:
     owner, last_batch, runs, stamp = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
-    fingerprints = SlotFingerprints(tx, owner, runs, stamp)
+    fingerprints = FingerprintRuns(tx, owner, runs, stamp)
     new, stamp = await fingerprints.add({fp: request.fdata for fp, request in first_of.items()}, filters)
     by_priority: dict[int, list[bytes]] = {}
     for request in requests:

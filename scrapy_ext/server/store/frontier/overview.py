@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
-from scrapy_ext.server.store.frontier.fingerprint_runs import Run
+from scrapy_ext.server.store.frontier.fingerprint_runs import SortedRun
 from scrapy_ext.server.store.frontier.fingerprints import FAN, RUN, page, runs_of
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch, first_batches
 
@@ -117,7 +117,7 @@ async def _summary(tx: Transaction, slot: Slot, row: Row) -> SlotSummary:
     return SlotSummary(slot.name, await _queued(tx, slot, "=", COUNTED), _seen(runs), len(runs) > 1)
 
 
-def _seen(runs: list[Run]) -> int:
+def _seen(runs: list[SortedRun]) -> int:
     """Count the fingerprints in runs. The size of a merge's target includes its sources."""
     filling = {run.target for run in runs}
     return sum(

@@ -14,8 +14,8 @@ from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.periodic.runs import (
     STATE_COLUMNS,
-    Due,
-    Run,
+    DueRun,
+    ScheduleRun,
     ScheduleState,
     find_due,
     next_due,
@@ -87,7 +87,7 @@ class PeriodicStore:
         while await self._engine.write(plan_some, self._clock()):
             pass
 
-    async def due(self) -> list[Due]:
+    async def due(self) -> list[DueRun]:
         """Return the schedules whose next run is due."""
         return await self._engine.read(find_due, self._clock())
 
@@ -95,7 +95,7 @@ class PeriodicStore:
         """Return the time (ms) of the next due schedule; None without any."""
         return await self._engine.read(next_due)
 
-    async def run(self, due: Due) -> Run | None:
+    async def run(self, due: DueRun) -> ScheduleRun | None:
         """Add the jobs of a due schedule; None when that is done already."""
         try:
             return await self._engine.write(run_due, due, self._clock())

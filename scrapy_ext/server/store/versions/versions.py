@@ -119,7 +119,7 @@ class VersionStore:
 
     async def current(self, project: int) -> str | None:
         """Return the name of the version that jobs run; None without any."""
-        found = await self._engine.glance(current_version, project)
+        found = await self._engine.read_inline(current_version, project)
         return found.name if found else None
 
     async def spiders(self, project: int, name: str | None = None) -> list[SpiderInfo]:
@@ -131,7 +131,7 @@ class VersionStore:
 
         A project without a version accepts any name.
         """
-        return await self._engine.glance(refused_for, project, spider, name)
+        return await self._engine.read_inline(refused_for, project, spider, name)
 
     # ── changing ──
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.collections import CollectionName, check_name, parse_type
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.store.collections.collections import Record
+from scrapy_ext.server.store.collections.collections import CollectionRecord
 from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, prefix_range
 from scrapy_ext.server.ui.downloads import download_records
@@ -172,7 +172,7 @@ async def _record(visit: Visit) -> Response:
     return _editor(visit, which, key, copies, text)
 
 
-async def _copies(visit: Visit, which: Collection, key: str) -> list[Record]:
+async def _copies(visit: Visit, which: Collection, key: str) -> list[CollectionRecord]:
     if which.type.copies > 1:
         return await visit.store.collections.copies(which, key.encode())
     found = await visit.store.collections.get(which, key.encode())
@@ -186,7 +186,13 @@ def _formatted(value: bytes) -> str:
 
 
 def _editor(
-    visit: Visit, which: Collection, key: str, copies: list[Record], text: str, *, error: ContractError | None = None
+    visit: Visit,
+    which: Collection,
+    key: str,
+    copies: list[CollectionRecord],
+    text: str,
+    *,
+    error: ContractError | None = None,
 ) -> Response:
     is_new = not _key_of(visit, "key")
     return visit.rendered(

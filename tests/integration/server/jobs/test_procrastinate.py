@@ -29,7 +29,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from tests.support.postgresql import Cluster
 from tests.support.schedules import books
 
@@ -74,7 +74,7 @@ class Both:
         return key
 
     async def join(self, name: str, units: int = 1) -> None:
-        await self.store.nodes.join(Node(name, "host", units, frozenset(), 1, 1, 1, draining=False))
+        await self.store.nodes.join(StoredNode(name, "host", units, frozenset(), 1, 1, 1, draining=False))
 
     async def placed(self) -> list[Attempt]:
         return await self.store.attempts.place()
@@ -195,8 +195,8 @@ async def test_a_node_that_was_found_dead_knows_it_at_its_next_heartbeat(both: B
     with pytest.raises(ConnectorException):  # its next job is refused to it, and it ends with all that it runs
         await both.fetched(worker)
     await both.join("node")
-    assert await both.store.attempts.reap("node", 1, 5) == []
-    assert await both.store.nodes.beat("node", 2) is False
+    assert await both.store.attempts.release_jobs("node", 1, 5) == []
+    assert await both.store.nodes.heartbeat("node", 2) is False
 
 
 async def test_the_end_of_an_earlier_attempt_ends_no_later_one(both: Both) -> None:
@@ -214,7 +214,7 @@ async def test_the_end_of_an_earlier_attempt_ends_no_later_one(both: Both) -> No
     await both.join("a")
     key = await both.add()
     (attempt,) = await both.placed()
-    await both.store.attempts.reap("a", 1, 5)
+    await both.store.attempts.release_jobs("a", 1, 5)
     await both.join("b")
     (again,) = await both.placed()
     assert await both.store.attempts.end(attempt, "failed") is False
@@ -234,7 +234,7 @@ async def test_a_process_that_dies_while_it_places_holds_nobody_up(both: Both) -
     assert len(await both.placed()) == 1  # which has made the row
     dying = await asyncpg.connect(both.url)
     await dying.execute("BEGIN")
-    await dying.execute("SELECT taken FROM turns WHERE name = 'placing' FOR UPDATE")
+    await dying.execute("SELECT created FROM locks WHERE name = 'placing' FOR UPDATE")
     await both.add()
     assert await both.placed() == []
     dying.terminate()
