@@ -63,9 +63,11 @@ class Inspector:
                 )
                 ended = await run(starting, seconds=_SECONDS)
             except TimeoutError:
-                raise ArchiveError(f"reading it takes over {_SECONDS:g} s. Leave out what is not code") from None
+                raise ArchiveError(f"reading it takes over {_SECONDS:g} s. Leave out files that are not code") from None
         if ended.status in (-signal.SIGXCPU, -signal.SIGKILL):
-            raise ArchiveError(f"reading it takes over {CPU_SECONDS} s of processor time. Leave out what is not code")
+            raise ArchiveError(
+                f"reading it takes over {CPU_SECONDS} s of processor time. Leave out files that are not code"
+            )
         try:
             answer = msgspec.json.decode(ended.output.rpartition("\n")[2], type=dict[str, str])
             if "error" in answer:
@@ -80,7 +82,7 @@ def main() -> None:
     die_with_parent()
     _bound_this_process()
     try:
-        answer = archives.look(io.BufferedReader(_Descriptor(int(sys.argv[1]))))._asdict()
+        answer = archives.inspect(io.BufferedReader(_Descriptor(int(sys.argv[1]))))._asdict()
     except ArchiveError as error:
         answer = {"error": str(error)[:_MAX_MESSAGE]}
     sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode(errors="backslashreplace"))

@@ -36,8 +36,8 @@ class StoreUncertainError(StoreBusyError):
     """The connection was lost during a commit, and the result is unknown. Read before repeating the call."""
 
     public = (
-        "The store went away while it was committing. What was sent may be stored or not: look, or send it again if "
-        "that does no harm."
+        "The store could not be reached during a commit. What was sent may be stored or not: read it, or send it again "
+        "if that does no harm."
     )
 
 

@@ -7,7 +7,7 @@ would dominate additions. So they go into a small run, and small runs are merged
 - New ones are rows of the last, open run. With ``RUN`` of them it is closed, and another is opened.
 - ``FAN`` closed runs of one level are merged into a new run of the next level, which is packed, some hundreds of
   fingerprints per row. Each addition makes every merge owe ``_PACE`` times its size, and an addition that finds
-  ``_STEP`` owed moves so many, lowest first: nobody waits for a whole merge.
+  ``_STEP`` owed moves so many, lowest first: no addition waits for a whole merge.
 - An addition searches every run, largest first, but only for fingerprints that the filter does not exclude.
 
 The slot's row, locked during an addition, lists the runs. An engine that defers such writes itself (``sorted_runs`` is

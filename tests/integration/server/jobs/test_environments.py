@@ -507,4 +507,4 @@ def test_archives_that_are_none_or_reach_out_of_their_folder_are_refused(
     path = tmp_path / "archive"
     path.write_bytes(archive() if callable(archive) else archive)
     with path.open("rb") as file, pytest.raises(ArchiveError, match=told):
-        archives.look(file)
+        archives.inspect(file)

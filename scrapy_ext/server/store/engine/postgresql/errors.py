@@ -99,7 +99,7 @@ def _text(error: BaseException, url: DatabaseUrl) -> str:
 
 
 class Availability:
-    """Whether an engine reaches its database, logged when that changes, unless ``quiet``."""
+    """Availability of an engine's database, whose changes are logged, unless ``quiet``."""
 
     def __init__(self, url: DatabaseUrl, *, quiet: bool = False) -> None:
         self._url = url
