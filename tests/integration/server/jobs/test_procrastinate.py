@@ -1,6 +1,7 @@
-"""The reasons for the platform's own mechanisms beside Procrastinate: a job that its would lose, double or delay.
+"""Reasons for mechanisms of the platform instead of Procrastinate's, which would lose, double or delay a job.
 
-Each test shows the same event twice: to Procrastinate alone, with its own calls, and to the platform.
+Each test shows the same event to both: to Procrastinate by its own calls, and to the platform. The table in
+docs/architecture/nodes.rst names the tests.
 """
 
 from __future__ import annotations
@@ -274,6 +275,36 @@ async def test_a_connection_that_is_lost_ends_no_heartbeat(both: Both) -> None:
     worker.cancel()
     with contextlib.suppress(asyncio.CancelledError, ConnectorException):
         await worker
+    await both.join("node")
+    both.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND application_name LIKE 'scrapy-ext %'"
+    )
+    assert await both.store.nodes.heartbeat("node", 2) is True
+
+
+async def test_a_job_is_released_once_when_two_nodes_detect_a_dead_one(both: Both) -> None:
+    """Doubled: the second retry of a stalled job is made while it runs again, and it is started once more."""
+    dead, second, third = [await both.engine.register_worker() for _ in range(3)]
+    await both.crawl.defer_async()
+    stalled = await both.fetched(dead)
+    assert stalled is not None
+    await both.again(stalled)
+    assert await both.fetched(second) is not None
+    await both.again(stalled)
+    twice = await both.fetched(third)
+    assert twice is not None
+    assert twice.id == stalled.id
+    await both.join("dead")
+    key = await both.add()
+    (attempt,) = await both.placed()
+    assert await both.store.attempts.release_jobs("dead", 1, 5) == [attempt]
+    for name in ("second", "third"):
+        await both.join(name)
+    (again,) = await both.placed()
+    assert await both.store.attempts.release_jobs("dead", 1, 5) == []
+    assert await both.placed() == []
+    assert await both.store.attempts.current(key) == again.number
 
 
 async def test_schedules_are_added_and_made_up_for_while_it_runs(both: Both) -> None:
