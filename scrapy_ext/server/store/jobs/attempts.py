@@ -20,6 +20,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.nodes import process_of
 from scrapy_ext.server.store.jobs.placing import Notify, may_place, place_one
@@ -54,79 +55,6 @@ class HeldJob(NamedTuple):
     placed: int
     state: JobState
     cancelled: bool
-
-
-class AttemptStore:
-    """The attempts of all nodes."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    async def place(self, notify: Notify | None = None) -> list[Attempt]:
-        """Place pending jobs on nodes with free units, up to :data:`AT_ONCE`.
-
-        ``notify`` is called in the transaction of each job.
-        """
-        placed: list[Attempt] = []
-        while len(placed) < AT_ONCE and await self._engine.read_inline(may_place):
-            one = await self._engine.write(place_one, Stamp(RUNNER, self._clock()), notify)
-            if one is None:
-                break
-            placed.append(Attempt(*one))
-        return placed
-
-    async def of_node(self, node: str) -> list[HeldJob]:
-        """Return the jobs that are assigned to a node."""
-        return await self._engine.read(_of_node, node)
-
-    async def orphaned(self) -> list[str]:
-        """Return the names of removed nodes that still have attempts."""
-        return await self._engine.read(_orphaned)
-
-    async def current(self, key: JobKey) -> int | None:
-        """Return the number of a job's attempt; None when no node has the job."""
-        return await self._engine.read_inline(_current, key)
-
-    async def said(self, attempt: Attempt, reason: str) -> None:
-        """Store the close reason of a job's process; raise :class:`ContractError` (403) when the attempt is over."""
-        await self._engine.write(_said, attempt, reason)
-
-    async def end(self, attempt: Attempt, reason: str | None, fields: Mapping[str, Any] | None = None) -> bool:
-        """Record that a job's process has ended; return false when the attempt was over.
-
-        ``reason`` applies if the process has sent none, or was stopped; without either it is ``failed``.
-        """
-        return await self._engine.write(_end, attempt, reason, fields or {}, Stamp(RUNNER, self._clock()))
-
-    async def give_back(self, attempt: Attempt) -> bool:
-        """Make a job pending for another node, unless its process has finished; return false when the attempt was
-        over."""
-        return await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), None)
-
-    async def release_jobs(self, node: str, heartbeat: int, most: int) -> list[Attempt]:
-        """Remove a node if its heartbeat is still ``heartbeat``, and make its jobs pending; return their attempts.
-
-        A job that has lost its node ``most`` times is finished instead. If the rows of some jobs are locked for too
-        long, the other jobs are released, the sessions of the node are ended, and :class:`StoreBusyError` is raised:
-        the next call continues.
-        """
-        if not await self._engine.write(_removed, node, heartbeat):
-            return []
-        over: list[Attempt] = []
-        busy: StoreBusyError | None = None
-        for attempt in [held.attempt for held in await self.of_node(node)]:
-            try:
-                if await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), most):
-                    over.append(attempt)
-            except StoreBusyError as error:
-                busy = error
-        if busy is not None:
-            # A process that is stopped within a command keeps its locks.
-            if (process := process_of(node)) is not None:
-                await self._engine.end_sessions(*process)
-            raise busy
-        return over
 
 
 class FencedEngine:
@@ -174,16 +102,19 @@ def over(attempt: Attempt) -> Violation:
 
 
 async def _orphaned(tx: Transaction) -> list[str]:
+    """Return the names of removed nodes that still have attempts."""
     rows = await tx.fetch("SELECT DISTINCT node FROM attempts WHERE node NOT IN (SELECT node FROM nodes) ORDER BY node")
     return [row[0] for row in rows]
 
 
 async def _current(tx: Transaction, key: JobKey) -> int | None:
+    """Return the number of a job's attempt; None when no node has the job."""
     row = await tx.fetchrow("SELECT attempt FROM attempts WHERE project = $1 AND spider = $2 AND job = $3", *key)
     return row[0] if row else None
 
 
 async def _of_node(tx: Transaction, node: str) -> list[HeldJob]:
+    """Return the jobs that are assigned to a node."""
     rows = await tx.fetch(
         """SELECT project, spider, job, attempt, placed FROM attempts WHERE node = $1
            ORDER BY placed, project, spider, job""",
@@ -199,6 +130,7 @@ async def _of_node(tx: Transaction, node: str) -> list[HeldJob]:
 
 
 async def _said(tx: Transaction, attempt: Attempt, reason: str) -> None:
+    """Store the close reason of a job's process; raise :class:`ContractError` (403) when the attempt is over."""
     changed = await tx.execute(
         "UPDATE attempts SET outcome = $5 WHERE project = $1 AND spider = $2 AND job = $3 AND attempt = $4",
         *attempt.key,
@@ -262,3 +194,61 @@ async def _removed(tx: Transaction, node: str, heartbeat: int) -> bool:
         return False
     await tx.execute("DELETE FROM nodes WHERE node = $1", node)
     return True
+
+
+class AttemptStore(EngineStore):
+    """The attempts of all nodes."""
+
+    async def place(self, notify: Notify | None = None) -> list[Attempt]:
+        """Place pending jobs on nodes with free units, up to :data:`AT_ONCE`.
+
+        ``notify`` is called in the transaction of each job.
+        """
+        placed: list[Attempt] = []
+        while len(placed) < AT_ONCE and await self._engine.read_inline(may_place):
+            one = await self._engine.write(place_one, Stamp(RUNNER, self._clock()), notify)
+            if one is None:
+                break
+            placed.append(Attempt(*one))
+        return placed
+
+    of_node = Method("read", _of_node)
+    orphaned = Method("read", _orphaned)
+    current = Method("read_inline", _current)
+    said = Method("write", _said)
+
+    async def end(self, attempt: Attempt, reason: str | None, fields: Mapping[str, Any] | None = None) -> bool:
+        """Record that a job's process has ended; return false when the attempt was over.
+
+        ``reason`` applies if the process has sent none, or was stopped; without either it is ``failed``.
+        """
+        return await self._engine.write(_end, attempt, reason, fields or {}, Stamp(RUNNER, self._clock()))
+
+    async def give_back(self, attempt: Attempt) -> bool:
+        """Make a job pending for another node, unless its process has finished; return false when the attempt was
+        over."""
+        return await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), None)
+
+    async def release_jobs(self, node: str, heartbeat: int, most: int) -> list[Attempt]:
+        """Remove a node if its heartbeat is still ``heartbeat``, and make its jobs pending; return their attempts.
+
+        A job that has lost its node ``most`` times is finished instead. If the rows of some jobs are locked for too
+        long, the other jobs are released, the sessions of the node are ended, and :class:`StoreBusyError` is raised:
+        the next call continues.
+        """
+        if not await self._engine.write(_removed, node, heartbeat):
+            return []
+        over: list[Attempt] = []
+        busy: StoreBusyError | None = None
+        for attempt in [held.attempt for held in await self.of_node(node)]:
+            try:
+                if await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), most):
+                    over.append(attempt)
+            except StoreBusyError as error:
+                busy = error
+        if busy is not None:
+            # A process that is stopped within a command keeps its locks.
+            if (process := process_of(node)) is not None:
+                await self._engine.end_sessions(*process)
+            raise busy
+        return over

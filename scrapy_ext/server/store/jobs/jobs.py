@@ -16,6 +16,7 @@ from scrapy_ext.api.platform.jobs import SCRIPT, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.jobs import queries as job_queries
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
@@ -69,127 +70,6 @@ def run_key(spider: str, metadata: Mapping[str, Any]) -> str:
     if spider.startswith(SCRIPT):
         return unique_key("run", spider, arguments, metadata.get("cmd_args") or "")
     return unique_key("run", spider, arguments)
-
-
-class JobStore:
-    """The jobs of all projects."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-        #: Callbacks for jobs that were cancelled through this process.
-        self.news: set[Callable[[], None]] = set()
-
-    def _notify(self) -> None:
-        for listener in list(self.news):
-            listener()
-
-    def _stamp(self, by: str) -> Stamp:
-        return Stamp(by, self._clock())
-
-    async def add(self, project: int, jobs: Sequence[NewJob], by: str) -> list[JobKey | DuplicateJobError]:
-        """Add jobs; return their keys, and an error in place of each whose unique key is active."""
-        stamp = self._stamp(by)
-        added: list[JobKey | DuplicateJobError] = []
-        for some in _in_parts(jobs):
-            added += await self._engine.write(add_jobs, project, some, stamp)
-        return added
-
-    async def get(self, key: JobKey) -> StoredJob | None:
-        """Return one job."""
-        return await self._engine.read_inline(get_job, key)
-
-    async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
-        """Set fields of the metadata and keep the others; return whether the job exists."""
-        return await self._engine.write(_merge, key, fields, (), self._clock())
-
-    async def note(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
-        """Set fields as :meth:`merge`, also beyond the size that clients may use."""
-        return await self._engine.write(_merge, key, fields, (), self._clock(), from_client=False)
-
-    async def remove_field(self, key: JobKey, field: str) -> bool:
-        """Remove a field of the metadata; return whether the job exists."""
-        return await self._engine.write(_merge, key, {}, (field,), self._clock())
-
-    async def change(self, project: int, changes: Sequence[Change], by: str) -> list[JobState | None]:
-        """Change states and metadata of jobs; return their previous states, None for unknown jobs.
-
-        Raises :class:`ContractError` for an invalid change of state. Up to :data:`AT_ONCE` changes are one transaction.
-        More are checked together first; a concurrent change may still make a later one fail.
-        """
-        stamp = self._stamp(by)
-        if len(changes) > AT_ONCE:
-            await self._engine.read(job_states.check_changes, changes)
-        previous: list[JobState | None] = []
-        for some in _in_parts(changes):
-            previous += await self._engine.write(job_states.change_jobs, project, some, stamp)
-        return previous
-
-    async def start_next(self, project: int, fields: Mapping[str, Any], by: str) -> StoredJob | None:
-        """Start the next pending job by priority and age, and set fields of it."""
-        return await self._engine.write(job_states.start_next, project, fields, self._stamp(by))
-
-    async def cancel(self, project: int, keys: Sequence[JobKey], by: str) -> list[JobState | None]:
-        """End pending jobs, and request the end of running ones; return their states before, None for unknown jobs."""
-        stamp = self._stamp(by)
-        states: list[JobState | None] = []
-        for some in _in_parts(keys):
-            states += await self._engine.write(job_states.cancel_jobs, project, some, stamp)
-        self._notify()
-        return states
-
-    async def cancel_some(self, project: int, count: int, by: str) -> int:
-        """Cancel up to ``count`` active jobs, pending ones first; return their number."""
-        keys = await self._engine.read(job_states.active_jobs, project, count)
-        return sum(state in job_states.ACTIVE for state in await self.cancel(project, keys, by))
-
-    async def delete(self, project: int, keys: Sequence[JobKey], by: str) -> int:
-        """Mark jobs as deleted; return the number of those that were not."""
-        changes = [Change(key, JobState.DELETED, {}) for key in dict.fromkeys(keys)]
-        return sum(state not in (None, JobState.DELETED) for state in await self.change(project, changes, by))
-
-    async def tag(self, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str]) -> int:
-        """Change the tags of jobs; return the number of existing ones."""
-        now = self._clock()
-        return sum([await self._engine.write(_tag, some, add, remove, now) for some in _in_parts(keys)])
-
-    async def count(self, project: int, which: JobFilter) -> int:
-        """Return the number of matching jobs."""
-        return await self._engine.read_inline(job_queries.count_jobs, project, which)
-
-    async def listed(self, project: int, which: JobFilter, page: JobPage, *, counts: bool = False) -> list[StoredJob]:
-        """Return matching jobs by their last change of state, newest first; ``counts`` adds the numbers of records."""
-        return await self._engine.read(job_queries.list_jobs, project, which, page, counts=counts)
-
-    async def last_finished(self, project: int, spiders: Sequence[int]) -> list[StoredJob]:
-        """Return the last finished job of each spider, with the numbers of its records."""
-        return await self._engine.read(job_queries.last_finished, project, spiders)
-
-    async def states(self, project: int) -> dict[JobState, int]:
-        """Return the number of a project's jobs in each state."""
-        return await self._engine.read_inline(job_queries.count_states, project)
-
-    async def states_of_all(self) -> dict[int, dict[JobState, int]]:
-        """Return the number of jobs in each state, by project."""
-        return await self._engine.read(job_queries.count_all_states)
-
-    async def scan(self, project: int, spider: int | None = None) -> AsyncIterator[list[StoredJob]]:
-        """Yield pages of the jobs of a project or a spider, ordered by key."""
-        after = JobKey(project, spider or 0, 0)
-        while jobs := await self._engine.read(job_queries.page_after, after, within=spider):
-            yield jobs
-            after = jobs[-1].key
-
-    async def of_spider(self, project: int, spider: int) -> AsyncIterator[list[JobKey]]:
-        """Yield pages of the jobs of a spider that are not deleted."""
-        after = 0
-        while keys := await self._engine.read(job_queries.spider_page, project, spider, after):
-            yield keys
-            after = keys[-1].job
-
-    async def projects(self) -> list[int]:
-        """Return the projects with any data."""
-        return await self._engine.read_inline(job_queries.projects)
 
 
 def _in_parts(several: Sequence[Part]) -> Iterator[Sequence[Part]]:
@@ -307,3 +187,109 @@ async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remo
         await save(tx, key, {**job.metadata, "tags": tags}, now)
         found += 1
     return found
+
+
+class JobStore(EngineStore):
+    """The jobs of all projects."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        super().__init__(engine, clock)
+        #: Callbacks for jobs that were cancelled through this process.
+        self.news: set[Callable[[], None]] = set()
+
+    def _notify(self) -> None:
+        for listener in list(self.news):
+            listener()
+
+    def _stamp(self, by: str) -> Stamp:
+        return Stamp(by, self._clock())
+
+    async def add(self, project: int, jobs: Sequence[NewJob], by: str) -> list[JobKey | DuplicateJobError]:
+        """Add jobs; return their keys, and an error in place of each whose unique key is active."""
+        stamp = self._stamp(by)
+        added: list[JobKey | DuplicateJobError] = []
+        for some in _in_parts(jobs):
+            added += await self._engine.write(add_jobs, project, some, stamp)
+        return added
+
+    get = Method("read_inline", get_job)
+
+    async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
+        """Set fields of the metadata and keep the others; return whether the job exists."""
+        return await self._engine.write(_merge, key, fields, (), self._clock())
+
+    async def note(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
+        """Set fields as :meth:`merge`, also beyond the size that clients may use."""
+        return await self._engine.write(_merge, key, fields, (), self._clock(), from_client=False)
+
+    async def remove_field(self, key: JobKey, field: str) -> bool:
+        """Remove a field of the metadata; return whether the job exists."""
+        return await self._engine.write(_merge, key, {}, (field,), self._clock())
+
+    async def change(self, project: int, changes: Sequence[Change], by: str) -> list[JobState | None]:
+        """Change states and metadata of jobs; return their previous states, None for unknown jobs.
+
+        Raises :class:`ContractError` for an invalid change of state. Up to :data:`AT_ONCE` changes are one transaction.
+        More are checked together first; a concurrent change may still make a later one fail.
+        """
+        stamp = self._stamp(by)
+        if len(changes) > AT_ONCE:
+            await self._engine.read(job_states.check_changes, changes)
+        previous: list[JobState | None] = []
+        for some in _in_parts(changes):
+            previous += await self._engine.write(job_states.change_jobs, project, some, stamp)
+        return previous
+
+    async def start_next(self, project: int, fields: Mapping[str, Any], by: str) -> StoredJob | None:
+        """Start the next pending job by priority and age, and set fields of it."""
+        return await self._engine.write(job_states.start_next, project, fields, self._stamp(by))
+
+    async def cancel(self, project: int, keys: Sequence[JobKey], by: str) -> list[JobState | None]:
+        """End pending jobs, and request the end of running ones; return their states before, None for unknown jobs."""
+        stamp = self._stamp(by)
+        states: list[JobState | None] = []
+        for some in _in_parts(keys):
+            states += await self._engine.write(job_states.cancel_jobs, project, some, stamp)
+        self._notify()
+        return states
+
+    async def cancel_some(self, project: int, count: int, by: str) -> int:
+        """Cancel up to ``count`` active jobs, pending ones first; return their number."""
+        keys = await self._engine.read(job_states.active_jobs, project, count)
+        return sum(state in job_states.ACTIVE for state in await self.cancel(project, keys, by))
+
+    async def delete(self, project: int, keys: Sequence[JobKey], by: str) -> int:
+        """Mark jobs as deleted; return the number of those that were not."""
+        changes = [Change(key, JobState.DELETED, {}) for key in dict.fromkeys(keys)]
+        return sum(state not in (None, JobState.DELETED) for state in await self.change(project, changes, by))
+
+    async def tag(self, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str]) -> int:
+        """Change the tags of jobs; return the number of existing ones."""
+        now = self._clock()
+        return sum([await self._engine.write(_tag, some, add, remove, now) for some in _in_parts(keys)])
+
+    count = Method("read_inline", job_queries.count_jobs)
+
+    async def listed(self, project: int, which: JobFilter, page: JobPage, *, counts: bool = False) -> list[StoredJob]:
+        """Return matching jobs by their last change of state, newest first; ``counts`` adds the numbers of records."""
+        return await self._engine.read(job_queries.list_jobs, project, which, page, counts=counts)
+
+    last_finished = Method("read", job_queries.last_finished)
+    states = Method("read_inline", job_queries.count_states)
+    states_of_all = Method("read", job_queries.count_all_states)
+
+    async def scan(self, project: int, spider: int | None = None) -> AsyncIterator[list[StoredJob]]:
+        """Yield pages of the jobs of a project or a spider, ordered by key."""
+        after = JobKey(project, spider or 0, 0)
+        while jobs := await self._engine.read(job_queries.page_after, after, within=spider):
+            yield jobs
+            after = jobs[-1].key
+
+    async def of_spider(self, project: int, spider: int) -> AsyncIterator[list[JobKey]]:
+        """Yield pages of the jobs of a spider that are not deleted."""
+        after = 0
+        while keys := await self._engine.read(job_queries.spider_page, project, spider, after):
+            yield keys
+            after = keys[-1].job
+
+    projects = Method("read_inline", job_queries.projects)

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
 _decode: Final = msgspec.json.Decoder(list[str]).decode
 
@@ -48,33 +49,6 @@ def process_of(name: str) -> tuple[str, int] | None:
     return (parts[0], int(parts[1])) if len(parts) == 3 and parts[1].isdecimal() else None
 
 
-class NodeStore:
-    """The nodes on this database."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def join(self, node: StoredNode) -> None:
-        """Add a node."""
-        await self._engine.write(_join, node)
-
-    async def heartbeat(self, name: str, number: int) -> bool:
-        """Store a heartbeat; return false when the node was removed as dead, and its jobs were released."""
-        return await self._engine.write(_heartbeat, name, number)
-
-    async def drain(self, name: str) -> None:
-        """Place no more jobs on a node."""
-        await self._engine.write(_drain, name)
-
-    async def leave(self, name: str) -> None:
-        """Remove a node, unless it has jobs."""
-        await self._engine.write(_leave, name)
-
-    async def listed(self) -> list[StoredNode]:
-        """Return all nodes, ordered by name."""
-        return await self._engine.read(nodes)
-
-
 async def nodes(tx: Transaction) -> list[StoredNode]:
     """Return all nodes with the units of their jobs."""
     rows = await tx.fetch(
@@ -91,6 +65,7 @@ def _node(row: Row) -> StoredNode:
 
 
 async def _join(tx: Transaction, node: StoredNode) -> None:
+    """Add a node."""
     await tx.execute(
         """INSERT INTO nodes (node, host, units, tags, project, heartbeat, started, draining)
            VALUES ($1, $2, $3, $4, $5, $6, $7, 0)
@@ -111,15 +86,28 @@ def tags_text(tags: frozenset[str]) -> str:
 
 
 async def _heartbeat(tx: Transaction, name: str, number: int) -> bool:
+    """Store a heartbeat; return false when the node was removed as dead, and its jobs were released."""
     return await tx.execute("UPDATE nodes SET heartbeat = $2 WHERE node = $1", name, number) == 1
 
 
 async def _drain(tx: Transaction, name: str) -> None:
+    """Place no more jobs on a node."""
     await tx.execute("UPDATE nodes SET draining = 1 WHERE node = $1", name)
 
 
 async def _leave(tx: Transaction, name: str) -> None:
+    """Remove a node, unless it has jobs."""
     await tx.execute(
         "DELETE FROM nodes WHERE node = $1 AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.node = nodes.node)",
         name,
     )
+
+
+class NodeStore(EngineStore):
+    """The nodes on this database."""
+
+    join = Method("write", _join)
+    heartbeat = Method("write", _heartbeat)
+    drain = Method("write", _drain)
+    leave = Method("write", _leave)
+    listed = Method("read", nodes)

@@ -16,7 +16,8 @@ import msgspec
 from scrapy_ext.api.platform.job_rules import MAX_RUNNING
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.nodes import StoredNode, nodes
 from scrapy_ext.server.store.jobs.rows import get_job
@@ -59,17 +60,6 @@ class Waiting(NamedTuple):
     def fits(self, node: StoredNode) -> bool:
         """Return true when an idle node could run them."""
         return not node.draining and self.units <= node.units and self.tags <= node.tags
-
-
-class WaitingStore:
-    """The pending jobs of all projects."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def groups(self) -> list[Waiting]:
-        """Return groups of pending jobs with equal needs."""
-        return await self._engine.read(_groups)
 
 
 class _Head(NamedTuple):
@@ -227,3 +217,9 @@ async def _groups(tx: Transaction) -> list[Waiting]:
         jobs = count[0] if count else 0
         found.append(Waiting(frozenset(_decode_tags(tags)), units, jobs, jobs == _COUNTED))
     return found
+
+
+class WaitingStore(EngineStore):
+    """The pending jobs of all projects."""
+
+    groups = Method("read", _groups)

@@ -13,7 +13,8 @@ import msgspec
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.errors import SchemaError
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
 #: Task of a message: a job was placed on the node.
 TASK: Final = "scrapy_ext.job"
@@ -51,21 +52,6 @@ class QueueSchema(NamedTuple):
     migrations: Sequence[tuple[str, str]]
 
 
-class QueueMessageStore:
-    """The queue messages of all nodes."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def prepare(self, schema: QueueSchema) -> None:
-        """Create or migrate the tables; raise :class:`StoreError`."""
-        await self._engine.write(_prepare, schema)
-
-    async def sweep(self, nodes: Collection[str]) -> int:
-        """Remove the messages of all other nodes; return their number."""
-        return await self._engine.write(_sweep, [queue_of(node) for node in nodes])
-
-
 def queue_of(node: str) -> str:
     """Return the name of a node's queue."""
     return _QUEUE + node.encode()[-_LONGEST:].decode(errors="ignore")
@@ -78,6 +64,7 @@ async def defer(tx: Transaction, node: str, key: JobKey, attempt: int) -> None:
 
 
 async def _prepare(tx: Transaction, schema: QueueSchema) -> None:
+    """Create or migrate the tables; raise :class:`StoreError`."""
     # Other processes that start at the same time wait here.
     await tx.fetchrow("SELECT version FROM schema_version WHERE version = 0 FOR UPDATE")
     await tx.execute(_RECORD)
@@ -112,3 +99,13 @@ async def _sweep(tx: Transaction, queues: Sequence[str]) -> int:
     for queue in gone:
         removed += await tx.execute("DELETE FROM procrastinate_jobs WHERE queue_name = $1", queue)
     return removed
+
+
+class QueueMessageStore(EngineStore):
+    """The queue messages of all nodes."""
+
+    prepare = Method("write", _prepare)
+
+    async def sweep(self, nodes: Collection[str]) -> int:
+        """Remove the messages of all other nodes; return their number."""
+        return await self._engine.write(_sweep, [queue_of(node) for node in nodes])

@@ -68,7 +68,7 @@ def schedule(project: int) -> PeriodicJob:
 async def fill(store: Store) -> None:
     """Rows in every table, odd ones among them."""
     for project in (1, 2**31):
-        await store.webhooks.add(project, "http://ü/", ["*"], "whsec_")
+        await store.webhooks.add(project, "http://ü/", ["*"], secret="whsec_")
         job = NewJob("s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, "k")
         (key,) = await store.jobs.add(project, [job], "x")
         records = [{"n": n, "field\0": None} for n in range(250)]

@@ -102,7 +102,7 @@ async def test_going_back_and_removing(store: Store) -> None:
     with pytest.raises(InUseError, match="current version"):
         await store.versions.remove(1, "1.0")
     key = await scheduled(store, version="2.0")
-    with pytest.raises(InUseError, match="wait or run"):
+    with pytest.raises(InUseError, match="pending or running"):
         await store.versions.remove(1, "2.0")
     await store.jobs.cancel(1, [key], "me")
     assert await store.versions.remove(1, "2.0")

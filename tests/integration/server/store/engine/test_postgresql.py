@@ -205,7 +205,7 @@ async def test_what_is_read_most_is_one_statement(store: Store) -> None:
     assert await store.jobs.get(KEY) is not None
     assert await store.keys.named() == []
     engine: Any = store._engine
-    assert not list(engine._several)
+    assert not list(engine._multi_statement)
     assert store.measures.operations == commits
 
 
