@@ -17,7 +17,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 async def _backup(settings: BaseSettings, options: argparse.Namespace) -> str:
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.files import new_file
+    from scrapy_ext.server.store.copying import new_file
     from scrapy_ext.server.store.store import now_ms
 
     where, file = chosen_store(settings, options), options.file

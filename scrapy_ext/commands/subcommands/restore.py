@@ -16,7 +16,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 async def _restore(settings: BaseSettings, options: argparse.Namespace) -> str:
-    from scrapy_ext.server.store.files import old_file
+    from scrapy_ext.server.store.copying import old_file
     from scrapy_ext.server.store.store import now_ms
 
     where = chosen_store(settings, options)
