@@ -27,7 +27,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 
 _KEY = "0" * 32
 _SPIDER = """
@@ -144,7 +144,7 @@ async def _picks(waiting: int) -> float:
     times = []
     with tempfile.TemporaryDirectory() as folder:
         store = await Store.open(Path(folder))
-        await store.nodes.join(Node("node", "host", 1, frozenset(), 1, 1, 1, draining=False))
+        await store.nodes.join(StoredNode("node", "host", 1, frozenset(), 1, 1, 1, draining=False))
         jobs = [NewJob("spider", JobState.PENDING, {"priority": number % 5}) for number in range(waiting)]
         await store.jobs.add(1, jobs, "bench")
         for _ in range(min(waiting, 100)):

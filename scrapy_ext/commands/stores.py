@@ -90,7 +90,7 @@ def _url(text: str) -> DatabaseUrl:
 async def opened(where: Path | DatabaseUrl, *, must_exist: bool) -> AsyncIterator[Engine]:
     """Open a store, migrated to the newest version; raises ``StoreError``."""
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.engine.choose import open_engine
+    from scrapy_ext.server.store.engine.opening import open_engine
     from scrapy_ext.server.store.schema import is_made, migrate
     from scrapy_ext.server.store.store import now_ms
 
@@ -109,7 +109,7 @@ async def opened(where: Path | DatabaseUrl, *, must_exist: bool) -> AsyncIterato
 def check_exists(data: Path) -> None:
     """Raise ``StoreError`` for a directory without a store."""
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.engine.choose import FILE
+    from scrapy_ext.server.store.engine.opening import FILE
 
     if not (data / FILE).exists():
         raise StoreError(f"There is no store in {data}. Name its directory, or a database.")

@@ -32,7 +32,7 @@ from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import WORKER
+from scrapy_ext.server.store.engine.opening import WORKER
 from scrapy_ext.server.ui import PageRoutes, PageServices
 
 logger = logging.getLogger(__name__)
@@ -143,8 +143,8 @@ async def _start_worker(
     from scrapy_ext.server.extraction.routes import EXTRACT
 
     if config.database is None:
-        raise ConfigError("A worker needs the database of its server: --database postgresql://…")
-    store = await Store.open(config.database, line=WORKER)
+        raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
+    store = await Store.open(config.database, limits=WORKER)
     stack.push_async_callback(store.close)
     if config.server_url is not None:
         await check_server_url(config.server_url, store)

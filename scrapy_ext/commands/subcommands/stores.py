@@ -31,7 +31,7 @@ _STORE: Final = (
 
 async def _backup(settings: BaseSettings, options: argparse.Namespace) -> str:
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.files import new_file
+    from scrapy_ext.server.store.copying import new_file
     from scrapy_ext.server.store.store import now_ms
 
     where, file = chosen_store(settings, options), options.file
@@ -42,7 +42,7 @@ async def _backup(settings: BaseSettings, options: argparse.Namespace) -> str:
 
 
 async def _restore(settings: BaseSettings, options: argparse.Namespace) -> str:
-    from scrapy_ext.server.store.files import old_file
+    from scrapy_ext.server.store.copying import old_file
     from scrapy_ext.server.store.store import now_ms
 
     where = chosen_store(settings, options)
@@ -62,7 +62,7 @@ async def _migrate(settings: BaseSettings, options: argparse.Namespace) -> str:
 
 async def _vacuum(settings: BaseSettings, options: argparse.Namespace) -> str:
     from scrapy_ext.server.store.discards import purge
-    from scrapy_ext.server.store.engine.choose import FILE
+    from scrapy_ext.server.store.engine.opening import FILE
 
     where = chosen_store(settings, options)
     file = where / FILE if isinstance(where, Path) else None

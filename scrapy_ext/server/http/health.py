@@ -27,7 +27,7 @@ from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.http.schemas import STRING, TEXT, AnswerShape, value
 from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge
 from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store.engine.measures import GROUPS
+from scrapy_ext.server.store.engine.interface import GROUPS
 
 logger = logging.getLogger(__name__)
 

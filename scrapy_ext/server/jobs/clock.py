@@ -1,4 +1,4 @@
-"""Time that goes on while the machine sleeps, and that nobody sets."""
+"""Monotonic clock that counts suspend."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import time
 
 
 def elapsing() -> float:
-    """Seconds since some moment."""
+    """Return seconds since an arbitrary time."""
     boottime: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boottime is None else time.clock_gettime(boottime)

@@ -1,9 +1,8 @@
-"""The confinement of what runs for deployed versions on this machine: jobs, checks and builds.
+"""Confinement of the processes of deployed versions on this machine: jobs, checks and builds.
 
-As far as the system can, a process of a deployed version reads the system, the server's Python with its packages, and
-the version's own environment; writes its own folders; runs as a user of its project; and connects to all but cloud
-metadata, the server's database and what the server listens for itself alone. ``docs/architecture/security.rst`` has the
-whole list.
+As far as the system supports it, such a process reads the system, the server's Python with its packages, and its own
+environment; writes its own folders; runs as a user of its project; and connects to all addresses except cloud metadata,
+the server's database and local ports of the server. ``docs/architecture/security.rst`` has the whole list.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from scrapy_ext.jobprocess.confinement.view import closed_folder
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
-#: Values of ``--job-user`` that are no names of users.
+#: Values of ``--job-user`` besides names of users.
 AUTO: Final = "auto"
 NONE: Final = "none"
-#: Users of projects: a range that systemd and distributions leave free (https://systemd.io/UIDS-GIDS/).
+#: IDs of projects' users, in a range that systemd and distributions do not use (https://systemd.io/UIDS-GIDS/).
 FIRST_USER: Final = 1_900_000_000
 _USERS: Final = 200_000_000
 
@@ -49,7 +48,7 @@ _SYSTEM: Final = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"),
     *("/proc", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm"),
 )
-#: Of /etc what programs need: the rest is where operators keep keys.
+#: Entries of /etc that programs need; others may contain keys.
 _ETC: Final = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "alternatives", "os-release", "locale.alias"),
     *("debian_version", "lsb-release", "redhat-release", "system-release", "centos-release", "fedora-release"),
@@ -61,10 +60,10 @@ _ETC: Final = (
 )
 _RUN: Final = ("/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "/run/resolvconf")
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm")  # noqa: S108
-#: Variables of the server's environment that name files which processes of deployed versions need.
+#: Environment variables with paths that processes of deployed versions read.
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-#: Addresses at which clouds describe a machine, with its keys: link-local ones, and those of Alibaba Cloud, Oracle
-#: Cloud, Amazon and Google by IPv6; of Azure the ports that are not DNS.
+#: Addresses of cloud metadata services, which expose keys: link-local ones, and those of Alibaba Cloud, Oracle Cloud,
+#: Amazon and Google by IPv6; of Azure the ports that are not DNS.
 METADATA: Final = (
     *("169.254.0.0/16", "fe80::/10", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
     *("168.63.129.16/32 80", "168.63.129.16/32 32526"),
@@ -80,27 +79,27 @@ class Policy(NamedTuple):
 
     #: ``auto``, ``none``, or the name or number of a user.
     user: str = AUTO
-    #: More files and folders that they may read.
+    #: Further readable files and folders.
     read: tuple[str, ...] = ()
-    #: More addresses that they may not reach: ``NETWORK`` or ``NETWORK PORT``.
+    #: Further refused addresses: ``NETWORK`` or ``NETWORK PORT``.
     deny: tuple[str, ...] = ()
-    #: The server's database, which they may not reach.
+    #: The server's database, whose address is refused.
     database: DatabaseUrl | None = None
 
 
 class ConfinementError(Exception):
-    """A process cannot be confined as the operator has said; the message says why."""
+    """A process cannot be confined as the operator requires; the message has the reason."""
 
 
 class User(NamedTuple):
-    """A user and their group."""
+    """IDs of a user and a group."""
 
     user: int
     group: int
 
 
 class Confining:
-    """Makes confinements. Raises :class:`ConfigError` for a user that there is not, or that only root may become."""
+    """Factory of confinements. Raises :class:`ConfigError` for an unknown user, or one that needs root."""
 
     def __init__(self, policy: Policy | None = None) -> None:
         self._policy = policy = policy or Policy()
@@ -110,7 +109,7 @@ class Confining:
         self._denied: tuple[list[str], list[int]] | None = None
 
     def user(self, project: int) -> User | None:
-        """The user of a project; None: the server's."""
+        """Return the user of a project; None for the server's."""
         if self._named is not None:
             return self._named
         if self._policy.user == AUTO and os.geteuid() == 0:
@@ -118,7 +117,7 @@ class Confining:
         return None
 
     async def report(self) -> None:
-        """Log once what of deployed code is not kept from what."""
+        """Log once which defences this system lacks."""
         if self._is_reported:
             return
         self._is_reported = True
@@ -129,8 +128,10 @@ class Confining:
     async def of(
         self, project: int, read: Iterable[Path | str], write: Iterable[Path | str], memory: int | None = None
     ) -> Confinement:
-        """The confinement of a process of this project; raises :class:`ConfinementError`. ``read`` and ``write``: its
-        own files and folders. ``memory``: bytes that it may have, if anybody counts them."""
+        """Return the confinement of a process of a project; raise :class:`ConfinementError`.
+
+        ``read`` and ``write``: its own files and folders. ``memory``: maximum bytes of shared memory.
+        """
         await self.report()
         found = await self._probed()
         reading = [*_readable(), *self._policy.read, *map(str, read)]
@@ -147,7 +148,7 @@ class Confining:
         return made if memory is None else made._replace(shared_memory=memory)
 
     async def usable_user(self, project: int, needed: Iterable[Path | str]) -> User | None:
-        """The user that processes of a project can run as; None: the server's. Raises :class:`ConfinementError`."""
+        """Return the user for processes of a project; None for the server's. Raises :class:`ConfinementError`."""
         found = await self._probed()
         return await asyncio.to_thread(self._usable, project, found, [*_readable(), *map(str, needed)])
 
@@ -171,7 +172,7 @@ class Confining:
         return await asyncio.shield(self._found)
 
     async def _denied_places(self) -> tuple[list[str], list[int]]:
-        """Addresses and own ports that are denied. Names are resolved once: an answer that fails is tried again."""
+        """Return refused addresses and local ports. Names are resolved once, and again after a failure."""
         if self._denied is not None:
             return self._denied
         denied = [*METADATA, *self._policy.deny]
@@ -202,12 +203,12 @@ async def _probe() -> ProbeResult:
     try:
         return ProbeResult(**json.loads((await run(starting, seconds=_SECONDS)).output))
     except (TimeoutError, ValueError, TypeError):
-        logger.exception("The defences of this system could not be found")
+        logger.exception("The defences of this system could not be determined")
         return ProbeResult([])
 
 
 def _undefended(found: ProbeResult, other_user: bool) -> list[str]:
-    """The promises that do not hold here, a line each."""
+    """Return a line for each promise that this system does not keep."""
     lines = []
     if LANDLOCK not in found.defences and not (other_user and USER in found.defences):
         lines.append(
@@ -237,7 +238,7 @@ def _undefended(found: ProbeResult, other_user: bool) -> list[str]:
     return lines
 
 
-#: The version of Landlock that keeps signals in.
+#: The version of Landlock that restricts signals.
 _SIGNALS_SINCE: Final = 6
 
 
@@ -247,7 +248,7 @@ def _report_shared_user(reason: str) -> None:
 
 
 def _closed(needed: Iterable[str], user: User) -> str:
-    """The reason why a user cannot reach what it needs; empty if it can."""
+    """Return the reason why a user cannot reach needed paths; empty if it can."""
     for path in needed:
         if os.path.exists(path) and (folder := closed_folder(os.path.realpath(path), *user)) is not None:
             return f"another user cannot pass {folder}, and the system allows no mount namespace"
@@ -272,7 +273,7 @@ def _named(name: str) -> User | None:
 
 
 def _places(database: DatabaseUrl | None) -> list[tuple[str, int]]:
-    """Host and port of each server of a database; no host for one on a Unix socket."""
+    """Return host and port of each server of a database; an empty host for a Unix socket."""
     if database is None:
         return []
     parts = urlsplit(database.secret)
@@ -289,7 +290,7 @@ def _places(database: DatabaseUrl | None) -> list[tuple[str, int]]:
 
 @cache
 def _readable() -> tuple[str, ...]:
-    """Files that every process of a deployed version may read: the system, the server's Python and its packages."""
+    """Return the paths that every process may read: the system, the server's Python and its packages."""
     python = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), f"{sys.prefix}/pyvenv.cfg"]
     python += [f"{prefix}/{part}" for prefix in (sys.base_prefix, sys.base_exec_prefix) for part in ("bin", "lib")]
     python += [f"{sys.prefix}/bin", str(Path(sys.executable).parent)]
@@ -300,7 +301,7 @@ def _readable() -> tuple[str, ...]:
 
 
 def package_folders() -> list[str]:
-    """Folders with the server's own packages."""
+    """Return the folders of the server's packages."""
     known = [*site.getsitepackages(), site.getusersitepackages()]
     return [folder for folder in sys.path if folder in known or folder.endswith(("site-packages", "dist-packages"))]
 
@@ -310,7 +311,7 @@ def _package_root() -> str:
 
 
 def paths_of_pip(environment: Mapping[str, str], configurations: Iterable[Path]) -> list[str]:
-    """Files and folders that the variables of pip and its configuration files name, apart from its cache."""
+    """Return the paths in pip's variables and configuration files, except its cache."""
     values = [value for name, value in environment.items() if name.startswith("PIP_") and name != "PIP_CACHE_DIR"]
     for path in configurations:
         parser = configparser.RawConfigParser()

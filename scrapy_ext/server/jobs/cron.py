@@ -1,8 +1,8 @@
-"""Runs periodic jobs at their minutes, beside any number of other servers on the same database.
+"""Loop that runs periodic jobs at their minutes, beside any number of other servers on the same database.
 
-What is due and what was run is in the database (``store.schedule_runs``); here is only the waiting. Other servers may
-edit schedules and the clock may be changed, so that it looks every few seconds, and at once when a schedule is edited
-through this server.
+The database has the due runs and their results (``store.periodic.runs``). Other servers may edit schedules, and the
+clock may be changed, so that the loop polls every few seconds, and at once when a schedule is edited through this
+server.
 """
 
 from __future__ import annotations
@@ -16,50 +16,50 @@ from typing import Final
 
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
-from scrapy_ext.server.store.periodic.runs import Run
+from scrapy_ext.server.store.periodic.runs import ScheduleRun
 
-#: Seconds between two looks at what is due, at most; and after a failure.
-LOOK: Final = 5.0
+#: Maximum seconds between two polls for due runs.
+POLL_INTERVAL: Final = 5.0
 #: Seconds between two searches for schedules that need to be planned.
 _PLAN: Final = 600.0
-#: How late (ms) a run is before that is told.
+#: Minimum delay (ms) of a run that is logged.
 _LATE: Final = 60_000
 
 logger = logging.getLogger(__name__)
 
 
 class CronLoop:
-    """Runs the periodic jobs of a store until :meth:`run` is cancelled."""
+    """Loop over the periodic jobs of a store, until :meth:`run` is cancelled."""
 
-    def __init__(self, store: Store, *, look: float = LOOK) -> None:
+    def __init__(self, store: Store, *, poll_interval: float = POLL_INTERVAL) -> None:
         self._store = store
-        self._look = look
+        self._poll_interval = poll_interval
         self._planned: float | None = None
 
     async def run(self) -> None:
-        """Run for ever. What fails is told and tried again."""
+        """Run forever; failures are logged and retried."""
         while True:
-            wait = self._look
-            # Before looking: an edit meanwhile makes it look again.
+            wait = self._poll_interval
+            # Before the poll, so that a concurrent edit causes another one.
             self._store.periodic.changed.clear()
             try:
                 await self.run_due()
                 wait = await self._until_next()
             except StoreError as error:
-                if not isinstance(error, StoreAwayError):  # of which the store tells
+                if not isinstance(error, StoreAwayError):  # which the store logs
                     logger.warning("Periodic jobs wait for the database: %s", error)
             except Exception:
-                logger.exception("Periodic jobs could not be run; they will be tried again")
+                logger.exception("Periodic jobs could not be run; they are retried")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._store.periodic.changed.wait()
 
-    async def run_due(self) -> list[Run]:
-        """Run what is due; raises :class:`StoreError`, and the first other error after all were tried."""
+    async def run_due(self) -> list[ScheduleRun]:
+        """Run the due schedules; raise :class:`StoreError`, or the first other error after all were tried."""
         if self._planned is None or time.monotonic() - self._planned >= _PLAN:
             await self._store.periodic.plan()
             self._planned = time.monotonic()
-        runs: list[Run] = []
+        runs: list[ScheduleRun] = []
         failure: Exception | None = None
         for due in await self._store.periodic.due():
             try:
@@ -72,7 +72,7 @@ class CronLoop:
                 continue
             if run is not None:
                 runs.append(run)
-                _tell(run, self._store.clock())
+                _log(run, self._store.clock())
         if failure is not None:
             raise failure
         return runs
@@ -80,11 +80,11 @@ class CronLoop:
     async def _until_next(self) -> float:
         next_due = await self._store.periodic.next_due()
         if next_due is None:
-            return self._look
-        return min(max((next_due - self._store.clock()) / 1000, 0.0), self._look)
+            return self._poll_interval
+        return min(max((next_due - self._store.clock()) / 1000, 0.0), self._poll_interval)
 
 
-def _tell(run: Run, now: int) -> None:
+def _log(run: ScheduleRun, now: int) -> None:
     name = f"Periodic job {run.due.number} of project {run.due.project}"
     minute = datetime.fromtimestamp(run.minute / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     if run.refused is not None:

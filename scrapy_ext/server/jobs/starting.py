@@ -17,16 +17,16 @@ from scrapy_ext.server.jobs.nodes.notifier import LocalNotifier, Notifier
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import BEATS, RUNNER
+from scrapy_ext.server.store.engine.opening import HEARTBEATS, NODE
 from scrapy_ext.server.store.jobs.attempts import Attempt, over
 
 _URL_SECONDS: Final = 15
-#: An attempt that never was: only a server with the same secret, which is in the database, knows that it is over.
+#: An attempt that never existed: only a server with the same secret, which is in the database, reports it as over.
 _NEVER: Final = Attempt(JobKey(1, 1, 1), 0)
 
 
 async def check_server_url(url: str, store: Store) -> None:
-    """Check that a server answers jobs of this database; raises :class:`ConfigError`."""
+    """Check that the server of a URL uses this database; raise :class:`ConfigError`."""
     token = await AttemptTokens(store).token(_NEVER)
     where = f"{url}/jobs/{_NEVER.key}"
     try:
@@ -37,12 +37,12 @@ async def check_server_url(url: str, store: Store) -> None:
             status, answer = response.status, (await response.content.read(4096)).decode(errors="replace")
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
         reason = str(error) or type(error).__name__
-        raise ConfigError(f"--url {url} cannot be reached ({reason}). Start the server, or leave --url out.") from error
+        raise ConfigError(f"--url {url} cannot be reached ({reason}). Start the server, or omit --url.") from error
     if status == 403 and over(_NEVER).rule in answer:
         return
     if status in (401, 403):
-        raise ConfigError(f"--url {url} does not know this database's jobs ({status}): it has another database.")
-    raise ConfigError(f"--url {url} is no platform: it answers {status}. Name a server of this database.")
+        raise ConfigError(f"--url {url} refuses this database's jobs ({status}): it uses another database.")
+    raise ConfigError(f"--url {url} is no platform: it answers {status}. Use the URL of a server of this database.")
 
 
 def _local(config: ServerConfig) -> LocalProject | None:
@@ -50,7 +50,7 @@ def _local(config: ServerConfig) -> LocalProject | None:
 
 
 def environments_of(store: Store, config: ServerConfig) -> Environments:
-    """The environments of this machine, as a server or a worker is configured."""
+    """Return the environments of this machine for a configuration of a server or a worker."""
     policy = Policy(config.job_user, config.job_read, config.job_deny, config.database)
     return Environments(store, config.environments_folder, _local(config), confining=Confining(policy))
 
@@ -58,7 +58,7 @@ def environments_of(store: Store, config: ServerConfig) -> Environments:
 async def start_node(
     store: Store, config: ServerConfig, environments: Environments, stack: contextlib.AsyncExitStack
 ) -> Node:
-    """Start a node, which ``stack`` will stop."""
+    """Start a node, which ``stack`` stops."""
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104
     pools = await _pools(store, config, stack)
     node = Node(
@@ -84,11 +84,11 @@ async def start_node(
 async def _pools(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Pools:
     if config.database is None:
         return Pools(store, store, store)
-    beside = []
-    for line in (RUNNER, BEATS):
-        beside.append(await store.beside(config.database, line))
-        stack.push_async_callback(beside[-1].close)
-    return Pools(store, *beside)
+    stores = []
+    for limits in (NODE, HEARTBEATS):
+        stores.append(await store.with_pool(config.database, limits))
+        stack.push_async_callback(stores[-1].close)
+    return Pools(store, *stores)
 
 
 async def _notifier(store: Store, config: ServerConfig) -> Notifier:

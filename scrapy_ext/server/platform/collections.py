@@ -20,7 +20,7 @@ from scrapy_ext.server.http.formats import result, result_of, with_meta
 from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter, refuse_filters
-from scrapy_ext.server.store.collections.collections import Record
+from scrapy_ext.server.store.collections.collections import CollectionRecord
 from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
 
@@ -154,7 +154,7 @@ async def _delete(call: Call) -> Response:
     return json({"deleted": deletion.deleted, "scanned": deletion.scanned})
 
 
-async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncIterator[list[Record]]:
+async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncIterator[list[CollectionRecord]]:
     """Yield the selected records that meet the filter."""
     conditions, left = RecordFilter.of(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
@@ -166,7 +166,7 @@ async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncI
             return
 
 
-def _json(record: Record) -> bytes:
+def _json(record: CollectionRecord) -> bytes:
     return record.value
 
 
@@ -241,7 +241,7 @@ async def _value(call: Call) -> Response:
     return Response(text if isinstance(text, str) else msgspec.json.encode(text), media_type=TEXT)
 
 
-async def _found(call: Call, which: Collection, key: str) -> Record:
+async def _found(call: Call, which: Collection, key: str) -> CollectionRecord:
     record = await call.store.collections.get(which, key.encode())
     if record is None:
         raise not_found()
@@ -292,21 +292,21 @@ async def _delete_keys(call: Call) -> Response:
     return empty()
 
 
-def _line(call: Call) -> Callable[[Record], bytes]:
+def _line(call: Call) -> Callable[[CollectionRecord], bytes]:
     """Return the function that writes a record in a result."""
     meta, nodata = call.meta("_key", "_ts"), is_true(call.query.get("nodata"))
 
     if not (meta or nodata):
         return lambda record: record.value
 
-    def line(record: Record) -> bytes:
+    def line(record: CollectionRecord) -> bytes:
         values: dict[str, str | int] = {"_key": record.key.decode(), "_ts": record.ts}
         return with_meta(b"{}" if nodata else record.value, [(name, values[name]) for name in meta])
 
     return line
 
 
-async def _pages(call: Call, records: AsyncIterator[list[Record]]) -> AsyncIterator[Page]:
+async def _pages(call: Call, records: AsyncIterator[list[CollectionRecord]]) -> AsyncIterator[Page]:
     line = _line(call)
     async for page in records:
         yield [line(record) for record in page]

@@ -24,7 +24,7 @@ from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.http.forms import Form, check_name
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.platform.jobs import iso_time
-from scrapy_ext.server.store.comments import Comment, Place
+from scrapy_ext.server.store.comments import Comment, CommentSubject
 
 #: Characters of a comment.
 MAX_TEXT: Final = 10_000
@@ -58,7 +58,7 @@ _ONE: Final = "/api/comments/{comment}"
 
 def _shown(comment: Comment) -> dict[str, Any]:
     return {
-        "id": f"{comment.place.item.project}-{comment.number}",
+        "id": f"{comment.subject.item.project}-{comment.number}",
         "text": comment.content,
         "created": iso_time(comment.created),
         "author": comment.author,
@@ -83,14 +83,14 @@ async def _stats(call: Call) -> Response:
 async def _of_job(call: Call) -> Response:
     found: dict[str, list[dict[str, Any]]] = {}
     for comment in await call.store.comments.of_job(call.job):
-        item, field = comment.place.item.number, comment.place.field
+        item, field = comment.subject.item.number, comment.subject.field
         found.setdefault(f"{item}/{field}" if field else str(item), []).append(_shown(comment))
     return json(found)
 
 
-def _place(call: Call) -> Place:
+def _place(call: Call) -> CommentSubject:
     field = call.part("field") if call.has_part("field") else ""
-    return Place(call.job.entity(call.part_number("item")), field)
+    return CommentSubject(call.job.entity(call.part_number("item")), field)
 
 
 @ROUTES.add(

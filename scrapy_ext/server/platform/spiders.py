@@ -191,7 +191,7 @@ async def _tag(call: Call) -> Response:
     add, remove = _tags(change, "add"), _tags(change, "remove")
     if not add and not remove:
         return json({"status": "badrequest", "message": _NOTHING_TO_DO, "non_field_errors": [_NOTHING_TO_DO]}, 400)
-    return _answer(project, number, await call.store.spiders.tag(project, number, add, remove))
+    return _answer(project, number, await call.store.spiders.tag(project, number, add=add, remove=remove))
 
 
 def _answer(project: int, number: int, spider: Spider | None) -> Response:

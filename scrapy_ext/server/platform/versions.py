@@ -192,7 +192,7 @@ async def _show(call: Call) -> Response:
         found = await call.store.versions.get(project, number)
     if found is None or found.shown.version != name:
         raise _no_version(project, name)
-    shown = await call.service(Deploys).deployments.look_after(project, found)
+    shown = await call.service(Deploys).deployments.refreshed(project, found)
     if shown.state is VersionState.READY:
         shown.spiders = await call.store.versions.spiders(project, name)
     return json(shown)

@@ -101,7 +101,7 @@ async def _add(call: Call) -> Response:
         raise ContractError(faults)
     secret = new_secret()
     events = list(dict.fromkeys(fields["events"]))
-    added: Webhook = await call.store.webhooks.add(call.project, fields["url"], events, secret)
+    added: Webhook = await call.store.webhooks.add(call.project, fields["url"], events, secret=secret)
     call.wrote(1)
     return json(msgspec.structs.replace(added, secret=secret), 201)
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
 #: Maximum comments of a job: they are read at once.
 MAX_COMMENTS: Final = 5000
 _COLUMNS: Final = "project, spider, job, item, field, number, created, author, content"
 
 
-class Place(NamedTuple):
+class CommentSubject(NamedTuple):
     """The subject of a comment; ``field`` is empty for the whole item."""
 
     item: EntityKey
@@ -25,54 +25,15 @@ class Place(NamedTuple):
 class Comment(NamedTuple):
     """A comment; ``number`` is unique in the project, ``created`` in milliseconds."""
 
-    place: Place
+    subject: CommentSubject
     number: int
     created: int
     author: str
     content: str
 
 
-class CommentStore:
-    """Comments by project and number."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    async def add(self, place: Place, author: str, content: str) -> Comment:
-        """Store a comment; raise :class:`ContractError` when the job has too many."""
-        return await self._engine.write(_add, Comment(place, 0, self._clock(), author, content))
-
-    async def get(self, project: int, number: int) -> Comment | None:
-        return await self._engine.read(_get, project, number)
-
-    async def of_job(self, job: JobKey) -> list[Comment]:
-        """Return the comments on a job's items, by item, field and age."""
-        return await self._engine.read(_of_job, job)
-
-    async def at(self, place: Place) -> list[Comment]:
-        """Return the comments on an item or a field, oldest first."""
-        return await self._engine.read(_at, place)
-
-    async def replace(self, project: int, number: int, content: str) -> Comment | None:
-        """Replace the text of a comment; return it, or None when there is none."""
-        return await self._engine.write(_replace, project, number, content)
-
-    async def remove(self, project: int, number: int) -> bool:
-        """Delete a comment; return whether there was one."""
-        return await self._engine.write(_remove, project, number)
-
-    async def clear(self, place: Place) -> int:
-        """Delete the comments on an item or a field; return their number."""
-        return await self._engine.write(_clear, place)
-
-    async def stats(self, project: int) -> dict[JobKey, int]:
-        """Return the number of items with comments, by job."""
-        return await self._engine.read(_stats, project)
-
-
 async def _add(tx: Transaction, comment: Comment) -> Comment:
-    project, spider, job, item = comment.place.item
+    project, spider, job, item = comment.subject.item
     number = await advance(tx, project, "comment")
     row = await tx.fetchrow(
         "SELECT count(*) FROM comments WHERE project = $1 AND spider = $2 AND job = $3", project, spider, job
@@ -87,7 +48,7 @@ async def _add(tx: Transaction, comment: Comment) -> Comment:
         spider,
         job,
         item,
-        comment.place.field,
+        comment.subject.field,
         number,
         comment.created,
         comment.author,
@@ -98,10 +59,11 @@ async def _add(tx: Transaction, comment: Comment) -> Comment:
 
 def _comment(row: Row) -> Comment:
     project, spider, job, item, field, number, created, author, content = row
-    return Comment(Place(EntityKey(project, spider, job, item), field), number, created, author, content)
+    return Comment(CommentSubject(EntityKey(project, spider, job, item), field), number, created, author, content)
 
 
 async def _get(tx: Transaction, project: int, number: int) -> Comment | None:
+    """Return one comment."""
     row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM comments WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
         project,
@@ -111,6 +73,7 @@ async def _get(tx: Transaction, project: int, number: int) -> Comment | None:
 
 
 async def _of_job(tx: Transaction, job: JobKey) -> list[Comment]:
+    """Return the comments on a job's items, by item, field and age."""
     rows = await tx.fetch(
         f"""SELECT {_COLUMNS} FROM comments WHERE project = $1 AND spider = $2 AND job = $3
             ORDER BY item, field, number""",  # noqa: S608 - fixed text
@@ -119,38 +82,59 @@ async def _of_job(tx: Transaction, job: JobKey) -> list[Comment]:
     return [_comment(row) for row in rows]
 
 
-async def _at(tx: Transaction, place: Place) -> list[Comment]:
+async def _at(tx: Transaction, subject: CommentSubject) -> list[Comment]:
+    """Return the comments on an item or a field, oldest first."""
     rows = await tx.fetch(
         f"""SELECT {_COLUMNS} FROM comments
             WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5
             ORDER BY number""",  # noqa: S608 - fixed text
-        *place.item,
-        place.field,
+        *subject.item,
+        subject.field,
     )
     return [_comment(row) for row in rows]
 
 
 async def _replace(tx: Transaction, project: int, number: int, content: str) -> Comment | None:
+    """Replace the text of a comment; return it, or None when there is none."""
     await tx.execute("UPDATE comments SET content = $3 WHERE project = $1 AND number = $2", project, number, content)
     return await _get(tx, project, number)
 
 
 async def _remove(tx: Transaction, project: int, number: int) -> bool:
+    """Delete a comment; return whether there was one."""
     return await tx.execute("DELETE FROM comments WHERE project = $1 AND number = $2", project, number) > 0
 
 
-async def _clear(tx: Transaction, place: Place) -> int:
+async def _clear(tx: Transaction, subject: CommentSubject) -> int:
+    """Delete the comments on an item or a field; return their number."""
     return await tx.execute(
         "DELETE FROM comments WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5",
-        *place.item,
-        place.field,
+        *subject.item,
+        subject.field,
     )
 
 
 async def _stats(tx: Transaction, project: int) -> dict[JobKey, int]:
+    """Return the number of items with comments, by job."""
     rows = await tx.fetch(
         """SELECT spider, job, count(DISTINCT item) FROM comments WHERE project = $1
            GROUP BY spider, job ORDER BY spider, job""",
         project,
     )
     return {JobKey(project, spider, job): items for spider, job, items in rows}
+
+
+class CommentStore(EngineStore):
+    """Comments by project and number."""
+
+    async def add(self, subject: CommentSubject, author: str, content: str) -> Comment:
+        """Store a comment; raise :class:`ContractError` when the job has too many."""
+        return await self._engine.write(_add, Comment(subject, 0, self._clock(), author, content))
+
+    get = Method("read", _get)
+    of_job = Method("read", _of_job)
+    at = Method("read", _at)
+    replace = Method("write", _replace)
+    remove = Method("write", _remove)
+    clear = Method("write", _clear)
+    stats = Method("read", _stats)

@@ -1,4 +1,4 @@
-"""Copies of a whole store between engines and files, for backup, restore and migration.
+"""Copies of a whole store between engines and backup files, for backup, restore and migration.
 
 Tables are copied in the order of their keys, page by page, from one snapshot of the source. An interrupted copy leaves
 a row in ``copies``, and no server opens such a database. The copy is read back and compared: the number of rows of each
@@ -7,24 +7,31 @@ table, and an order-independent hash of them.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
+import os
+import shutil
 import sqlite3
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
 from scrapy_ext.server.store.engine.interface import Engine, Row, Snapshot, Transaction
+from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
 from scrapy_ext.server.store.engine.sqlite.transaction import statements_for_sqlite
-from scrapy_ext.server.store.schema import migrations
+from scrapy_ext.server.store.schema import migrate, migrations
 
 #: Rows of one page, and its approximate bytes, unless one row is larger.
 _PAGE_ROWS: Final = 2000
 _PAGE_BYTES: Final = 8 * 1024 * 1024
 #: Tables of a database itself, which are not copied.
-_OWN: Final = ("schema_version", "copies", "nodes", "turns")
+_OWN: Final = ("schema_version", "copies", "nodes", "locks")
 
 #: Contents of a store in users' terms. Rows are no measure: a row may have a thousand items.
 _CONTENTS: Final = {
@@ -36,6 +43,9 @@ _CONTENTS: Final = {
     "collection records": "SELECT count(*) FROM collection_records",
     "queued requests": "SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM frontier_batches",
 }
+
+#: Suffixes of the files of an SQLite database.
+_SUFFIXES: Final = ("", "-wal", "-shm")
 
 #: Called with a table's name, the action, and the number of rows so far.
 Report = Callable[[str, str, int], None]
@@ -128,7 +138,7 @@ async def check_whole(tx: Transaction, name: str = "The database") -> None:
     """Raise :class:`StoreError` for a database with an unfinished copy."""
     if (source := await _unfinished(tx)) is not None:
         raise StoreError(
-            f"{name} is not whole: copying {source} into it has not ended. If nobody is at it any more, "
+            f"{name} is not whole: copying {source} into it has not ended. If no copy is running, "
             "repeat the command (restore or migrate) with --replace."
         )
 
@@ -222,3 +232,76 @@ def _last_that_fits(sizes: Sequence[Row]) -> Row:
             break
         last = row
     return last[:-1]
+
+
+# ── backup files ──
+
+
+@contextlib.asynccontextmanager
+async def new_file(path: Path, now: int) -> AsyncIterator[Engine]:
+    """Open an empty store that becomes the file when the block ends without an error. Raises :class:`StoreError`."""
+    if not path.parent.is_dir():
+        raise StoreError(f"There is no directory {path.parent}. Make it, or name another file.")
+    part = path.with_name(path.name + ".part")
+    await asyncio.to_thread(_remove_file, part)
+    try:
+        engine = await SqliteEngine.open(part)
+        try:
+            await engine.write(migrate, now)
+            yield engine
+        finally:
+            await engine.close()
+        await asyncio.to_thread(_publish, part, path)
+    finally:
+        await asyncio.to_thread(_remove_file, part)
+
+
+@contextlib.asynccontextmanager
+async def old_file(path: Path, now: int) -> AsyncIterator[Engine]:
+    """Open the store in a file; one of an older version is migrated in a copy. Raises :class:`StoreError`."""
+    version = await asyncio.to_thread(_version_of, path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".restore-") as folder:
+        # Opening a database writes to it, but a backup must not change. The copy is a hard link where possible.
+        copied = Path(folder) / path.name
+        await asyncio.to_thread(shutil.copyfile, path, copied)
+        engine = await SqliteEngine.open(copied)
+        try:
+            if version < migrations()[-1][0]:
+                await engine.write(migrate, now)
+            yield engine
+        finally:
+            await engine.close()
+
+
+def _version_of(path: Path) -> int:
+    if not path.exists():
+        raise StoreError(f"{path} does not exist. Name a file written by scrapy platform backup.")
+    if path.with_name(path.name + "-wal").exists():
+        raise StoreError(f"{path} is in use. For a data directory, use scrapy platform migrate --from DIRECTORY.")
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as database:
+            version: int = database.execute("SELECT max(version) FROM schema_version").fetchone()[0]
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} is not a backup ({error}). Name a file of scrapy platform backup.") from error
+    newest = migrations()[-1][0]
+    if version > newest:
+        raise SchemaError(
+            f"{path} has schema version {version}, but this scrapy-ext supports {newest}. Upgrade scrapy-ext."
+        )
+    return version
+
+
+def _publish(part: Path, path: Path) -> None:
+    for name in (part, part.parent):
+        descriptor = os.open(name, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if name == part:
+            os.replace(part, path)
+
+
+def _remove_file(part: Path) -> None:
+    for suffix in _SUFFIXES:
+        part.with_name(part.name + suffix).unlink(missing_ok=True)

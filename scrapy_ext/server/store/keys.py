@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
 _ALL: Final = "*"
 #: Prefix of the names of ended sessions among the secrets.
@@ -30,52 +30,8 @@ class StoredKey(NamedTuple):
     suspended: bool = False
 
 
-class KeyStore:
-    """Secrets by purpose, each written once, and API keys by name."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    async def get(self, name: str) -> str | None:
-        """Return a stored secret."""
-        return await self._engine.glance(_get, name)
-
-    async def keep(self, name: str, value: str) -> str:
-        """Store a secret unless one of this name exists; return the stored one."""
-        return await self._engine.write(_keep, name, value, self._clock())
-
-    async def secret(self, name: str) -> bytes:
-        """Return the random secret of this name, which is made when it is needed first."""
-        return (await self.get(name) or await self.keep(name, secrets.token_hex(32))).encode()
-
-    async def end_session(self, session: str, lasts: int) -> None:
-        """Record for ``lasts`` seconds, the maximum of a session, that a session has ended early."""
-        now = self._clock()
-        await self._engine.write(_end_session, _ENDED + session, now, now - lasts * 1000)
-
-    async def has_ended(self, session: str) -> bool:
-        """Return true when a session was ended early."""
-        return await self.get(_ENDED + session) is not None
-
-    async def add(self, key: StoredKey) -> bool:
-        """Store a key; return False when the name is taken."""
-        return await self._engine.write(_add, key._replace(created=self._clock()))
-
-    async def remove(self, name: str) -> bool:
-        """Remove a key; return False when there is none of this name."""
-        return await self._engine.write(_remove, name)
-
-    async def suspend(self, name: str, suspended: bool) -> bool:
-        """Suspend or resume a key; return False when there is none of this name."""
-        return await self._engine.write(_suspend, name, int(suspended))
-
-    async def named(self) -> list[StoredKey]:
-        """Return all named keys, ordered by name."""
-        return await self._engine.read(_named)
-
-
 async def _get(tx: Transaction, name: str) -> str | None:
+    """Return a stored secret."""
     row = await tx.fetchrow("SELECT value FROM access_keys WHERE name = $1", name)
     return row[0] if row else None
 
@@ -113,6 +69,7 @@ async def _add(tx: Transaction, key: StoredKey) -> bool:
 
 
 async def _remove(tx: Transaction, name: str) -> bool:
+    """Remove a key; return False when there is none of this name."""
     return await tx.execute("DELETE FROM api_keys WHERE name = $1", name) == 1
 
 
@@ -121,6 +78,7 @@ async def _suspend(tx: Transaction, name: str, suspended: int) -> bool:
 
 
 async def _named(tx: Transaction) -> list[StoredKey]:
+    """Return all named keys, ordered by name."""
     rows = await tx.fetch(
         """SELECT name, hash, projects, may_write, created, extraction, organisation, suspended
            FROM api_keys ORDER BY name"""
@@ -132,3 +90,38 @@ def _stored(row: Row) -> StoredKey:
     name, digest, projects, may_write, created, extraction, organisation, suspended = row
     numbers = None if projects == _ALL else frozenset(map(int, filter(None, projects.split(","))))
     return StoredKey(name, digest, numbers, bool(may_write), created, bool(extraction), organisation, bool(suspended))
+
+
+class KeyStore(EngineStore):
+    """Secrets by purpose, each written once, and API keys by name."""
+
+    get = Method("read_inline", _get)
+
+    async def keep(self, name: str, value: str) -> str:
+        """Store a secret unless one of this name exists; return the stored one."""
+        return await self._engine.write(_keep, name, value, self._clock())
+
+    async def secret(self, name: str) -> bytes:
+        """Return the random secret of this name, which is made when it is needed first."""
+        return (await self.get(name) or await self.keep(name, secrets.token_hex(32))).encode()
+
+    async def end_session(self, session: str, lasts: int) -> None:
+        """Record for ``lasts`` seconds, the maximum of a session, that a session has ended early."""
+        now = self._clock()
+        await self._engine.write(_end_session, _ENDED + session, now, now - lasts * 1000)
+
+    async def has_ended(self, session: str) -> bool:
+        """Return true when a session was ended early."""
+        return await self.get(_ENDED + session) is not None
+
+    async def add(self, key: StoredKey) -> bool:
+        """Store a key; return False when the name is taken."""
+        return await self._engine.write(_add, key._replace(created=self._clock()))
+
+    remove = Method("write", _remove)
+
+    async def suspend(self, name: str, suspended: bool) -> bool:
+        """Suspend or resume a key; return False when there is none of this name."""
+        return await self._engine.write(_suspend, name, int(suspended))
+
+    named = Method("read", _named)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
 #: Maximum bytes of all settings of a project, as JSON.
 MAX_SETTINGS_BYTES: Final = 1024 * 1024
@@ -19,33 +20,8 @@ class Holding(NamedTuple):
     bytes: int
 
 
-class ProjectStore:
-    """Settings by name with any JSON as value, and the size of projects' data."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def settings(self, project: int) -> dict[str, bytes]:
-        return await self._engine.glance(_settings, project)
-
-    async def setting(self, project: int, name: str) -> bytes | None:
-        """Return one setting; None when it is not set."""
-        return await self._engine.glance(_setting, project, name)
-
-    async def merge(self, project: int, values: Mapping[str, bytes]) -> None:
-        """Set settings and keep the others. Raises :class:`ContractError` when they are too large together."""
-        await self._engine.write(_merge, project, values)
-
-    async def remove(self, project: int, name: str) -> None:
-        """Remove a setting, if it is set."""
-        await self._engine.write(_remove, project, name)
-
-    async def holdings(self, project: int) -> dict[str, Holding]:
-        """Return the size of a project's records, by kind."""
-        return await self._engine.read(_holdings, project)
-
-
 async def _holdings(tx: Transaction, project: int) -> dict[str, Holding]:
+    """Return the size of a project's records, by kind."""
     rows = await tx.fetch(
         """SELECT kind, CAST(sum(records) AS BIGINT), CAST(sum(bytes) AS BIGINT) FROM record_totals
            WHERE project = $1 GROUP BY kind ORDER BY kind""",
@@ -55,15 +31,18 @@ async def _holdings(tx: Transaction, project: int) -> dict[str, Holding]:
 
 
 async def _settings(tx: Transaction, project: int) -> dict[str, bytes]:
+    """Return all settings of a project."""
     return dict(await tx.fetch("SELECT name, value FROM project_settings WHERE project = $1 ORDER BY name", project))
 
 
 async def _setting(tx: Transaction, project: int, name: str) -> bytes | None:
+    """Return one setting; None when it is not set."""
     row = await tx.fetchrow("SELECT value FROM project_settings WHERE project = $1 AND name = $2", project, name)
     return row[0] if row else None
 
 
 async def _merge(tx: Transaction, project: int, values: Mapping[str, bytes]) -> None:
+    """Set settings and keep the others. Raises :class:`ContractError` when they are too large together."""
     await tx.execute_many(
         """INSERT INTO project_settings (project, name, value) VALUES ($1, $2, $3)
            ON CONFLICT (project, name) DO UPDATE SET value = excluded.value""",
@@ -84,4 +63,15 @@ async def _merge(tx: Transaction, project: int, values: Mapping[str, bytes]) -> 
 
 
 async def _remove(tx: Transaction, project: int, name: str) -> None:
+    """Remove a setting, if it is set."""
     await tx.execute("DELETE FROM project_settings WHERE project = $1 AND name = $2", project, name)
+
+
+class ProjectStore(EngineStore):
+    """Settings by name with any JSON as value, and the size of projects' data."""
+
+    settings = Method("read_inline", _settings)
+    setting = Method("read_inline", _setting)
+    merge = Method("write", _merge)
+    remove = Method("write", _remove)
+    holdings = Method("read", _holdings)

@@ -31,7 +31,12 @@ async def migrate(tx: Transaction, now: int) -> int:
     row = await tx.fetchrow("SELECT max(version) FROM schema_version")
     present = row[0] if row is not None and row[0] is not None else 0
     known = migrations()
-    newest = known[-1][0]
+    oldest, newest = known[0][0], known[-1][0]
+    if 0 < present < oldest:
+        raise SchemaError(
+            f"the database has schema version {present}, of a development version before the first release, which "
+            "cannot be migrated. Use a new data directory or a new, empty database."
+        )
     if present > newest:
         raise SchemaError(
             f"the database has schema version {present}, but this version of scrapy-ext supports {newest}. "

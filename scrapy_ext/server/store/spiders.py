@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
 
 _COLUMNS: Final = "spider, name, tags, created, modified"
 _decode: Final = msgspec.json.Decoder(list[str]).decode
@@ -22,33 +23,6 @@ class Spider(NamedTuple):
     tags: list[str]
     created: int
     modified: int
-
-
-class SpiderStore:
-    """Spiders named by jobs and schedules."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    async def find(self, project: int, name: str) -> int | None:
-        """Return the number of a spider; None when there is none of this name."""
-        return await self._engine.glance(_find, project, name)
-
-    async def add(self, project: int, name: str) -> int:
-        """Return the number of a spider, assigned if it has none."""
-        return await self._engine.write(spider_number, project, name, self._clock())
-
-    async def get(self, project: int, number: int) -> Spider | None:
-        return await self._engine.glance(_get, project, number)
-
-    async def listed(self, project: int, after: int = 0, limit: int | None = None) -> list[Spider]:
-        """Return the spiders with numbers above ``after``, ordered by number."""
-        return await self._engine.read(_list, project, after, limit)
-
-    async def tag(self, project: int, number: int, add: Sequence[str], remove: Sequence[str]) -> Spider | None:
-        """Change the tags of a spider; return it, or None when there is none."""
-        return await self._engine.write(_tag, project, number, add=add, remove=remove, now=self._clock())
 
 
 async def spider_number(tx: Transaction, project: int, name: str, now: int) -> int:
@@ -73,11 +47,13 @@ async def spider_number(tx: Transaction, project: int, name: str, now: int) -> i
 
 
 async def _find(tx: Transaction, project: int, name: str) -> int | None:
+    """Return the number of a spider; None when there is none of this name."""
     row = await tx.fetchrow("SELECT spider FROM spiders WHERE project = $1 AND name = $2", project, name)
     return row[0] if row else None
 
 
 async def _get(tx: Transaction, project: int, number: int, *, lock: bool = False) -> Spider | None:
+    """Return one spider."""
     row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider = $2"  # noqa: S608 - fixed text
         + (" FOR UPDATE" if lock else ""),
@@ -92,7 +68,8 @@ def _spider(row: Row) -> Spider:
     return Spider(number, name, _decode(tags), created, modified)
 
 
-async def _list(tx: Transaction, project: int, after: int, limit: int | None) -> list[Spider]:
+async def _list(tx: Transaction, project: int, after: int = 0, limit: int | None = None) -> list[Spider]:
+    """Return the spiders with numbers above ``after``, ordered by number."""
     bound = "" if limit is None else f" LIMIT {limit:d}"
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider > $2 ORDER BY spider{bound}",  # noqa: S608 - numbers
@@ -103,8 +80,9 @@ async def _list(tx: Transaction, project: int, after: int, limit: int | None) ->
 
 
 async def _tag(
-    tx: Transaction, project: int, number: int, *, add: Sequence[str], remove: Sequence[str], now: int
+    tx: Transaction, now: int, project: int, number: int, *, add: Sequence[str], remove: Sequence[str]
 ) -> Spider | None:
+    """Change the tags of a spider; return it, or None when there is none."""
     spider = await _get(tx, project, number, lock=True)
     if spider is None:
         return None
@@ -117,3 +95,17 @@ async def _tag(
         now,
     )
     return spider._replace(tags=tags, modified=now)
+
+
+class SpiderStore(EngineStore):
+    """Spiders named by jobs and schedules."""
+
+    find = Method("read_inline", _find)
+
+    async def add(self, project: int, name: str) -> int:
+        """Return the number of a spider, assigned if it has none."""
+        return await self._engine.write(spider_number, project, name, self._clock())
+
+    get = Method("read_inline", _get)
+    listed = Method("read", _list)
+    tag = TimedMethod("write", _tag)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from scrapy_ext.server.store.activity.activity import ActivityStore
 from scrapy_ext.server.store.collections.collections import CollectionStore
@@ -14,10 +15,8 @@ from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.copying import check_whole
 from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.engine.choose import open_engine
-from scrapy_ext.server.store.engine.interface import Engine
-from scrapy_ext.server.store.engine.measures import Measures
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import SERVER, Line
+from scrapy_ext.server.store.engine.interface import Engine, Measures, Transaction
+from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits, open_engine
 from scrapy_ext.server.store.frontier.frontier import FrontierStore
 from scrapy_ext.server.store.frontier.overview import FrontierOverview
 from scrapy_ext.server.store.jobs.attempts import Attempt, AttemptStore, FencedEngine
@@ -30,16 +29,61 @@ from scrapy_ext.server.store.periodic.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.records.records import RecordStore
-from scrapy_ext.server.store.refusals import Refusals
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.versions.versions import VersionStore
 from scrapy_ext.server.store.webhooks.webhooks import WebhookStore
 
+#: Bytes of a test write: those of the largest record.
+_TEST_BYTES: Final = 1024 * 1024
+#: Seconds between two test writes.
+_TEST_INTERVAL: Final = 2.0
+#: Key of the test row, which belongs to no project.
+_TEST_ROW: Final = (-1, "room")
+
 
 def now_ms() -> int:
     """Return the time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+class Refusals:
+    """Check whether the last write that the disk or the database refused would be refused again.
+
+    A full disk may have room for a small row but not for a large record. So after a refused write the store is not
+    ready until a test write of the largest record's size succeeds.
+    """
+
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._again = 0.0
+
+    async def check(self) -> None:
+        """Raise the last refusal unless a test write succeeds now."""
+        refusal = self._engine.measures.refusal
+        if refusal is None:
+            return
+        if self._clock() < self._again:
+            raise refusal
+        self._again = self._clock() + _TEST_INTERVAL
+        # Two commits: data written and deleted in one transaction may never reach the disk.
+        await self._engine.write(_fill_test_row, os.urandom(_TEST_BYTES))
+        await self._engine.write(_remove_test_row)
+        self._engine.measures.refusal = None
+
+
+async def _fill_test_row(tx: Transaction, data: bytes) -> None:
+    await tx.execute(
+        """INSERT INTO project_settings (project, name, value) VALUES ($1, $2, $3)
+           ON CONFLICT (project, name) DO UPDATE SET value = excluded.value""",
+        *_TEST_ROW,
+        data,
+    )
+
+
+async def _remove_test_row(tx: Transaction) -> None:
+    await tx.execute("DELETE FROM project_settings WHERE project = $1 AND name = $2", *_TEST_ROW)
 
 
 class Store:
@@ -54,29 +98,31 @@ class Store:
         self.logs = RecordStore(engine, clock, LOGS)
         self.samples = RecordStore(engine, clock, SAMPLES)
         self.collections = CollectionStore(engine, clock)
-        self.frontier = FrontierStore(engine)
-        self.frontier_overview = FrontierOverview(engine)
+        self.frontier = FrontierStore(engine, clock)
+        self.frontier_overview = FrontierOverview(engine, clock)
         self.jobs = JobStore(engine, clock)
         self.spiders = SpiderStore(engine, clock)
-        self.projects = ProjectStore(engine)
+        self.projects = ProjectStore(engine, clock)
         self.periodic = PeriodicStore(engine, clock)
         self.comments = CommentStore(engine, clock)
         self.activity = ActivityStore(engine, clock)
         self.webhooks = WebhookStore(engine, clock)
         self.keys = KeyStore(engine, clock)
         self.versions = VersionStore(engine, clock)
-        self.nodes = NodeStore(engine)
-        self.waiting = WaitingStore(engine)
+        self.nodes = NodeStore(engine, clock)
+        self.waiting = WaitingStore(engine, clock)
         self.attempts = AttemptStore(engine, clock)
-        self.queue_messages = QueueMessageStore(engine)
+        self.queue_messages = QueueMessageStore(engine, clock)
 
     @classmethod
-    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, line: Line = SERVER) -> Store:
+    async def open(
+        cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, limits: ConnectionLimits = SERVER
+    ) -> Store:
         """Open the database in a directory, which is created if missing, or on a PostgreSQL server.
 
         Raises :class:`StoreError`.
         """
-        engine = await open_engine(where, line)
+        engine = await open_engine(where, limits)
         try:
             await engine.write(migrate, clock())
             await engine.read(check_whole)
@@ -85,9 +131,9 @@ class Store:
             raise
         return cls(engine, clock)
 
-    async def beside(self, where: DatabaseUrl, line: Line) -> Store:
+    async def with_pool(self, where: DatabaseUrl, limits: ConnectionLimits) -> Store:
         """Open the same database with its own connection pool; raise :class:`StoreError`."""
-        return Store(await open_engine(where, line), self.clock)
+        return Store(await open_engine(where, limits), self.clock)
 
     def fenced(self, attempt: Attempt) -> Store:
         """Return the same store for the process of one attempt, whose writes fail once the attempt is over."""

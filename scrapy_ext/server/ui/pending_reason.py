@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.jobs.rows import needs_of
 
 
 class Capacity(NamedTuple):
     """Means to run the jobs of a project: nodes, and code, which is a deployed version or that of a node."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[StoredNode]
     has_code: bool
 
 

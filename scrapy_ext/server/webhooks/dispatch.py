@@ -14,7 +14,7 @@ from typing import Final
 
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
-from scrapy_ext.server.webhooks.sending import Outcome, Sender
+from scrapy_ext.server.webhooks.sending import DeliveryError, Sender
 
 #: Seconds between two polls of the outbox.
 POLL_INTERVAL: Final = 1.0
@@ -70,7 +70,7 @@ class Dispatcher:
             while (delivery := await self._store.webhooks.claim(project, number)) is not None:
                 try:
                     outcome = await self._sender.send(delivery, self._store.clock() // 1000)
-                except Outcome as failure:
+                except DeliveryError as failure:
                     # The URL is not logged: it may be a secret.
                     logger.info("Webhook %d of project %d: %s %s", number, project, delivery.id, failure)
                     await self._store.webhooks.failed(delivery, str(failure))

@@ -26,7 +26,7 @@ _ANSWER_BYTES: Final = 16 * 1024
 _OUTCOME: Final = 300
 
 
-class Outcome(Exception):  # noqa: N818 - a result, not a program error
+class DeliveryError(Exception):
     """A delivery failed; the message is shown in the list of deliveries."""
 
 
@@ -54,20 +54,20 @@ class Sender:
             self._session = None
 
     async def send(self, delivery: Claimed, seconds: int) -> str:
-        """Send a delivery signed for ``seconds`` (since 1970); return its status or raise :class:`Outcome`."""
+        """Send a delivery signed for ``seconds`` (since 1970); return its status or raise :class:`DeliveryError`."""
         try:
             async with asyncio.timeout(self._timeout):
                 status = await self._post(delivery, seconds)
         except TimeoutError:
-            raise Outcome(f"no answer within {self._timeout:g} seconds") from None
+            raise DeliveryError(f"no answer within {self._timeout:g} seconds") from None
         except ExtractionError as error:
-            raise Outcome(_one_line(str(error))) from None
+            raise DeliveryError(_one_line(str(error))) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise Outcome(_one_line(_message(error))) from None
+            raise DeliveryError(_one_line(_message(error))) from None
         if 200 <= status < 300:
             return f"answered {status}"
         followed = ": redirects are not followed" if 300 <= status < 400 else ""
-        raise Outcome(f"answered {status}{followed}")
+        raise DeliveryError(f"answered {status}{followed}")
 
     async def _post(self, delivery: Claimed, seconds: int) -> int:
         if self._session is None:

@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from scrapy_ext.server.jobs.versions.archives import ArchiveError, look, unpack
+from scrapy_ext.server.jobs.versions.archives import ArchiveError, inspect, unpack
 from tests.fuzz.target import target
 
 
@@ -39,7 +39,7 @@ _WHEEL = {"p-1.dist-info/WHEEL": "Tag: py3-none-any\n", "p/a.py": ""}
 
 
 def _check(data: bytes) -> None:
-    contents = look(io.BytesIO(data))
+    contents = inspect(io.BytesIO(data))
     assert contents.filename
     with tempfile.TemporaryDirectory(prefix="scrapy-ext-fuzz-") as folder:
         archive, target_folder = Path(folder, "archive"), Path(folder, "in", "target")

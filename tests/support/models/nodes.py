@@ -11,7 +11,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.jobs.attempts import RUNNER, Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.jobs.placing import place_one
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import SHUTDOWN, Stamp
@@ -263,15 +263,15 @@ class OnStores:
                 (added,) = await store.jobs.add(self._project, [NewJob("s", JobState.PENDING, {})], "me")
                 return added.job
             case Join(node):
-                named = Node(self._node(node), "host", UNITS, frozenset(), self._project, 0, 0, False)
+                named = StoredNode(self._node(node), "host", UNITS, frozenset(), self._project, 0, 0, False)
                 await store.nodes.join(named)
             case Beat(node, beat):
-                return await store.nodes.beat(self._node(node), beat)
+                return await store.nodes.heartbeat(self._node(node), beat)
             case Place():
                 placed = await store._engine.write(place_one, Stamp(RUNNER, self._world.clock.now), None)
                 return placed and (placed[0].job, placed[1])
             case Reap(node, beat):
-                over = await store.attempts.reap(self._node(node), beat, MOST_LOSSES)
+                over = await store.attempts.release_jobs(self._node(node), beat, MOST_LOSSES)
                 return sorted((attempt.key.job, attempt.number) for attempt in over)
             case Cancel(number):
                 return (await store.jobs.cancel(self._project, [self._key(number)], "me"))[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
-from scrapy_ext.server.store.periodic.runs import Due
+from scrapy_ext.server.store.periodic.runs import DueRun
 from tests.support.models.history import Call
 from tests.support.models.machine import either, made, only
 from tests.support.models.worlds import HttpWorld, StoreWorld, accepted
@@ -285,7 +285,7 @@ class OnStores:
                 self._due = sorted((due.number, due.next_run) for due in await periodic.due() if due.project == project)
                 return self._due
             case Run((number, next_run)):
-                run = await periodic.run(Due(project, number, next_run))
+                run = await periodic.run(DueRun(project, number, next_run))
                 return run and (run.minute, run.refused, any(task.added for task in run.jobs))
             case See(number):
                 state = await periodic.state(project, number)

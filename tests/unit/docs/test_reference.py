@@ -14,7 +14,7 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.tally import STATS
 from scrapy_ext.crawl.session.unknown_names import META_KEYS
 from scrapy_ext.server.extraction.auto import KINDS
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import BEATS, RUNNER, SERVER, WORKER
+from scrapy_ext.server.store.engine.opening import HEARTBEATS, NODE, SERVER, WORKER
 from tests.support.docs_tables import rows_of
 from tests.support.documented_names import described, undocumented
 
@@ -82,7 +82,7 @@ def _told_of(value: object, before: object) -> Iterator[str]:
 
 
 def test_the_pages_agree_about_the_connections_to_a_database() -> None:
-    node = RUNNER.writers + RUNNER.readers + BEATS.writers + 1  # its queue; beats read nothing
+    node = NODE.writers + NODE.readers + HEARTBEATS.writers + 1  # its queue; beats read nothing
     server, worker = (line.writers + line.readers for line in (SERVER, WORKER))
     pages = ((DOCS / "howto" / name).read_text("utf-8") for name in ("many-machines.rst", "operate-store.rst"))
     sizes, store = (" ".join(page.split()) for page in pages)

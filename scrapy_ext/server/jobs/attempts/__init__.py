@@ -1,1 +1,1 @@
-"""One attempt at a job: its plan, its process, what it writes, and how it ends."""
+"""Attempts at jobs: plan, process, output and end."""

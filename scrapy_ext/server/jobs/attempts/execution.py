@@ -1,4 +1,4 @@
-"""One attempt at a job on this node: from its environment to its end."""
+"""Execution of one attempt at a job on this node, from its environment to its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.jobs import FAILED, FINISHED, SHUTDOWN
 from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
 from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
 from scrapy_ext.server.auth.tokens import AttemptTokens
-from scrapy_ext.server.jobs.attempts.output import Line, LiveLines, add_lines, keep_adding
+from scrapy_ext.server.jobs.attempts.output import LiveLines, OutputLine, add_lines, keep_adding
 from scrapy_ext.server.jobs.attempts.plan import (
     JobLimits,
     NoScriptError,
@@ -36,10 +36,10 @@ T = TypeVar("T")
 
 _RETRY: Final = 1.0
 _LONG_RETRY: Final = 60.0
-#: Seconds for a start until the next one may begin, however far it is.
+#: Maximum seconds of a start that delays the next one.
 _START: Final = 30.0
 
-#: Reasons for the end of a job, as its ``close_reason``.
+#: Close reasons of jobs.
 SPIDER_NOT_FOUND: Final = "spider_not_found"
 SCRIPT_NOT_FOUND: Final = "script_not_found"
 NO_VERSION: Final = "no_version"
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 class Intent(IntEnum):
-    """Why a job is asked to end; a higher one takes the place of a lower one."""
+    """Reason of a request to end a job; a higher one replaces a lower one."""
 
     NONE = 0
     DRAIN = 1
@@ -62,22 +62,25 @@ class Intent(IntEnum):
     LOST = 6
 
 
-#: Those after which a job is killed at once.
+#: Intents after which a job is killed at once.
 _AT_ONCE: Final = (Intent.MEMORY, Intent.LOST)
 
 
 class Terms(NamedTuple):
-    """What holds for all jobs of a node: where their processes find the services (``url``), seconds to end when they
-    are asked to (``grace``), MiB of memory of a unit, seconds to run if they say nothing of that."""
+    """Conditions of all jobs of a node."""
 
+    #: URL of the server, for the processes of the jobs.
     url: str
+    #: Seconds between the request to end a job and its kill.
     grace: float = 30.0
+    #: MiB of memory per unit.
     unit_memory: int = 1024
+    #: Seconds that jobs without a timeout of their own may run; None: without limit.
     timeout: float | None = None
 
 
 class Execution:
-    """Runs as ``task`` from the moment that it is made. ``starts`` bounds how many start at a time."""
+    """Execution of an attempt, which runs as ``task``. ``starts`` bounds the number of concurrent starts."""
 
     def __init__(
         self,
@@ -93,7 +96,7 @@ class Execution:
         self._attempt = attempt
         self._starts = starts
         self._intent = Intent.NONE
-        self._asked = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._process: JobProcess | None = None
         self._limits = JobLimits(0, None)
         self._timers: list[asyncio.TimerHandle] = []
@@ -102,43 +105,43 @@ class Execution:
         self._memory = 0
         self._script_began = False
         self._sampler = Sampler(store.fenced(attempt), attempt)
-        #: Whether the store knows of its end, so that it is no longer among the jobs of the node.
+        #: True once its end is stored.
         self.is_settled = False
         self.task = asyncio.create_task(self._run())
 
     @property
     def pid(self) -> int | None:
-        """Its first process, while it has one."""
+        """ID of the supervisor of its process, while it runs."""
         return self._process.pid if self._process is not None else None
 
     def stop(self, intent: Intent) -> None:
-        """Ask the job to end, and kill it if it does not; of one that is another's, kill it now."""
+        """Request the end of the job, and kill it after the grace period, or at once for some intents."""
         if intent <= self._intent:
             return
-        was_asked = self._intent is not Intent.NONE
+        was_stopping = self._intent is not Intent.NONE
         self._intent = intent
-        self._asked.set()
+        self._stopping.set()
         if self._process is None:
             return
         if intent in _AT_ONCE:
             self._process.kill()
-        elif not was_asked:
-            self._ask(self._process)
+        elif not was_stopping:
+            self._terminate(self._process)
 
     def pause(self) -> None:
-        """Stop the job where it is: nobody may know any more that this node has it. Safe in any thread."""
+        """Stop the processes of the job (SIGSTOP), since the node may be dead to others. Safe in any thread."""
         if self._process is not None and not self._paused:
             self._paused = True
             self._process.pause()
 
-    def go_on(self) -> None:
-        """The end of :meth:`pause`."""
+    def resume(self) -> None:
+        """Continue the processes of the job after :meth:`pause`."""
         if self._process is not None and self._paused:
             self._paused = False
-            self._process.go_on()
+            self._process.resume()
 
-    async def look(self, tree: list[Process], kills: int | None) -> None:
-        """See what its processes are: kill them when they have too much memory, take a sample when one is due."""
+    async def measure(self, tree: list[Process], kills: int | None) -> None:
+        """Kill the job when its processes use too much memory; take a sample when one is due."""
         process = self._process
         if process is None or not tree:
             return
@@ -151,8 +154,8 @@ class Execution:
         elif self._sampler.is_due:
             await self._sampler.take(self._memory)
 
-    def _ask(self, process: JobProcess) -> None:
-        process.ask()
+    def _terminate(self, process: JobProcess) -> None:
+        process.terminate()
         self._timers.append(asyncio.get_running_loop().call_later(self._terms.grace, process.kill))
 
     async def _run(self) -> None:
@@ -164,51 +167,51 @@ class Execution:
         await self._settle(reason)
 
     async def _reason(self) -> str | None:
-        """Run the job; returns the reason of its end, None for that which its process gave."""
+        """Run the job; return its close reason, None for the one that its process has sent."""
         key = self._attempt.key
-        job = await _stubborn(lambda: self._store.jobs.get(key))
+        job = await _retried(lambda: self._store.jobs.get(key))
         if job is None or self._intent:
             return SHUTDOWN
         try:
-            prepared = await self._unless_asked(
-                _stubborn(lambda: self._environments.prepare(key.project, job.metadata.get("version")))
+            prepared = await self._unless_stopping(
+                _retried(lambda: self._environments.prepare(key.project, job.metadata.get("version")))
             )
         except NoVersionError as error:
-            await self._tell([Line(logging.ERROR, str(error))])
+            await self._log([OutputLine(logging.ERROR, str(error))])
             return NO_VERSION
         except BuildError as error:
-            await self._tell([Line(logging.ERROR, line) for line in str(error).splitlines()])
+            await self._log([OutputLine(logging.ERROR, line) for line in str(error).splitlines()])
             return BUILD_FAILED
-        if prepared is None:  # a build that others may want goes on
+        if prepared is None:  # the build continues for other jobs
             return SHUTDOWN
-        stored = await _stubborn(lambda: self._store.projects.settings(key.project))
+        stored = await _retried(lambda: self._store.projects.settings(key.project))
         settings = settings_of(job, stored)
         self._limits = limits_of(job, settings, self._terms.unit_memory, self._terms.timeout)
         try:
             launch = await asyncio.to_thread(launch_of, job, prepared, settings, self._limits)
         except NoScriptError as error:
-            await self._tell([Line(logging.ERROR, str(error))])
+            await self._log([OutputLine(logging.ERROR, str(error))])
             return SCRIPT_NOT_FOUND
-        await _stubborn(lambda: self._store.jobs.note(key, {"version": prepared.version}))
-        await self._turn()
-        if self._intent:  # a build takes its time, and so does the turn
+        await _retried(lambda: self._store.jobs.note(key, {"version": prepared.version}))
+        await self._acquire_start()
+        if self._intent:
             return SHUTDOWN
         return await self._process_of(job, prepared, launch)
 
-    async def _turn(self) -> None:
-        """Wait until this one may start, or is not to any more."""
-        if await self._unless_asked(self._starts.acquire()) and self._intent:
+    async def _acquire_start(self) -> None:
+        """Wait until this job may start, or is stopped."""
+        if await self._unless_stopping(self._starts.acquire()) and self._intent:
             self._starts.release()
 
-    async def _unless_asked(self, what: Coroutine[Any, Any, T]) -> T | None:
-        """Wait for something, or until the job is asked to end: then None."""
-        doing, asked = asyncio.ensure_future(what), asyncio.ensure_future(self._asked.wait())
+    async def _unless_stopping(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return the result of some work; None when the job is stopped first."""
+        doing, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self._stopping.wait())
         try:
-            await asyncio.wait([doing, asked], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([doing, stopping], return_when=asyncio.FIRST_COMPLETED)
             return doing.result() if doing.done() else None
         finally:
             doing.cancel()
-            asked.cancel()
+            stopping.cancel()
 
     async def _process_of(self, job: StoredJob, prepared: Prepared, launch: Launch) -> str | None:
         script = bool(launch.script)
@@ -216,7 +219,7 @@ class Execution:
         adding: asyncio.Task[None] | None = None
         fenced = self._store.fenced(self._attempt)
         try:
-            token = await _stubborn(lambda: AttemptTokens(self._store).token(self._attempt))
+            token = await _retried(lambda: AttemptTokens(self._store).token(self._attempt))
             environment = environment_of(job, prepared, self._terms.url, token)
             self._kills = kernel_kills()
             confinement = await self._environments.confinement(prepared, self._limits.memory)
@@ -230,7 +233,7 @@ class Execution:
             )
         except (OSError, ConfinementError) as error:
             self._starts.release()
-            await self._tell([Line(logging.ERROR, f"The process of the job could not be started: {error}")])
+            await self._log([OutputLine(logging.ERROR, f"The process of the job could not be started: {error}")])
             return FAILED
         except BaseException:
             self._starts.release()
@@ -241,7 +244,7 @@ class Execution:
             adding = asyncio.create_task(keep_adding(fenced, self._attempt.key, live))
         self._process = process
         if self._intent:
-            self._ask(process)
+            self._terminate(process)
         if self._limits.seconds is not None:
             loop = asyncio.get_running_loop()
             self._timers.append(loop.call_later(self._limits.seconds, self.stop, Intent.TIME))
@@ -256,7 +259,7 @@ class Execution:
                 live.close()
                 await adding
         if self._intent is not Intent.LOST:
-            await self._tell(_last(process, status, script=script))
+            await self._log(_last(process, status, script=script))
             await self._sampler.take(0)
         return self._outcome(status, script=script)
 
@@ -280,7 +283,7 @@ class Execution:
         now = kernel_kills()
         return now is not None and self._kills is not None and now > self._kills
 
-    async def _tell(self, lines: list[Line]) -> None:
+    async def _log(self, lines: list[OutputLine]) -> None:
         try:
             await add_lines(self._store, self._attempt.key, lines)
         except StoreError as error:
@@ -290,39 +293,39 @@ class Execution:
         intent, attempts = self._intent, self._store.attempts
         while True:
             try:
-                # A script does not go on where it was: what it has done would be done again.
+                # A script cannot resume: its work would be repeated.
                 if intent is Intent.DRAIN and not self._script_began:
-                    await _stubborn(lambda: attempts.give_back(self._attempt))
+                    await _retried(lambda: attempts.give_back(self._attempt))
                 elif intent is not Intent.LOST:
-                    await _stubborn(lambda: attempts.end(self._attempt, reason))
+                    await _retried(lambda: attempts.end(self._attempt, reason))
                 break
-            except Exception:  # who let go of it now would run it again
-                logger.exception("The end of job %s could not be stored; it will be tried again", self._attempt)
+            # A job that is abandoned now would run again.
+            except Exception:
+                logger.exception("The end of job %s could not be stored; it is retried", self._attempt)
                 await asyncio.sleep(_LONG_RETRY)
         self.is_settled = True
 
 
-def _last(process: JobProcess, status: int, *, script: bool) -> list[Line]:
-    """The end of the output. What a crawl writes there is what it could not log; that of one that ended well is no
-    error."""
+def _last(process: JobProcess, status: int, *, script: bool) -> list[OutputLine]:
+    """Return the end of the output. A crawl writes there what it cannot log: an error only if the crawl failed."""
     lines = process.output.tail.lines()
     if script or status:
-        return lines if script else [Line(logging.ERROR, line.text) for line in lines]
-    return [Line(logging.INFO, line.text) for line in lines]
+        return lines if script else [OutputLine(logging.ERROR, line.text) for line in lines]
+    return [OutputLine(logging.INFO, line.text) for line in lines]
 
 
-async def _stubborn(write: Callable[[], Awaitable[T]]) -> T:
-    """Do what must be done, however long the database is away."""
+async def _retried(write: Callable[[], Awaitable[T]]) -> T:
+    """Run a call, retried for as long as the database is unavailable."""
     while True:
         try:
             return await write()
         except StoreError as error:
-            logger.warning("Will be tried again: %s", error)
+            logger.warning("%s The call is retried.", error)
             await asyncio.sleep(_RETRY)
 
 
 def _reason_of(status: int, *, script: bool) -> str | None:
-    """The reason by the exit status of the process; None: what the process has said itself, if anything."""
+    """Return the close reason for an exit status; None for the one that the process has sent."""
     if status == NO_SPIDER and not script:
         return SPIDER_NOT_FOUND
     if status < 0:
@@ -330,6 +333,6 @@ def _reason_of(status: int, *, script: bool) -> str | None:
             return f"killed by {signal.Signals(-status).name}"
         except ValueError:
             return f"killed by signal {-status}"
-    if script:  # which reports no reason itself
+    if script:  # it sends no reason
         return FAILED if status else FINISHED
     return None

@@ -1,7 +1,7 @@
-"""What a process writes to its standard output and error: lines, however it writes, and never more than so many.
+"""Output of a job's process: lines of bounded length and number.
 
-Of a crawl, whose log is sent by itself, the end is kept: it says why a process has ended that could not say so in its
-log. The lines of a script go to its log while it runs; while they wait to be stored, the script waits to write more.
+The end of a crawl's output is kept, which explains an end that the crawl could not log: it sends its log itself. The
+output of a script is added to the job's log while it runs, and the script waits while too much of it is not stored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -22,58 +22,54 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.records.chunks import LOGS, Packer
 
-#: Bytes of a line; longer ones are cut into several.
+#: Bytes per line; longer ones are split.
 LONGEST: Final = 64 * 1024
-#: Bytes of output that are kept of a crawl, and after what a script may write.
+#: Bytes of a crawl's output that are kept, and of a script's output that wait to be stored.
 KEPT: Final = 256 * 1024
-#: Bytes of a script that go to its log.
+#: Bytes of a script's output that are added to its log.
 MOST: Final = 16 * 1024 * 1024
 _PIECE: Final = 64 * 1024
-#: Characters of a record of the log: as JSON, a character has six bytes at most.
+#: Characters per log record: as JSON, a character has six bytes at most.
 _LONGEST_RECORD: Final = MAX_ITEM_BYTES // 8
-#: Seconds between two writes of the output of a script.
+#: Seconds between two additions of a script's output.
 _EVERY: Final = 0.5
 
 logger = logging.getLogger(__name__)
 
 
-class Line(NamedTuple):
-    """A line, and the level that its stream has in the log."""
+class OutputLine(NamedTuple):
+    """A line, and the log level of its stream."""
 
     level: int
     text: str
 
 
-#: Takes a line; returns whether the next ones must wait.
-Take = Callable[[Line], bool]
-
-
 class Tail:
-    """The end of the output."""
+    """The last lines of the output."""
 
     def __init__(self) -> None:
-        self._lines: deque[Line] = deque()
+        self._lines: deque[OutputLine] = deque()
         self._size = 0
-        #: Lines that are not kept any more.
+        #: Number of lines that are no longer kept.
         self.dropped = 0
 
-    def add(self, line: Line) -> None:
-        """Keep a line, and drop the first ones if there are too many."""
+    def add(self, line: OutputLine) -> None:
+        """Add a line, and drop the first ones if there are too many."""
         self._lines.append(line)
         self._size += len(line.text) + 1
         while self._size > KEPT and len(self._lines) > 1:
             self._size -= len(self._lines.popleft().text) + 1
             self.dropped += 1
 
-    def lines(self) -> list[Line]:
-        """What is kept; in the place of what is not, how much that is."""
+    def lines(self) -> list[OutputLine]:
+        """Return the kept lines, after a line with the number of dropped ones."""
         if not self.dropped:
             return list(self._lines)
-        return [Line(logging.WARNING, f"{self.dropped} lines of output are left out here"), *self._lines]
+        return [OutputLine(logging.WARNING, f"{self.dropped} lines of output are left out here"), *self._lines]
 
 
 class Output:
-    """Reads the streams of a process. ``live``: where lines go at once; None: they are kept."""
+    """Reader of the streams of a process. ``live``: receives the lines at once; None: they are kept."""
 
     def __init__(self, live: LiveLines | None = None) -> None:
         self._live = live
@@ -91,7 +87,7 @@ class Output:
             for line in lines:
                 self._take(line, level)
             if self._live is not None:
-                await self._live.room()
+                await self._live.wait_for_room()
         self._take(rest, level)
 
     def _take(self, raw: bytes, level: int) -> None:
@@ -99,9 +95,9 @@ class Output:
             text = raw[:LONGEST].decode(errors="replace").rstrip()
             raw = raw[LONGEST:]
             if text:
-                self._add(Line(level, text))
+                self._add(OutputLine(level, text))
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: OutputLine) -> None:
         self._taken += len(line.text) + 1
         if self._live is not None and self._taken <= MOST:
             self._live.add(line)
@@ -110,44 +106,45 @@ class Output:
 
 
 class LiveLines:
-    """Lines on their way to the log: :meth:`add` never waits, :meth:`room` does when many are unstored."""
+    """Lines that wait to be added to the log."""
 
     def __init__(self) -> None:
-        self._waiting: list[Line] = []
+        self._waiting: list[OutputLine] = []
         self._size = 0
         self._room = asyncio.Event()
         self._room.set()
-        #: Set when what waits should be stored now.
+        #: Set when the lines should be stored now.
         self.due = asyncio.Event()
-        #: Whether all lines have come.
+        #: True after the last line.
         self.is_closed = False
 
     def close(self) -> None:
-        """No more lines come."""
+        """Mark the end of the lines."""
         self.is_closed = True
         self.due.set()
 
-    def add(self, line: Line) -> None:
+    def add(self, line: OutputLine) -> None:
+        """Add a line without waiting."""
         self._waiting.append(line)
         self._size += len(line.text)
         if self._size > KEPT or len(self._waiting) >= 1000:
             self._room.clear()
             self.due.set()
 
-    async def room(self) -> None:
-        """Wait until there is room for more."""
+    async def wait_for_room(self) -> None:
+        """Wait while too many lines are not stored."""
         await self._room.wait()
 
-    def taken(self) -> list[Line]:
-        """Take what waits."""
+    def taken(self) -> list[OutputLine]:
+        """Remove and return the lines."""
         lines, self._waiting, self._size = self._waiting, [], 0
         self._room.set()
         self.due.clear()
         return lines
 
 
-async def add_lines(store: Store, key: JobKey, lines: Sequence[Line]) -> None:
-    """Add lines to a job's log; not while its own process adds some, which numbers them itself."""
+async def add_lines(store: Store, key: JobKey, lines: Sequence[OutputLine]) -> None:
+    """Add lines to a job's log, unless its own process adds records, which it numbers itself."""
     if not lines:
         return
     now = store.clock()
@@ -161,7 +158,7 @@ async def add_lines(store: Store, key: JobKey, lines: Sequence[Line]) -> None:
 
 
 async def keep_adding(store: Store, key: JobKey, lines: LiveLines) -> None:
-    """Add what a script says while it runs, until all of it has come, or the attempt is over. ``store``: that of the
+    """Add the output of a script to its log until its end, or until the attempt is over. ``store``: that of the
     attempt."""
     is_last = False
     while not is_last:

@@ -1,4 +1,4 @@
-"""What a job is started with: settings, environment, script or spider, and its limits."""
+"""Settings, environment, program and limits of a job's process."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from scrapy_ext.server.jobs.versions.environments import Prepared
 from scrapy_ext.server.jobs.versions.variables import job_environment, local_environment
 from scrapy_ext.server.store.jobs.rows import StoredJob, needs_of
 
-#: Where scripts are, in the folder of a project.
+#: Folders of scripts within a project.
 _SCRIPT_FOLDERS: Final = ("", "scripts", "bin")
-#: Jobs stand back for the server that they report to.
+#: Niceness of jobs, so that the server has precedence.
 NICE: Final = 5
 
 
 class NoScriptError(Exception):
-    """A project does not have the script; the message is for the job's log."""
+    """The project has no such script; the message is logged to the job."""
 
 
 class JobLimits(NamedTuple):
-    """What a job may have: ``memory`` in bytes, ``seconds`` to run."""
+    """Limits of a job: memory in bytes, and seconds to run."""
 
     memory: int
     seconds: float | None
 
 
 def settings_of(job: StoredJob, stored: Mapping[str, bytes]) -> dict[str, Any]:
-    """The settings that go over those of the code: of all jobs of the project, over them those of the spider, over
-    them those of the job. ``stored``: the project's settings on the platform, which anybody may have written."""
+    """Return the settings over those of the code: of the project, of the spider and of the job, the last with the
+    highest priority. ``stored``: the settings of the project, to which clients may have set any JSON."""
     of_spiders = _object(stored.get(SPIDER_SETTINGS))
     parts = (_object(stored.get(PROJECT_SETTINGS)), of_spiders.get(job.spider), job.metadata.get("job_settings"))
     merged: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def settings_of(job: StoredJob, stored: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def limits_of(job: StoredJob, settings: Mapping[str, Any], unit_memory: int, timeout: float | None) -> JobLimits:
-    """The limits of a job. ``unit_memory``: MiB for each of its units; ``timeout``: seconds of jobs that set none."""
+    """Return the limits of a job. ``unit_memory``: MiB per unit; ``timeout``: default in seconds."""
     units, _ = needs_of(job.metadata)
     try:
         seconds = float(settings.get(JOB_TIMEOUT) or 0) or timeout
@@ -59,7 +59,7 @@ def limits_of(job: StoredJob, settings: Mapping[str, Any], unit_memory: int, tim
 
 
 def launch_of(job: StoredJob, prepared: Prepared, settings: dict[str, Any], limits: JobLimits) -> Launch:
-    """What the process is told; raises :class:`NoScriptError`."""
+    """Return the program of a job's process; raise :class:`NoScriptError`."""
     if job.spider.startswith(SCRIPT):
         words = job.metadata.get("cmd_args")
         return Launch(
@@ -78,11 +78,11 @@ def launch_of(job: StoredJob, prepared: Prepared, settings: dict[str, Any], limi
 
 
 def environment_of(job: StoredJob, prepared: Prepared, url: str, token: str) -> dict[str, str]:
-    """What the process finds in its environment: the server's, without its secrets, what the job asks for, and where
-    the services are."""
+    """Return the environment of a job's process: the server's without its secrets, the job's own variables, and the
+    URLs and keys of the services."""
     base = local_environment() if prepared.version == LOCAL else job_environment()
-    asked = job.metadata.get("environment")
-    given = {str(name): _text(value) for name, value in asked.items()} if isinstance(asked, dict) else {}
+    own = job.metadata.get("environment")
+    given = {str(name): _text(value) for name, value in own.items()} if isinstance(own, dict) else {}
     services = {
         "PLATFORM_URL": url,
         "PLATFORM_API_KEY": token,
@@ -90,7 +90,7 @@ def environment_of(job: StoredJob, prepared: Prepared, url: str, token: str) -> 
         "PLATFORM_JOB": str(job.key),
         "EXTRACT_API_URL": f"{url}/v1",
         "EXTRACT_API_KEY": token,
-        # As the clients of the hosted platform read them.
+        # For clients of the hosted platform.
         "SHUB_JOBKEY": str(job.key),
         "SHUB_APIURL": f"{url}/api/",
         "SHUB_STORAGE": f"{url}/",
@@ -116,14 +116,15 @@ def _script(name: str, prepared: Prepared) -> Path:
 
 
 def _words(text: str) -> list[str]:
+    # Invalid quoting is refused by the scheduling API, but clients may change the metadata.
     try:
         return shlex.split(text)
-    except ValueError:  # refused where it is scheduled; a client may have written it since
+    except ValueError:
         return text.split()
 
 
 def _text(value: Any) -> str:
-    """A value as a spider argument or an environment variable has it."""
+    """Encode a value as a spider argument or an environment variable."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -1,7 +1,8 @@
-"""The process of one job: started, asked to end, stopped for a while, killed.
+"""Process of one job: started, terminated, paused, and killed.
 
-What is started is the supervisor of the job (``scrapy_ext.jobprocess.supervisor``), which ends when all of the job has
-ended. The group of its process ID is that of what it supervises, without itself: who stops that group stops the job.
+The process is the supervisor of the job (``scrapy_ext.jobprocess.supervisor``), which ends when all processes of the
+job have ended. The process group with its ID contains the supervised processes without the supervisor, so that a signal
+to that group reaches the job.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from scrapy_ext.server.jobs.attempts.output import LiveLines, Output
 
 
 class JobProcess:
-    """Made by :meth:`start`."""
+    """A job's process, started by :meth:`start`."""
 
     def __init__(self, child: Child, live: LiveLines | None, up: int) -> None:
         self._child = child
         self.pid = child.pid
         self.output = Output(live)
-        #: What was below it when that was looked at last.
+        #: The processes below it, as measured last.
         self.tree: Sequence[Process] = ()
         self._killing: asyncio.Task[None] | None = None
         self._up = up
@@ -50,58 +51,57 @@ class JobProcess:
         live: LiveLines | None = None,
         confinement: Confinement | None = None,
     ) -> JobProcess:
-        """Start a job; raises ``OSError``. ``live``: where the lines go that it writes. ``confinement``: that of a
-        deployed version."""
-        up, up_there = os.pipe()
+        """Start a job; raise ``OSError``. ``live``: receives its output. ``confinement``: for a deployed version."""
+        up, remote_up = os.pipe()
         try:
             child = await Child.start(
                 [python, "-m", "scrapy_ext.jobprocess.launch"],
                 environment=environment,
                 folder=directory,
-                given=msgspec.json.encode(msgspec.structs.replace(launch, up=up_there)),
-                descriptors=[up_there],
+                given=msgspec.json.encode(msgspec.structs.replace(launch, up=remote_up)),
+                descriptors=[remote_up],
                 errors=asyncio.subprocess.PIPE,
                 supervision=Supervision(confinement),
-                session=False,  # its group is that of the work, without the supervisor
+                session=False,  # its process group is the job's, without the supervisor
             )
         except BaseException:
             os.close(up)
             raise
         finally:
-            os.close(up_there)
+            os.close(remote_up)
         return cls(child, live, up)
 
     async def up(self) -> None:
-        """Wait until the crawl is under way, or has ended."""
+        """Wait until the crawl has started, or has ended."""
         await self._is_up.wait()
 
     async def wait(self) -> int:
-        """Wait until all of it has ended; returns the exit status, negative for a signal."""
+        """Wait for the end of all its processes; return the exit status, negative for a signal."""
         status = await self._child.wait()
         self._note_up()
-        # Nothing is left, unless the supervisor itself was killed.
+        # Processes remain only if the supervisor itself was killed.
         await asyncio.to_thread(kill_same, self.tree)
         self._child.kill_group()
         _, late = await asyncio.wait(self._readers, timeout=5)
-        for reader in late:  # somebody who is no part of the job any more holds the other end
+        for reader in late:  # a process that has left the job holds the other end
             reader.cancel()
         return status
 
-    def ask(self) -> None:
-        """Ask it to end: the one that does the work, for what that has started is its own to end."""
+    def terminate(self) -> None:
+        """Send SIGTERM to the main process of the job, which ends those that it has started."""
         self._child.terminate()
 
     def kill(self) -> None:
-        """Kill it with all that it has started."""
+        """Kill all its processes."""
         if self._killing is None:
             self._killing = asyncio.create_task(self._child.end())
 
     def pause(self) -> None:
-        """Stop what does the work, and all that it has started. Safe in any thread."""
+        """Stop all its processes (SIGSTOP). Safe in any thread."""
         signal_below(self.pid, signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        """The end of :meth:`pause`. Safe in any thread."""
+    def resume(self) -> None:
+        """Continue its processes (SIGCONT). Safe in any thread."""
         signal_below(self.pid, signal.SIGCONT)
 
     def _note_up(self) -> None:

@@ -1,4 +1,4 @@
-"""Measures of running jobs: the memory of their processes every second, and samples of what they have stored."""
+"""Measurements of running jobs: memory every second, and samples of their memory and numbers of records."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.records.chunks import SAMPLES, Packer
 
-#: Seconds between two samples at first, and how many are taken before it is twice as long.
+#: Initial seconds between two samples, and the number of samples after which the interval doubles.
 EVERY: Final = 5.0
 BEFORE_LESS: Final = 500
-#: Seconds between two measures of memory.
+#: Seconds between two measurements of memory.
 _MEMORY_EVERY: Final = 1.0
 
 logger = logging.getLogger(__name__)
 
 
 class Sampler:
-    """Takes the samples of an attempt. ``store``: that of the attempt."""
+    """Sampler of an attempt. ``store``: that of the attempt."""
 
     def __init__(self, store: Store, attempt: Attempt) -> None:
         self._store = store
@@ -38,13 +38,13 @@ class Sampler:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for the next one."""
+        """True when the next sample is due."""
         return elapsing() >= self._due
 
     async def take(self, memory: int) -> None:
-        """Take one, whatever time it is. One that cannot be stored is missed, and that is all."""
+        """Take a sample. One that cannot be stored is lost."""
         try:
-            if self._taken is None:  # a former attempt took some
+            if self._taken is None:  # earlier attempts may have taken some
                 self._taken = (await self._store.samples.stats(self._key)).totals.input_values
             self._due = elapsing() + pause(self._taken)
             requests, items, lines = [
@@ -62,7 +62,7 @@ class Sampler:
 
 
 def pause(taken: int) -> float:
-    """Seconds to the next sample: those of a job stay few, however long it runs."""
+    """Return the seconds to the next sample, so that a long job has few samples."""
     return EVERY * float(2 ** min(taken // BEFORE_LESS, 30))
 
 
@@ -71,14 +71,14 @@ class Watched(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """Its first process, while it has one."""
+        """ID of its supervisor, while it runs."""
 
-    async def look(self, tree: list[Process], kills: int | None) -> None:
-        """Take its processes as they are now, and how many the kernel has killed so far for want of memory."""
+    async def measure(self, tree: list[Process], kills: int | None) -> None:
+        """Receive its current processes, and the number of processes that the kernel has killed for lack of memory."""
 
 
 async def watch(jobs: Callable[[], Collection[Watched]]) -> None:
-    """Measure jobs until this is cancelled."""
+    """Measure jobs until cancelled."""
     while True:
         await asyncio.sleep(_MEMORY_EVERY)
         running = {job.pid: job for job in jobs() if job.pid is not None}
@@ -86,7 +86,7 @@ async def watch(jobs: Callable[[], Collection[Watched]]) -> None:
             continue
         try:
             trees, kills = await asyncio.to_thread(_measure, list(running))
-            await asyncio.gather(*(job.look(trees[pid], kills) for pid, job in running.items() if pid is not None))
+            await asyncio.gather(*(job.measure(trees[pid], kills) for pid, job in running.items() if pid is not None))
         except Exception:
             logger.exception("The jobs of this node could not be measured")
 

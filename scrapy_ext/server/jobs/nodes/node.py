@@ -1,9 +1,9 @@
-"""A node: runs the jobs that are placed on it, and sends a heartbeat.
+"""Node: runs the jobs that are placed on it, and sends heartbeats.
 
-A node whose heartbeat stands still counts as dead, and others place its jobs again. So a node whose heartbeats are not
-stored stops the processes of its jobs before others may begin: they go on once a heartbeat is stored again, and are
-killed when the node was found dead. A thread does that, which no stalled event loop holds up, and for a node that is
-itself stopped a process beside it (``guard``).
+A node whose heartbeat is unchanged is dead to the other nodes, which place its jobs again. So a node whose heartbeats
+are not stored stops the processes of its jobs (SIGSTOP) before that time. They continue once a heartbeat is stored, and
+are killed when the node was removed as dead. A thread does that independently of the event loop, and for a node that is
+itself stopped, a process beside it (``guard``).
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ from scrapy_ext.server.jobs.versions.environments import Environments, LocalProj
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.jobs.attempts import Attempt
-from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
-from scrapy_ext.server.store.jobs.nodes import new_name
+from scrapy_ext.server.store.jobs.nodes import StoredNode, new_name
 
-#: Seconds between two heartbeats, between two polls of the database, and without a stored heartbeat until jobs stop.
+#: Seconds between heartbeats, between polls of the database, and from the last stored heartbeat until jobs stop.
 _HEARTBEAT: Final = 2.0
 _POLL: Final = 1.0
 _STOP_AFTER: Final = DEAD_AFTER - 2.0
-#: Jobs that start at once: starts take the processor, and heartbeats must not wait for it.
+#: Maximum concurrent starts of jobs: they load the processor, which heartbeats need too.
 _STARTS: Final = 2 * (os.cpu_count() or 1)
-#: Seconds for jobs whose time to end is over to be killed, and their ends stored.
+#: Seconds to kill jobs after the grace period, and to store their ends.
 _LAST_STEPS: Final = 20.0
 #: Seconds between two checks of the last heartbeat.
 _WATCH: Final = 0.1
-#: How often a job may lose its node.
+#: Maximum number of lost nodes of a job.
 MOST_LOSSES: Final = 5
 
 logger = logging.getLogger(__name__)
 
 
 class NodeConfig(NamedTuple):
-    """What a node takes: jobs of ``units`` at once, of its ``local`` project or of deployed versions.
+    """Configuration of a node."""
 
-    ``grace``: seconds for a job to end by itself when it is asked to. ``unit_memory``: MiB of memory for each unit of a
-    job. ``job_timeout``: seconds that a job may run which says nothing of that itself; None: without end.
-    """
-
+    #: Units of the jobs that run at once.
     units: int
     tags: frozenset[str] = frozenset()
+    #: The project that runs without a deployed version.
     local: LocalProject | None = None
+    #: Seconds between the request to end a job and its kill.
     grace: float = 30.0
+    #: MiB of memory per unit of a job.
     unit_memory: int = 1024
+    #: Seconds that jobs without a timeout of their own may run; None: without limit.
     job_timeout: float | None = None
 
 
 class Pools(NamedTuple):
-    """The connection pools of a node: for its jobs, for itself, and for its heartbeats alone."""
+    """Connection pools of a node: for its jobs, for itself, and for its heartbeats."""
 
     jobs: Store
     nodes: Store
@@ -70,7 +70,7 @@ class Pools(NamedTuple):
 
 
 class Node:
-    """Started and stopped with the server."""
+    """A node, started and stopped with its server or worker."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Node:
         self._terms = Terms(url, config.grace, config.unit_memory, config.job_timeout)
         self._starts = asyncio.Semaphore(_STARTS)
         self._jobs: dict[Attempt, Execution] = {}
-        self._beat = 0
+        self._heartbeat = 0
         self._confirmed = elapsing()
         self._draining = False
         self._ended = threading.Event()
@@ -103,10 +103,10 @@ class Node:
         self.name = ""
 
     async def start(self) -> None:
-        """Join the other nodes; raises :class:`StoreError`."""
+        """Add the node, and release jobs of earlier nodes of this data folder; raise :class:`StoreError`."""
         for node in await self._store.nodes.listed():
-            if self._locks.gone([node.name]):
-                await self._store.attempts.reap(node.name, node.beat, MOST_LOSSES)
+            if self._locks.ended([node.name]):
+                await self._store.attempts.release_jobs(node.name, node.heartbeat, MOST_LOSSES)
         await self._join()
         self._tasks = [
             asyncio.create_task(self._repeat(_HEARTBEAT, self._send_heartbeat)),
@@ -117,7 +117,7 @@ class Node:
         self._watching.start()
 
     async def drain(self) -> None:
-        """End the jobs, which wait for another node then, and take no more."""
+        """Take no more jobs, and end the running ones, which are then pending for another node."""
         self._draining = True
         with contextlib.suppress(StoreError):
             await self._store.nodes.drain(self.name)
@@ -126,15 +126,15 @@ class Node:
         if self._jobs:
             tasks = [execution.task for execution in self._jobs.values()]
             _, late = await asyncio.wait(tasks, timeout=self._config.grace + _LAST_STEPS)
-            for task in late:  # the database does not take their end: others find that this node is gone
+            for task in late:  # their ends cannot be stored: other nodes will detect that this one is dead
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        with contextlib.suppress(StoreError):  # what was given to it and not begun is no loss
+        with contextlib.suppress(StoreError):  # jobs that were placed here and never started
             for held in await self._store.attempts.of_node(self.name):
                 await self._store.attempts.give_back(held.attempt)
 
     async def stop(self) -> None:
-        """Leave; what still runs is killed, and goes on elsewhere."""
+        """Drain and remove the node; jobs that still run are killed, and continue on another node."""
         await self.drain()
         self._pools.jobs.jobs.news.discard(self.wake)
         for task in self._tasks:
@@ -153,7 +153,7 @@ class Node:
 
     async def _join(self) -> None:
         self.name = new_name()
-        self._beat = 1
+        self._heartbeat = 1
         sent = elapsing()
         local = self._config.local
         await self._store.nodes.join(
@@ -163,7 +163,7 @@ class Node:
                 units=self._config.units,
                 tags=self._config.tags,
                 project=local.project if local is not None else None,
-                beat=self._beat,
+                heartbeat=self._heartbeat,
                 started=self._store.clock(),
                 draining=False,
             )
@@ -189,9 +189,9 @@ class Node:
                 await asyncio.sleep(pause)
 
     async def _send_heartbeat(self) -> None:
-        self._beat += 1
-        sent = elapsing()  # the answer may be late, and others count from what is stored
-        if await self._pools.heartbeats.nodes.beat(self.name, self._beat):
+        self._heartbeat += 1
+        sent = elapsing()  # the answer may be late, and other nodes count from the commit
+        if await self._pools.heartbeats.nodes.heartbeat(self.name, self._heartbeat):
             self._confirmed = sent
             return
         logger.error("Node %s was found dead by others; its %d jobs are placed again", self.name, len(self._jobs))
@@ -207,12 +207,12 @@ class Node:
                 await self._store.attempts.place(self._notifier.notify)
             except StoreError:
                 raise
-            except Exception:  # whatever is wrong with one that waits, those that run are looked after
+            except Exception:  # an invalid pending job does not affect the running ones
                 logger.exception("Node %s could not place jobs", self.name)
         held = {each.attempt: each for each in await self._store.attempts.of_node(self.name)}
         for attempt, each in held.items():
             if attempt not in self._jobs and not self._draining:
-                self._take(attempt)
+                self._run(attempt)
             elif each.cancelled and attempt in self._jobs:
                 self._jobs[attempt].stop(Intent.CANCEL)
             elif each.state.value != "running" and attempt in self._jobs:
@@ -221,25 +221,25 @@ class Node:
             if attempt not in held and not execution.is_settled:
                 execution.stop(Intent.LOST)
             elif elapsing() < self._confirmed + _STOP_AFTER:
-                execution.go_on()
+                execution.resume()
 
-    def _take(self, attempt: Attempt) -> None:
+    def _run(self, attempt: Attempt) -> None:
         execution = Execution(self._pools.jobs, self._environments, self._terms, attempt, self._starts)
         self._jobs[attempt] = execution
-        execution.task.add_done_callback(lambda _: self._let_go(attempt))
+        execution.task.add_done_callback(lambda _: self._forget(attempt))
 
-    def _let_go(self, attempt: Attempt) -> None:
+    def _forget(self, attempt: Attempt) -> None:
         self._jobs.pop(attempt, None)
         self._wake.set()
 
     def _watch(self) -> None:
-        """In a thread: stop the jobs when the last beat is too old, and keep the guard informed who does it instead."""
+        """In a thread: stop the jobs when the last heartbeat is too old, and inform the guard, which else does it."""
         while not self._ended.wait(_WATCH):
             until = self._confirmed + _STOP_AFTER
             executions = list(self._jobs.values())
-            self._guard.tell(until, [pid for execution in executions if (pid := execution.pid) is not None])
+            self._guard.extend(until, [pid for execution in executions if (pid := execution.pid) is not None])
             if elapsing() >= until:
                 for execution in executions:
                     execution.pause()
-        self._guard.tell(0, [execution.pid for execution in self._jobs.values() if execution.pid is not None])
+        self._guard.extend(0, [execution.pid for execution in self._jobs.values() if execution.pid is not None])
         self._guard.end()

@@ -1,7 +1,7 @@
-"""Notifiers: messages that make a node poll at once.
+"""Notifiers: messages upon which a node polls at once.
 
-A node finds its jobs in ``attempts``, which it polls every second. A message that is late, sent twice or lost changes
-nothing but the time until a job starts.
+A node reads its jobs from ``attempts``, which it polls every second. A message that is late, repeated or lost affects
+only the time until a job starts.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from scrapy_ext.server.store.jobs.placing import Notify
 
 
 class Notifier(Protocol):
-    """Receives the messages of one node, and sends those of others."""
+    """Receiver of one node's messages, and sender of messages to others."""
 
     @property
     def notify(self) -> Notify | None:
-        """Sends a node a message of its job, in the transaction that places the job there."""
+        """Function that sends a message to a node in the transaction that places the job; None: no messages."""
 
     async def listen(self, node: str, on_message: Callable[[], None]) -> None:
-        """From now on call ``on_message`` for each message of this node, and of no node before it."""
+        """Call ``on_message`` for each message of this node, instead of an earlier one's."""
 
     async def sweep(self, nodes: Collection[str]) -> None:
-        """Remove the messages of all nodes but these. Raises :class:`StoreError`."""
+        """Remove the messages of all other nodes; raise :class:`StoreError`."""
 
     async def stop(self) -> None:
-        """End within a second."""
+        """Stop listening within a second."""
 
 
 class LocalNotifier:
-    """No messages, for one process with a database of its own: it polls after it has placed, and when it adds jobs."""
+    """Notifier without messages, for a process with a database of its own, which polls by itself."""
 
     notify = None
 

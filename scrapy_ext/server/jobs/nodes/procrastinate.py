@@ -1,9 +1,9 @@
-"""Notifications of nodes by Procrastinate: one queue for each node, one message for each job that is placed there.
+"""Notifications of nodes by Procrastinate: one queue per node, one message per job that is placed there.
 
-The message is written in the transaction that places the job, so that there is none without the other. Procrastinate's
-worker in the node runs a task that makes the node poll, and deletes the message. It is never retried: jobs of a node
-that is gone are placed again by the nodes that detect it. The same connection listens for pending jobs, which any node
-may place. Its queries go through asyncpg by one connection, which can be aborted when the database hangs.
+The message is written in the transaction that places the job, so that neither exists alone. Procrastinate's worker in
+the node runs a task that makes the node poll, and deletes the message. It is never retried: other nodes place the jobs
+of a dead node again. The same connection listens for pending jobs, which any node may place. All queries run through
+asyncpg on one connection, which can be aborted when the database does not respond.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from procrastinate.schema import SchemaManager
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.engine.opening import NODE
 from scrapy_ext.server.store.engine.postgresql.connection import connected
 from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS, translated
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import RUNNER
 from scrapy_ext.server.store.jobs.queue_messages import PENDING, TASK, QueueSchema, defer, queue_of
 
-#: Versions that this was written for; the range in pyproject.toml is the same.
+#: Supported versions, as in pyproject.toml.
 _MAJOR: Final = "3"
 _OLDEST: Final = (3, 10)
-#: Seconds until a worker that has ended is started again, at first and at last.
+#: Seconds until a failed worker is restarted: the first pause, and the maximum.
 _PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 5.0
+_MAX_PAUSE: Final = 5.0
 #: Seconds between two polls of the worker for messages without a notification.
 _POLL: Final = 5.0
 _END: Final = 0.9
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 class Connector(BaseAsyncConnector):
-    """Made by :meth:`connect`; ``lost`` is set once its connection is."""
+    """Connector on one connection, opened by :meth:`connect`; ``lost`` is set when it closes."""
 
     def __init__(self, url: DatabaseUrl, connection: Any) -> None:
         self._url = url
@@ -63,9 +63,9 @@ class Connector(BaseAsyncConnector):
 
     @classmethod
     async def connect(cls, url: DatabaseUrl, on_pending: Callable[[], None]) -> Connector:
-        """Connect, and call ``on_pending`` for pending jobs from then on; raises :class:`StoreError`."""
+        """Connect, and call ``on_pending`` for pending jobs; raise :class:`StoreError`."""
         try:
-            connection = await connected(url, RUNNER, {"application_name": "scrapy-ext queue"})
+            connection = await connected(url, NODE, {"application_name": "scrapy-ext queue"})
             await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
             await connection.add_listener(PENDING, lambda *_: on_pending())
         except DATABASE_ERRORS as error:
@@ -73,7 +73,7 @@ class Connector(BaseAsyncConnector):
         return cls(url, connection)
 
     def break_off(self) -> None:
-        """Abort the connection, whatever it is doing."""
+        """Abort the connection."""
         self._connection.terminate()
         self.lost.set()
 
@@ -97,7 +97,7 @@ class Connector(BaseAsyncConnector):
         return (await self.execute_query_all_async(query, **arguments))[0]
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> list[dict[str, Any]]:
-        """See Procrastinate, whose queries name their arguments."""
+        """See Procrastinate. The named arguments of its queries become numbered ones."""
         names = list(dict.fromkeys(_ARGUMENT.findall(query)))
         numbered = _ARGUMENT.sub(lambda place: f"${names.index(place[1]) + 1}", query)
         try:
@@ -110,7 +110,7 @@ class Connector(BaseAsyncConnector):
         return [dict(row) for row in rows]
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
-        """See Procrastinate; returns when the connection is lost."""
+        """See Procrastinate. Returns when the connection is lost."""
 
         def received(_connection: Any, _pid: int, channel: str, payload: Any) -> None:
             task: asyncio.Task[None] = asyncio.ensure_future(on_notification(channel=channel, payload=payload))
@@ -129,7 +129,7 @@ class Connector(BaseAsyncConnector):
 
 
 class ProcrastinateNotifier:
-    """Made by :meth:`open`."""
+    """Notifier by Procrastinate, opened by :meth:`open`."""
 
     notify = staticmethod(defer)
 
@@ -141,9 +141,9 @@ class ProcrastinateNotifier:
 
     @classmethod
     async def open(cls, store: Store, url: DatabaseUrl) -> ProcrastinateNotifier:
-        """Make the queue's tables if they are missing; raises :class:`StoreError`."""
+        """Create or migrate the tables of Procrastinate; raise :class:`StoreError`."""
         await store.queue_messages.prepare(_schema())
-        # The node logs its jobs, and the store lost connections.
+        # The node logs its jobs, and the store logs lost connections.
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
         return cls(store, url)
 
@@ -166,7 +166,7 @@ class ProcrastinateNotifier:
         listening.cancel()
         await asyncio.wait([listening], timeout=_END)
         if self._connector is not None:
-            self._connector.break_off()  # the database does not answer; nothing is lost with the rest
+            self._connector.break_off()  # the database does not respond
         await asyncio.wait([listening], timeout=_END)
 
     async def _listen(self, queue: str, on_message: Callable[[], None]) -> None:
@@ -177,15 +177,15 @@ class ProcrastinateNotifier:
                 await self._work(queue, on_message)
             except Exception as error:
                 logger.info("Connecting to the queue %s again in %.1f s: %s", queue, pause, _reason(error))
-            if asyncio.get_running_loop().time() - began > _LONGEST_PAUSE:
+            if asyncio.get_running_loop().time() - began > _MAX_PAUSE:
                 pause = _PAUSE
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
 
     async def _work(self, queue: str, on_message: Callable[[], None]) -> None:
         """Run a worker until its connection is lost."""
         connector = self._connector = await Connector.connect(self._url, on_message)
-        on_message()  # one may have been missed
+        on_message()  # earlier messages may have been missed
         app = procrastinate.App(connector=connector)
 
         @app.task(name=TASK, queue=queue)
@@ -219,7 +219,7 @@ class ProcrastinateNotifier:
 
 
 def _schema() -> QueueSchema:
-    """That of the installed version; raises :class:`StoreError` for one that this was not written for."""
+    """Return the schema of the installed version; raise :class:`StoreError` for an unsupported one."""
     installed = version("procrastinate")
     major, minor = (int(part) if part.isdigit() else 0 for part in [*installed.split("."), "0"][:2])
     if str(major) != _MAJOR or (major, minor) < _OLDEST:
@@ -234,5 +234,5 @@ def _schema() -> QueueSchema:
 
 
 def _reason(error: Exception) -> str:
-    cause = error.__cause__ or error  # the text of Procrastinate's own names no reason
+    cause = error.__cause__ or error  # errors of Procrastinate have no reason in their text
     return " ".join(str(cause).split()) or type(cause).__name__

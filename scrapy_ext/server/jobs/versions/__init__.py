@@ -1,1 +1,1 @@
-"""Deployed versions: what is in an archive, the environment of a version, the spiders that it has."""
+"""Deployed versions: archives, environments and spiders."""

@@ -1,8 +1,8 @@
-"""Archives of projects: their kinds, and reading them with bounds for every size that they claim.
+"""Archives of projects: their kinds, and their extraction with a limit for every size that they claim.
 
-An archive is a stranger's. Each of its headers is bounded before it is read, what it becomes is counted while it is
-inflated, and every path is checked before a byte is written: one file for each path, inside its folder, neither a link
-nor a device nor sparse. Nothing here runs in the server: see ``inspection`` and ``building``.
+An archive is not trusted. Each header has a limit before it is read, inflated bytes are counted, and every path is
+checked before a byte is written: one file per path, within the folder, no links, devices or sparse files. Nothing here
+runs in the server: see ``inspection`` and ``building``.
 """
 
 from __future__ import annotations
@@ -20,48 +20,48 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
 
-#: Files of one archive, and bytes that they become.
+#: Maximum files of an archive, and bytes of them.
 MAX_FILES: Final = 20_000
 MAX_UNPACKED: Final = 512 * 1024 * 1024
-#: Bytes of address space of a process that reads an archive. The interpreter needs a quarter of it.
+#: Maximum bytes of address space of a process that reads an archive. The interpreter needs a quarter of it.
 MAX_MEMORY: Final = 256 * 1024 * 1024
-#: Bytes that are read at once: more than the directory of a zip file with that many files needs.
+#: Maximum bytes of one read: more than the directory of a zip file with that many files needs.
 _MAX_PIECE: Final = 16 * 1024 * 1024
-#: Bytes of one header before a file of a tar file (its long name, its pax fields), and of all of them.
+#: Maximum bytes of a header in a tar file (a long name, pax fields), and of all headers.
 _MAX_HEADER: Final = 64 * 1024
 _MAX_HEADERS: Final = 64 * 1024 * 1024
-#: Bytes of a path and of each of its parts, as file systems have them.
+#: Maximum bytes of a path and of each of its parts, as in file systems.
 _MAX_PATH: Final = 1024
 _MAX_PART: Final = 255
 _COPIED: Final = 256 * 1024
-#: Bytes of a file that says something of the project, which pip and the build read whole.
-_MAX_ABOUT: Final = 8 * 1024 * 1024
-_ABOUT: Final = re.compile(
+#: Maximum bytes of a file of metadata, which pip and the build read as a whole.
+_MAX_METADATA: Final = 8 * 1024 * 1024
+_METADATA: Final = re.compile(
     r"(.+\.(dist|egg)-info/|EGG-INFO/).*|([^/]+/)?(scrapy\.cfg|PKG-INFO|pyproject\.toml|setup\.cfg)"
 )
 
 WHEEL: Final = "wheel"
 EGG: Final = "egg"
 SDIST: Final = "sdist"
-#: A folder with ``scrapy.cfg``, packed as it is.
+#: A packed folder with ``scrapy.cfg``.
 FOLDER: Final = "folder"
 
 _WHEEL_FILE: Final = re.compile(r"([^/]+-[^/]+)\.dist-info/WHEEL")
 _PKG_INFO: Final = re.compile(r"[^/]+/PKG-INFO")
 _TAG: Final = re.compile(r"^Tag: *([\w.]+)-([\w.]+)-([\w.]+) *$", re.MULTILINE)
 _MAX_TEXT: Final = 64 * 1024
-#: Bytes of a zip file's entry before its name and its data.
+#: Bytes of an entry in a zip file before its name and data.
 _LOCAL_HEADER: Final = 30
 _ENCRYPTED: Final = 1
 _KINDS: Final = "a wheel, an egg, a source distribution (.tar.gz), or a folder with scrapy.cfg as .tar.gz"
 
 
 class ArchiveError(Exception):
-    """The archive cannot be used; the message says why."""
+    """The archive cannot be used; the message has the reason."""
 
 
 class Contents(NamedTuple):
-    """What an archive is, and the name that pip wants it to have."""
+    """The kind of an archive, and the file name that pip requires."""
 
     format: str
     filename: str
@@ -74,9 +74,9 @@ class _Member(NamedTuple):
     entry: zipfile.ZipInfo | tarfile.TarInfo | None
 
 
-def look(file: BinaryIO) -> Contents:
-    """Return the kind of an archive after reading all of it; raises :class:`ArchiveError`."""
-    with _refusing_damage():
+def inspect(file: BinaryIO) -> Contents:
+    """Read a whole archive, and return its kind; raise :class:`ArchiveError`."""
+    with _translated_errors():
         whole = cast("BinaryIO", _Bounded(file))
         if zipfile.is_zipfile(whole):
             with zipfile.ZipFile(whole) as archive:
@@ -86,9 +86,9 @@ def look(file: BinaryIO) -> Contents:
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Write the files of an archive into an empty folder; raises :class:`ArchiveError`."""
+    """Extract an archive into an empty folder; raise :class:`ArchiveError`."""
     folder.mkdir(exist_ok=True)
-    with path.open("rb") as file, _refusing_damage():
+    with path.open("rb") as file, _translated_errors():
         whole = cast("BinaryIO", _Bounded(file))
         if zipfile.is_zipfile(whole):
             with zipfile.ZipFile(whole) as archive:
@@ -105,7 +105,7 @@ def unpack(path: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _refusing_damage() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     try:
         yield
     except MemoryError:
@@ -120,7 +120,7 @@ def _refusing_damage() -> Iterator[None]:
 
 
 class _Bounded:
-    """Reads a file in pieces of a bounded size, and ``limit`` bytes of it in all."""
+    """File with bounded reads, and at most ``limit`` bytes in all."""
 
     def __init__(self, file: Any, limit: int | None = None) -> None:
         self._file = file
@@ -138,12 +138,12 @@ class _Bounded:
         if self._left is not None:
             self._left -= len(data)
             if self._left < 0:
-                raise ArchiveError(f"it becomes over {MAX_UNPACKED} bytes. Leave out what is not code")
+                raise ArchiveError(f"it becomes over {MAX_UNPACKED} bytes. Leave out files that are not code")
         return data
 
 
 class _Entry(tarfile.TarInfo):
-    """An entry of a tar file, refused by its type and size before what belongs to it is read."""
+    """Entry of a tar file, whose type and size are checked before its contents are read."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -162,12 +162,12 @@ class _Entry(tarfile.TarInfo):
 def _tar(packed: BinaryIO) -> tarfile.TarFile:
     packed.seek(0)
     inflated = _Bounded(gzip.GzipFile(fileobj=packed), MAX_UNPACKED + _MAX_HEADERS)
-    # As a stream: read once, front to back, whatever the headers say.
+    # As a stream: read once, in order, independently of the headers.
     return tarfile.open(fileobj=cast("BinaryIO", inflated), mode="r|", tarinfo=_Entry)
 
 
 def _copy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: BinaryIO | None = None) -> None:
-    """Read an entry, of whose size the directory must be right."""
+    """Read an entry, and check its size against the directory."""
     read = 0
     with archive.open(entry) as source:
         while piece := source.read(_COPIED):
@@ -244,7 +244,7 @@ def _tar_members(tar: tarfile.TarFile) -> Iterator[_Member]:
         if entry.issparse():
             raise _no_file(entry.name)
         yield _Member(entry.name.removeprefix("./"), entry.size, entry if entry.isfile() else None)
-        cast("Any", tar).members = []  # which would keep the pax fields of each
+        cast("Any", tar).members = []  # otherwise the pax fields of all entries stay in memory
 
 
 def _no_file(path: str) -> ArchiveError:
@@ -257,12 +257,12 @@ def _checked(members: Iterable[_Member]) -> Iterator[_Member]:
     for number, member in enumerate(members, 1):
         total += member.size
         if number > MAX_FILES:
-            raise ArchiveError(f"it has over {MAX_FILES} files. Leave out what is not code")
+            raise ArchiveError(f"it has over {MAX_FILES} files. Leave out files that are not code")
         if total > MAX_UNPACKED:
-            raise ArchiveError(f"it becomes over {MAX_UNPACKED} bytes. Leave out what is not code")
+            raise ArchiveError(f"it becomes over {MAX_UNPACKED} bytes. Leave out files that are not code")
         path = _path(member.path)
-        if member.size > _MAX_ABOUT and _ABOUT.fullmatch(str(path)):
-            raise ArchiveError(f"{member.path[:100]!r} in it is over {_MAX_ABOUT} bytes. Build it again")
+        if member.size > _MAX_METADATA and _METADATA.fullmatch(str(path)):
+            raise ArchiveError(f"{member.path[:100]!r} in it is over {_MAX_METADATA} bytes. Build it again")
         if member.entry is not None:
             if path in files or path in folders:
                 raise ArchiveError(f"the path {member.path[:100]!r} is in it twice. Build it again")

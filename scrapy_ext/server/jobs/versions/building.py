@@ -1,14 +1,14 @@
-"""Builds the environment of a version, in processes of their own: a specification comes by standard input, lines of
-JSON go out (``{"progress": …}``, ``{"log": …}``, ``{"error": …}``).
+"""Build of a version's environment in two processes, which read a :class:`Specification` from standard input and write
+lines of JSON: ``{"progress": …}``, ``{"log": …}``, ``{"error": …}``.
 
-There are two of them. The first makes the folder, and takes over what is in it when it is whole; it runs no code of the
-project and believes nothing that the second says. The second is confined: it unpacks and installs, which runs what the
-project brings, and can write below the folder's parts alone.
+The first process creates the folder, and takes ownership of its contents once they are complete. It runs no code of the
+project and trusts nothing that the second process writes. The second is confined: it unpacks and installs, which runs
+code of the project, and can write only below the parts of the folder.
 
-The environment is a venv whose packages come before those of the server: Scrapy and the rest of the server's own are
-the base, and what the project brings or pins lies on top. All of it is made beside its place and renamed when it is
-whole. A file that is locked keeps others from building the same, and tells which is in use: every Python process of the
-environment holds the second lock for as long as it lives.
+The environment is a venv whose packages precede those of the server: Scrapy and the server's other packages are the
+base, and the project's packages and pins override them. It is built beside its place and renamed when complete. A file
+lock prevents concurrent builds of the same environment. A second lock shows its use: every Python process of the
+environment holds it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from scrapy_ext.jobprocess.child import Child, Supervision, die_with_parent, run
 from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
-from scrapy_ext.server.jobs.versions.inspection import bounded_memory
+from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, bounded_memory, program
 
 #: Parts of an environment.
 READY: Final = "ready.json"
@@ -47,19 +47,17 @@ PROJECT: Final = "project"
 SCRIPTS: Final = "scripts"
 VENV: Final = "venv"
 WORK: Final = "work"
-#: A folder with nothing but a link to this package. Python looks for a package in the names of its folder, and those
-#: in the package's own, such as those of a clone, are not for deployed code.
+#: A folder with a link to this package alone. Other files beside the package, as in a clone, are not for deployed code.
 BASE: Final = "base"
-#: Behind the name of an environment: that of its lock, and of what is not whole yet or not any more.
+#: Suffixes of an environment's name: of its lock, and of its folder while it is incomplete.
 LOCK: Final = ".lock"
 PART: Final = ".part"
 
 _PIP_CONFIGURATION: Final = "pip.conf"
-_LONGEST_LINE: Final = 64 * 1024
-_ROOT: Final = str(Path(__file__).resolve().parents[4])
-_FILL: Final = "import sys; sys.path.insert(0, {!r}); from scrapy_ext.server.jobs.versions.building import fill; fill()"
+#: Maximum characters of a line of JSON: far more than those of a line of the build's output in it.
+MAX_LINE: Final = 64 * 1024
 
-#: What each Python process of an environment runs first.
+#: Code that each Python process of an environment runs first.
 _HOLD: Final = f"""\
 import fcntl, os, sys
 try:
@@ -71,48 +69,48 @@ except OSError:
 
 
 class Specification(msgspec.Struct):
-    """The order to build an environment: of what, where, and over which folders of packages.
-
-    ``settings``: "" when the archive says it. ``pip``: the folder of pip's cache; ``confinement`` and ``own_ports``: of
-    the second process.
-    """
+    """Specification of a build."""
 
     archive: str
     format: str
     filename: str
+    #: The settings module; "": the one that the archive names.
     settings: str
     requirements: str
     target: str
+    #: Folders of the server's packages.
     base: list[str]
+    #: Folder of pip's cache.
     pip: str = ""
+    #: Of the second process.
     confinement: dict[str, Any] = {}
     own_ports: int | None = None
 
 
 class Built(msgspec.Struct):
-    """What stands in :data:`READY`."""
+    """Contents of :data:`READY`."""
 
     settings: str
 
 
 class _Found(msgspec.Struct, forbid_unknown_fields=True):
-    """The settings module that the second process has found."""
+    """The settings module, as the second process reports it."""
 
     settings: str
 
 
 class BuildFailedError(Exception):
-    """The message is for who deployed."""
+    """The build failed; the message is shown to the user who deployed the version."""
 
 
 def main() -> None:
-    """Build what standard input says: the first process."""
+    """Run the first process."""
     die_with_parent()
     _run(_build)
 
 
 def fill() -> None:
-    """Fill the folder that standard input says: the second process."""
+    """Run the second process."""
     _run(_fill)
 
 
@@ -128,8 +126,10 @@ def _run(work: Callable[[Specification], None]) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of an environment; whoever holds it may remove the file. Raises ``BlockingIOError`` when another
-    has it and this is not to wait."""
+    """Hold the lock of an environment, whose holder may remove the file.
+
+    Without ``wait``, raises ``BlockingIOError`` when another process holds it.
+    """
     while True:
         with path.open("ab") as lock:
             try:
@@ -139,7 +139,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
                     raise
                 _say("progress", "waiting for another build of this version")
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            if _inode(path) == os.fstat(lock.fileno()).st_ino:  # else it was removed, and others lock another
+            if _inode(path) == os.fstat(lock.fileno()).st_ino:  # otherwise it was removed, and is not the lock
                 yield
                 return
 
@@ -152,7 +152,7 @@ def _inode(path: Path) -> int | None:
 
 
 def _say(kind: str, text: str) -> None:
-    print(json.dumps({kind: text}), flush=True)  # noqa: T201 - the parent listens
+    print(json.dumps({kind: text}), flush=True)  # noqa: T201 - the parent reads it
 
 
 def _build(wanted: Specification) -> None:
@@ -161,9 +161,9 @@ def _build(wanted: Specification) -> None:
         if (target / READY).exists():
             return
         part = target.with_name(target.name + PART)
-        for left in (part, target):  # of a build that was killed
-            _remove(left)
-        _make(part, wanted)
+        for leftover in (part, target):  # of a killed build
+            _remove(leftover)
+        _create(part, wanted)
         settings = _filled(part, wanted)
         _take_over(part, wanted)
         (part / IN_USE).touch()
@@ -171,17 +171,17 @@ def _build(wanted: Specification) -> None:
         part.rename(target)
 
 
-def _remove(left: Path) -> None:
+def _remove(leftover: Path) -> None:
     try:
-        file_trees.remove(left)
+        file_trees.remove(leftover)
     except OSError as error:
         raise BuildFailedError(
-            f"what an earlier build has left could not be removed: {error}. Remove the folder {left} on the server"
+            f"files of an earlier build could not be removed: {error}. Remove the folder {leftover} on the server"
         ) from None
 
 
-def _make(part: Path, wanted: Specification) -> None:
-    """Make the folder: its parts are the user's who fills them, and it is nobody's who is not trusted."""
+def _create(part: Path, wanted: Specification) -> None:
+    """Create the folder, which the server owns, and its parts, which the project's user owns."""
     user, group = wanted.confinement["user"], wanted.confinement["group"]
     part.mkdir(mode=0o700)
     pip = Path(wanted.pip)
@@ -192,25 +192,24 @@ def _make(part: Path, wanted: Specification) -> None:
             os.chown(folder, user, group)
     pip.chmod(0o700)
     (part / BASE).mkdir()
-    (part / BASE / "scrapy_ext").symlink_to(Path(_ROOT, "scrapy_ext"))
+    (part / BASE / "scrapy_ext").symlink_to(Path(PACKAGE_ROOT, "scrapy_ext"))
     shutil.copyfile(wanted.archive, part / wanted.filename)
     configuration = _pip_configuration()
     if configuration is not None:
         shutil.copyfile(configuration, part / _PIP_CONFIGURATION)
-    for path in (part, *_lent(part, wanted)):
+    for path in (part, *_inputs(part, wanted)):
         if user is not None:
             os.chown(path, -1, group)
             path.chmod(0o750)
 
 
-def _lent(part: Path, wanted: Specification) -> list[Path]:
-    """Copies of what is read for the build and of no use afterwards: the archive, and the configuration of pip that is
-    the server's user's own."""
+def _inputs(part: Path, wanted: Specification) -> list[Path]:
+    """Return the copies that only the build reads: of the archive, and of pip's configuration of the server's user."""
     return [path for path in (part / wanted.filename, part / _PIP_CONFIGURATION) if path.exists()]
 
 
 def pip_configurations() -> list[Path]:
-    """The configuration files of pip that there are: of the server's user, if any the first, and of the machine."""
+    """Return pip's existing configuration files, of the server's user and of the machine."""
     own = _pip_configuration()
     shared = [Path("/etc/xdg/pip/pip.conf"), Path("/etc/pip.conf"), Path(sys.prefix, "pip.conf")]
     return [path for path in (own, *shared) if path is not None and path.is_file()]
@@ -224,7 +223,7 @@ def _pip_configuration() -> Path | None:
 
 
 def _filled(part: Path, wanted: Specification) -> str:
-    """Run the second process; returns the settings module that it has found."""
+    """Run the second process; return the settings module that it reports."""
     environment = {**os.environ, "PIP_CACHE_DIR": wanted.pip}
     if (part / _PIP_CONFIGURATION).exists():
         environment["PIP_CONFIG_FILE"] = str(part / _PIP_CONFIGURATION)
@@ -238,25 +237,25 @@ def _filled(part: Path, wanted: Specification) -> str:
             print(line, flush=True)  # noqa: T201 - the parent reads it
 
     starting = Child.start(
-        [sys.executable, "-P", "-c", _FILL.format(str(part / BASE))],
+        [sys.executable, "-P", "-c", program("building", "fill", str(part / BASE))],
         folder=part,
         environment=environment,
         given=msgspec.json.encode(wanted),
         supervision=Supervision(Confinement.of(wanted.confinement), wanted.own_ports),
     )
-    status = asyncio.run(run(starting, on_line=on_line, longest=_LONGEST_LINE)).status
+    status = asyncio.run(run(starting, on_line=on_line, longest=MAX_LINE)).status
     if status != 0 or settings_faults(settings):
         sys.exit(status or 1)
     return settings
 
 
 def _take_over(part: Path, wanted: Specification) -> None:
-    """Make what was filled the server's own, so that no job changes the code that others run."""
-    for lent in _lent(part, wanted):
-        lent.unlink()
+    """Give the built files to the server's user, so that no job changes code that others run."""
+    for path in _inputs(part, wanted):
+        path.unlink()
     if not any((part / SCRIPTS).iterdir()):
         (part / SCRIPTS).rmdir()
-    for name in sorted(os.listdir(part / PROJECT)):  # what the project brings is found where its jobs run
+    for name in sorted(os.listdir(part / PROJECT)):  # jobs find the project's files in their working folder
         (part / WORK / name).symlink_to(Path("..", PROJECT, name))
     user = wanted.confinement["user"]
     if user is None:
@@ -268,7 +267,7 @@ def _take_over(part: Path, wanted: Specification) -> None:
             continue
         os.chown(name, 0, 0, dir_fd=folder, follow_symlinks=False)
         if not stat.S_ISLNK(status.st_mode):
-            # Read by the project's user; those of others do not pass the folder.
+            # Readable by all: other projects' users cannot enter the folder above.
             mode = (status.st_mode & 0o755) | (0o555 if status.st_mode & 0o100 else 0o444)
             file_trees.change_mode(folder, name, mode)
 
@@ -280,7 +279,7 @@ def _fill(wanted: Specification) -> None:
     python = part / VENV / "bin" / "python"
     packages = next((part / VENV / "lib").glob("python*/site-packages"))
     base = [f"import site; site.addsitedir({folder!r})" for folder in wanted.base]
-    # By the folder that the environment is in: it is not in its place yet.
+    # Relative to the environment, which is not in its final place yet.
     base.append(f"import os, site, sys; site.addsitedir(os.path.join(os.path.dirname(sys.prefix), {BASE!r}))")
     (packages / "zz_base.pth").write_text("".join(f"{line}\n" for line in base), "utf-8")
     (packages / "_environment_in_use.py").write_text(_HOLD, "utf-8")
@@ -292,7 +291,7 @@ def _fill(wanted: Specification) -> None:
     else:
         with bounded_memory():
             archives.unpack(archive, project)
-        # Behind the packages of the environment and before the server's: a path in it, wherever it is moved to.
+        # After the packages of the environment and before the server's, relative to the environment.
         hook = f"import os, sys; sys.path.append(os.path.join(os.path.dirname(sys.prefix), {PROJECT!r}))\n"
         (packages / "bb_project.pth").write_text(hook, "utf-8")
     requirements = "\n".join([wanted.requirements, *_requirements_of_egg(project)]).strip()
@@ -308,8 +307,8 @@ def _fill(wanted: Specification) -> None:
         raise BuildFailedError(str(faults[0]))
     (project / "scrapy.cfg").write_text(f"[settings]\ndefault = {settings}\n", "utf-8")
     _copy_scripts(part, packages, wanted.format)
-    compileall.compile_dir(project, quiet=2)  # those who run it cannot write here
-    print(json.dumps({"settings": settings}), flush=True)  # noqa: T201 - the first process listens
+    compileall.compile_dir(project, quiet=2)  # its jobs cannot write here
+    print(json.dumps({"settings": settings}), flush=True)  # noqa: T201 - the first process reads it
 
 
 def _install(python: Path, to_install: Sequence[str], folder: Path) -> None:
@@ -323,7 +322,7 @@ def _install(python: Path, to_install: Sequence[str], folder: Path) -> None:
 
 
 def _requirements_of_egg(project: Path) -> list[str]:
-    """What an egg needs by itself: the lines before the first section, which is for extras."""
+    """Return the requirements of an egg: the lines before the first section of extras."""
     with contextlib.suppress(OSError):
         text = (project / "EGG-INFO" / "requires.txt").read_text("utf-8", errors="replace")
         return text.partition("[")[0].splitlines()
@@ -331,8 +330,8 @@ def _requirements_of_egg(project: Path) -> list[str]:
 
 
 def _settings(project: Path, packages: Path, wanted: Specification) -> str:
-    """The settings module: that of ``scrapy.cfg``, of the entry point ``settings`` in the group ``scrapy``, the one
-    that was sent, or the only package with a module of this name."""
+    """Return the settings module: of ``scrapy.cfg``, of the entry point ``settings`` in the group ``scrapy``, of the
+    upload, or of the only package with a module ``settings``."""
     candidates = _of_file(project / "scrapy.cfg", "settings", "default")
     candidates += _of_file(project / "EGG-INFO" / "entry_points.txt", "scrapy", "settings")
     candidates += [
@@ -348,7 +347,7 @@ def _settings(project: Path, packages: Path, wanted: Specification) -> str:
     if len(found) == 1:
         return f"{found[0]}.settings"
     raise BuildFailedError(
-        "the archive does not say which settings are the project's. Give it a scrapy.cfg, or add the entry point "
+        "the archive does not name the settings of the project. Add a scrapy.cfg, or the entry point "
         "settings = NAME.settings to the group scrapy"
     )
 
@@ -363,7 +362,7 @@ def _of_file(path: Path, section: str, name: str) -> list[str]:
 
 
 def _copy_scripts(part: Path, packages: Path, kind: str) -> None:
-    """Copy the scripts of the project to one place."""
+    """Copy the scripts of the project to one folder."""
     if kind in (archives.WHEEL, archives.SDIST):
         files = [
             Path(str(file.locate()))

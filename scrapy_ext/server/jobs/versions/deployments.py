@@ -1,7 +1,8 @@
-"""Takes new versions in and checks them: an archive becomes a version that jobs run once its environment is built on
-this machine and its spiders can be read there. Until then, and if it fails, the previous version stays current.
+"""Deployments: an uploaded archive becomes a runnable version after a check.
 
-A check that is cut off (the server was killed) is made again by whoever starts, or is asked about the version.
+The check builds its environment on this machine and reads its spiders. Until then, and if it fails, the previous
+version stays current. A check that is interrupted (the server was killed) is repeated by a server that starts, or that
+receives a request for the version.
 """
 
 from __future__ import annotations
@@ -25,31 +26,31 @@ from scrapy_ext.server.store.versions.versions import PIECE, NewVersion
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two notes of a check that it is still made, and until it is taken to have been cut off.
-_BEAT: Final = 2.0
-_CUT_OFF: Final = 8.0
-#: Characters of what a check says in the end, and lines of it that who deploys is shown meanwhile.
+#: Seconds between two heartbeats of a check, and without one until it counts as interrupted.
+_HEARTBEAT: Final = 2.0
+_INTERRUPTED: Final = 8.0
+#: Maximum characters of the message of a check, and lines of its output that are kept for the user.
 _MESSAGE: Final = 16_000
 _LINES: Final = 1000
 
 
 class _Check:
-    """A check that is being made: what it has said, and how far it is."""
+    """A running check with its output and stage."""
 
     def __init__(self) -> None:
         self.lines: deque[str] = deque(maxlen=_LINES)
-        self.said = 0
-        self.stage = "waiting for its turn"
+        self.total = 0
+        self.stage = "waiting to be checked"
         self.task: asyncio.Task[None] | None = None
 
     def note(self, text: str) -> None:
         self.lines.append(text)
-        self.said += 1
+        self.total += 1
         self.stage = text
 
 
 class Deployments:
-    """The versions that this server takes in."""
+    """Uploads and checks of versions on this server."""
 
     def __init__(self, store: Store, environments: Environments) -> None:
         self._store = store
@@ -58,13 +59,12 @@ class Deployments:
         self._checks: dict[tuple[int, int], _Check] = {}
 
     async def resume(self) -> None:
-        """Go on with checks that nobody makes any more."""
-        for project, deploy in await self._store.versions.unchecked(int(_CUT_OFF * 1000)):
+        """Repeat interrupted checks."""
+        for project, deploy in await self._store.versions.unchecked(int(_INTERRUPTED * 1000)):
             self._start(project, deploy)
 
     async def take(self, project: int, name: str, file: BinaryIO, by: str, **more: str) -> StoredVersion:
-        """Store an archive, a file that is open for reading, and begin to check it; ``more`` has ``settings`` and
-        ``requirements``. Raises ``ArchiveError``."""
+        """Store an archive and start its check; raise ``ArchiveError``. ``more``: ``settings`` and ``requirements``."""
         contents = await self._inspector.inspect(file)
         size, sha256 = await asyncio.to_thread(_measured, file)
         new = NewVersion(name, contents.format, more["settings"], size, sha256, more["requirements"])
@@ -81,37 +81,37 @@ class Deployments:
             raise
         self._start(project, deploy)
         found = await self._store.versions.get(project, deploy)
-        assert found is not None  # noqa: S101 - nobody removes what has just arrived
+        assert found is not None  # noqa: S101 - it was stored just now
         return found
 
-    async def look_after(self, project: int, version: StoredVersion) -> Version:
-        """The version as it is now; a check that nobody makes any more is made."""
+    async def refreshed(self, project: int, version: StoredVersion) -> Version:
+        """Return a version with the stage of its check, which is repeated if it was interrupted."""
         shown = version.shown
         if shown.state is VersionState.UPLOADED:
             check = self._checks.get((project, shown.deploy_id))
             if check is not None:
                 shown.message = check.stage
-            elif (project, shown.deploy_id) in await self._store.versions.unchecked(int(_CUT_OFF * 1000)):
+            elif (project, shown.deploy_id) in await self._store.versions.unchecked(int(_INTERRUPTED * 1000)):
                 self._start(project, shown.deploy_id)
         return shown
 
     async def follow(self, project: int, deploy: int) -> AsyncIterator[str]:
-        """What the check of a version says, until it has ended; an empty text where it says nothing for a while."""
+        """Yield the output of a check until its end, and an empty text after a second without output."""
         check = self._checks.get((project, deploy))
         seen = 0
         while check is not None and check.task is not None:
-            new = min(check.said - seen, len(check.lines))
+            new = min(check.total - seen, len(check.lines))
             for line in list(check.lines)[len(check.lines) - new :]:
                 yield line
-            seen = check.said if new else seen
+            seen = check.total if new else seen
             if check.task.done():
                 return
             await asyncio.wait([check.task], timeout=1.0)
-            if check.said == seen and not check.task.done():
+            if check.total == seen and not check.task.done():
                 yield ""
 
     async def close(self) -> None:
-        """End what is under way; it goes on with the next start."""
+        """Cancel the running checks, which the next start repeats."""
         tasks = [check.task for check in self._checks.values() if check.task is not None]
         for task in tasks:
             task.cancel()
@@ -126,7 +126,7 @@ class Deployments:
             check.task.add_done_callback(lambda _: self._checks.pop(key, None))
 
     async def _check(self, project: int, deploy: int, check: _Check) -> None:
-        beat = asyncio.create_task(self._beat(project, deploy, check))
+        heartbeats = asyncio.create_task(self._send_heartbeats(project, deploy, check))
         try:
             version = await self._store.versions.get(project, deploy)
             if version is None or version.shown.state is not VersionState.UPLOADED:
@@ -144,23 +144,23 @@ class Deployments:
         except Exception:
             logger.exception("Version %d of project %d could not be checked", deploy, project)
             with contextlib.suppress(StoreError):
-                await self._store.versions.failed(project, deploy, "the server failed to check it; its log says why")
+                await self._store.versions.failed(project, deploy, "the server failed to check it; see its log")
         finally:
-            beat.cancel()
+            heartbeats.cancel()
 
-    async def _beat(self, project: int, deploy: int, check: _Check) -> None:
-        """Others must see that somebody is at it."""
-        told, stage = time.monotonic(), ""
+    async def _send_heartbeats(self, project: int, deploy: int, check: _Check) -> None:
+        """Store the stage regularly, so that no other server repeats the check."""
+        sent, stage = time.monotonic(), ""
         while True:
-            if check.stage != stage or time.monotonic() - told >= _BEAT:
-                told, stage = time.monotonic(), check.stage
+            if check.stage != stage or time.monotonic() - sent >= _HEARTBEAT:
+                sent, stage = time.monotonic(), check.stage
                 with contextlib.suppress(StoreError):
                     await self._store.versions.progress(project, deploy, stage[:_MESSAGE])
             await asyncio.sleep(1.0)
 
 
 def _measured(file: BinaryIO) -> tuple[int, str]:
-    """Size and sha256 of a file, which is left at its beginning."""
+    """Return size and SHA-256 of a file, which is then at its beginning."""
     digest, size = hashlib.sha256(), 0
     file.seek(0)
     while piece := file.read(PIECE):

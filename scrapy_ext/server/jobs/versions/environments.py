@@ -1,15 +1,13 @@
-"""The environment of a version: built once on this machine, kept for the jobs that run it.
+"""Environments of versions: built once on this machine, and kept for the jobs that run in them.
 
-An environment is named after what is in it (archive, requirements, settings, and the server's own packages), so that
-the same is never built twice and nothing in it changes. The ones that were used last are kept; one that any process
-runs in stays (``building``).
+The name of an environment is a hash of its contents (archive, requirements, settings, and the server's own packages),
+so that the same environment is never built twice, and none ever changes. ``retention`` removes old ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import hashlib
 import logging
 import os
@@ -26,25 +24,22 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo, VersionState
-from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports
-from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_of_pip
+from scrapy_ext.server.jobs.confining import ConfinementError, Confining, package_folders, paths_of_pip
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.building import (
-    IN_USE,
-    LOCK,
+    MAX_LINE,
     PART,
     PROJECT,
-    READY,
     SCRIPTS,
     VENV,
     WORK,
     Specification,
-    locked,
     pip_configurations,
 )
-from scrapy_ext.server.jobs.versions.inspection import Inspector
+from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, Inspector, program
+from scrapy_ext.server.jobs.versions.retention import BUILD_SECONDS, grant_access, mark_used, trim
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.jobs.versions.variables import bare_environment, job_environment, local_environment
 from scrapy_ext.server.store import Store
@@ -52,44 +47,35 @@ from scrapy_ext.server.store.versions.rows import StoredVersion
 
 #: Environments that are kept.
 KEPT: Final = 20
-#: Seconds of one build, with the wait for another that builds the same.
-BUILD_SECONDS: Final = 900.0
-#: Seconds for which what was just prepared stays, although nothing runs in it yet.
-_FRESH: Final = 300.0
-#: Seconds after a build for the removal of what is not kept; the rest is for the next time.
-_TRIM_SECONDS: Final = 60.0
-#: Builds of this process at once.
+#: Concurrent builds of this process.
 _AT_ONCE: Final = 2
-#: Seconds after which the folder of the server is read again for the sake of a spider that it did not have.
+#: Lines of a failed build's output in its error, and characters of the output of a build without an error.
+_LOG_LINES: Final = 50
+_OUTPUT: Final = 16_000
+#: Minimum seconds after which the spiders of the local project are read again for an unknown name.
 _LOCAL_AGE: Final = 2.0
 
-#: The name of an archive whose name says nothing.
-_ARCHIVE: Final = "archive"
-#: Of the way in which environments are built; those of another are built anew.
-_FORM: Final = "3"
-#: Behind the name of the folder of environments: the one with pip's cache of each project. What one has had built is
-#: nothing for another.
+#: Version of the layout of environments; those of others are built anew.
+_LAYOUT: Final = "3"
+#: Suffix of the folder of environments: pip's caches by project, which are not shared.
 _PIP: Final = "-pip"
 
-#: Told how far a build is, or a line that it says.
+#: Called with the progress and the output of a build, line by line.
 Report = Callable[[str], None]
 
 logger = logging.getLogger(__name__)
 
 
 class NoVersionError(Exception):
-    """The project has no such version, or none at all."""
+    """The project has no such version, or no version."""
 
 
 class BuildError(Exception):
-    """The version cannot be built, or its spiders cannot be read; the message is for who deployed it."""
+    """The version cannot be built, or its spiders cannot be read; the message is shown to its user."""
 
 
 class Prepared(NamedTuple):
-    """The environment that a job is run with: ``python -m …``, with the project in ``directory``.
-
-    ``scripts``: the folder of its scripts, if any.
-    """
+    """A prepared environment: its interpreter, and the folders of its project and scripts."""
 
     python: str
     directory: Path
@@ -98,19 +84,19 @@ class Prepared(NamedTuple):
 
     @property
     def work(self) -> Path:
-        """The folder that its processes run in: of a deployed version one beside the code, for they write to it."""
+        """The working folder of its processes; of a deployed version beside its code, which they cannot write."""
         return self.directory if self.version == LOCAL else self.directory.with_name(WORK)
 
 
 class LocalProject(NamedTuple):
-    """A Scrapy project in a folder of this machine."""
+    """A Scrapy project in a folder of this machine, which runs without a deployed version."""
 
     project: int
     directory: Path
 
 
 class Environments:
-    """Environments in the folder ``cache``; ``local``: the project that the server was started in."""
+    """Environments in the folder ``cache``, and the project ``local`` in which the server was started."""
 
     def __init__(
         self,
@@ -135,8 +121,10 @@ class Environments:
         self._local_lock = asyncio.Lock()
 
     async def prepare(self, project: int, version: str | None) -> Prepared:
-        """What a job of this version (None: the current one) runs in. Raises :class:`NoVersionError` and
-        :class:`BuildError`."""
+        """Return the environment of a version (None: the current one), built if it is missing.
+
+        Raises :class:`NoVersionError` and :class:`BuildError`.
+        """
         if version is None:
             version = await self._store.versions.current(project) or LOCAL
         if version == LOCAL:
@@ -149,20 +137,20 @@ class Environments:
         return await self.build(project, found)
 
     async def build(self, project: int, version: StoredVersion, report: Report = lambda _: None) -> Prepared:
-        """The environment of a version, built now if it is not there; raises :class:`BuildError`."""
+        """Return the environment of a version, built if it is missing; raise :class:`BuildError`."""
         key = _key(project, version)
-        home = await asyncio.to_thread(_used, self._cache / key)
+        home = await asyncio.to_thread(mark_used, self._cache / key)
         if home is None:
             task = self._builds.get(key)
             if task is None:
                 task = self._builds[key] = asyncio.create_task(self._build(project, version, key, report))
                 task.add_done_callback(lambda _: self._builds.pop(key, None))
-            # Whoever waits may give up; the others go on.
+            # The build continues when one of its waiters is cancelled.
             home = await asyncio.shield(task)
         scripts = home / SCRIPTS
         try:
             user = await self.confining.usable_user(project, [home / WORK])
-            await asyncio.to_thread(_lend, home, user)
+            await asyncio.to_thread(grant_access, home, user)
         except (OSError, ConfinementError) as error:
             raise BuildError(f"the environment cannot be used: {error}") from None
         return Prepared(
@@ -173,15 +161,17 @@ class Environments:
         )
 
     async def confinement(self, prepared: Prepared, memory: int | None = None) -> Confinement | None:
-        """The confinement of a process in what was prepared, with so many bytes of ``memory``; None for the operator's
-        own project. Raises :class:`ConfinementError`."""
+        """Return the confinement of a process with ``memory`` bytes; None for the operator's own project.
+
+        Raises :class:`ConfinementError`.
+        """
         if prepared.version == LOCAL:
             return None
         home = prepared.directory.parent
         return await self.confining.of(_project_of(home), [home], [prepared.work], memory)
 
     async def read(self, prepared: Prepared) -> list[SpiderInfo]:
-        """The spiders and scripts of what was prepared; raises :class:`BuildError`."""
+        """Return the spiders and scripts of an environment; raise :class:`BuildError`."""
         local = prepared.version == LOCAL
         try:
             spiders = await read_spiders(
@@ -192,14 +182,16 @@ class Environments:
             )
         except (ReadingError, ConfinementError) as error:
             raise BuildError(str(error)) from None
-        # A script that lies beside scrapy.cfg runs, too; but what lies there is often none.
+        # Scripts beside scrapy.cfg run, too, but are not listed: other modules are there as well.
         folder = None if prepared.scripts == prepared.directory else prepared.scripts
         names = await asyncio.to_thread(_script_names, folder)
         return [*spiders, *(SpiderInfo(SCRIPT + name, custom=False) for name in names)]
 
     async def spiders(self, project: int, wanted: str | None = None) -> list[SpiderInfo]:
-        """The spiders of the current version; of the server's own folder where nothing was deployed. That is read
-        again when it does not have the one that is ``wanted``. Raises :class:`BuildError`."""
+        """Return the spiders of the current version, or of the local project if nothing was deployed.
+
+        The local project is read again when it has no spider named ``wanted``. Raises :class:`BuildError`.
+        """
         if await self._store.versions.current(project) is not None:
             return await self._store.versions.spiders(project)
         if self._local is None or self._local.project != project:
@@ -220,17 +212,17 @@ class Environments:
 
     @property
     def has_read_local(self) -> bool:
-        """Whether the spiders of the server's own folder are known without reading them."""
+        """True when the spiders of the local project were read."""
         return self._local_read is not None
 
     async def read_local(self) -> None:
-        """Read the spiders of the server's own folder, so that they are known."""
+        """Read the spiders of the local project in advance."""
         if self._local is not None:
             with contextlib.suppress(BuildError):
                 await self.spiders(self._local.project)
 
     async def close(self) -> None:
-        """End the builds that are under way."""
+        """Cancel the running builds."""
         for task in list(self._builds.values()):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, BuildError):
@@ -247,25 +239,25 @@ class Environments:
             await asyncio.to_thread(self._cache.mkdir, parents=True, exist_ok=True, mode=0o700)
             archive = await self._fetched(project, version)
             try:
-                contents = await self._look(archive)
+                contents = await self._inspect(archive)
                 await self._run_build(project, self._specification(version, key, archive, contents), report)
             except archives.ArchiveError as error:
                 raise BuildError(f"the archive cannot be used: {error}") from None
             finally:
                 await asyncio.to_thread(archive.unlink, missing_ok=True)
-            home = await asyncio.to_thread(_used, self._cache / key)
+            home = await asyncio.to_thread(mark_used, self._cache / key)
             if home is None:
                 raise BuildError("the environment was removed while it was built")
-            await self._tidy()
+            await self._trim()
             return home
 
-    async def _tidy(self) -> None:
-        """Remove what is not kept. A build that is whole does not fail by it."""
+    async def _trim(self) -> None:
+        """Remove old environments; a failure does not affect the build."""
         try:
-            await asyncio.to_thread(_trim, self._cache, self._keep)
+            await asyncio.to_thread(trim, self._cache, self._keep)
         except Exception:
             logger.exception(
-                "Old environments in %s could not be removed. It will be tried again after the next build. If this "
+                "Old environments in %s could not be removed. It is retried after the next build. If this "
                 "stays, stop the server and remove the folder: environments are built again.",
                 self._cache,
             )
@@ -276,7 +268,7 @@ class Environments:
         return Specification(
             archive=str(archive),
             format=contents.format,
-            filename=contents.filename or _ARCHIVE,
+            filename=contents.filename,
             settings=version.settings,
             requirements=version.shown.requirements,
             target=str(self._cache / key),
@@ -296,65 +288,56 @@ class Environments:
         wanted = msgspec.structs.replace(
             wanted, pip=str(pip), confinement=confinement._asdict(), own_ports=own_ports.descriptor()
         )
-        told: dict[str, str] = {}
+        reported: dict[str, str] = {}
         log: list[str] = []
 
         def on_line(line: str) -> None:
             with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-                said = msgspec.json.decode(line, type=dict[str, str])
-                told.update(said)
-                log.extend(said.get("log", "").splitlines())
-                del log[:-50]
-                for text in said.values():
+                message = msgspec.json.decode(line, type=dict[str, str])
+                reported.update(message)
+                log.extend(message.get("log", "").splitlines())
+                del log[:-_LOG_LINES]
+                for text in message.values():
                     report(text)
 
         try:
             starting = Child.start(
-                [sys.executable, "-c", _CHILD],
+                [sys.executable, "-c", program("building")],
                 folder=self._cache,
                 environment=environment,
                 given=msgspec.json.encode(wanted),
                 descriptors=[] if wanted.own_ports is None else [wanted.own_ports],
             )
-            ended = await run(starting, seconds=BUILD_SECONDS, on_line=on_line)
+            ended = await run(starting, seconds=BUILD_SECONDS, on_line=on_line, longest=MAX_LINE)
         except TimeoutError:
             raise BuildError(f"the build did not end within {BUILD_SECONDS:g} s") from None
         if ended.status != 0:
-            reason = told.get("error") or f"the build ended with status {ended.status}:\n{ended.output}"
+            reason = reported.get("error")
+            reason = reason or f"the build ended with status {ended.status}:\n{ended.output[-_OUTPUT:]}"
             raise BuildError("\n".join([reason, *log]))
 
-    async def _look(self, archive: Path) -> archives.Contents:
+    async def _inspect(self, archive: Path) -> archives.Contents:
         with archive.open("rb") as file:
             return await self._inspector.inspect(file)
 
     async def _fetched(self, project: int, version: StoredVersion) -> Path:
-        """The archive as a file, with the content that was uploaded."""
+        """Write the archive to a file, and check its hash."""
         digest = hashlib.sha256()
         handle, name = await asyncio.to_thread(tempfile.mkstemp, PART, None, self._cache)
         path = Path(name)
         with os.fdopen(handle, "wb") as file:
             async for piece in self._store.versions.archive(project, version.shown.deploy_id):
                 digest.update(piece)
-                file.write(piece)  # half a megabyte into the system's memory
+                file.write(piece)  # half a megabyte, into the page cache
         if digest.hexdigest() != version.shown.sha256:
             await asyncio.to_thread(path.unlink)
             raise BuildError("the stored archive is not what was uploaded. Deploy the version again")
         return path
 
 
-def _package_root() -> str:
-    return str(Path(__file__).resolve().parents[4])
-
-
-_CHILD: Final = (
-    f"import sys; sys.path.insert(0, {_package_root()!r}); "
-    "from scrapy_ext.server.jobs.versions.building import main; main()"
-)
-
-
 def _key(project: int, version: StoredVersion) -> str:
-    base = [*package_folders(), _package_root()]
-    parts = [_FORM, version.shown.sha256, version.shown.requirements, version.settings, sys.version, *base]
+    base = [*package_folders(), PACKAGE_ROOT]
+    parts = [_LAYOUT, version.shown.sha256, version.shown.requirements, version.settings, sys.version, *base]
     with contextlib.suppress(PackageNotFoundError):  # run from its source
         parts.append(version_of("scrapy-ext"))
     return f"{project}-{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:24]}"
@@ -364,68 +347,5 @@ def _project_of(home: Path) -> int:
     return int(home.name.partition("-")[0])
 
 
-def _used(home: Path) -> Path | None:
-    """The environment if it is whole, which is noted as used now."""
-    try:
-        os.utime(home / READY)
-    except OSError:
-        return None
-    return home
-
-
-def _lend(home: Path, user: User | None) -> None:
-    """Let the processes of a project read its environment, and write its working folder; no other project's do."""
-    if os.geteuid() != 0:
-        return
-    owner, group = (0, 0) if user is None else user
-    os.chown(home, 0, group)
-    home.chmod(0o750)
-    if (home / WORK).stat().st_uid != owner:
-        for folder, name in file_trees.walk(home / WORK):
-            os.chown(name, owner, group, dir_fd=folder, follow_symlinks=False)
-        os.chown(home / WORK, owner, group)
-
-
 def _script_names(folder: Path | None) -> list[str]:
     return sorted(path.name for path in folder.glob("*.py")) if folder is not None else []
-
-
-def _trim(cache: Path, keep: int) -> None:
-    """Remove the environments that were not used for longest, and what is there of others that are not whole. What
-    cannot be removed is logged, and tried again the next time."""
-    now, deadline = time.time(), time.monotonic() + _TRIM_SECONDS
-    folders = [path for path in cache.iterdir() if path.is_dir()]
-    used: dict[Path, float] = {}
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            if not folder.name.endswith(PART):
-                used[folder] = (folder / READY).stat().st_mtime
-    last_used = sorted(used, key=lambda home: used[home])
-    old = [home for home in last_used[: max(len(used) - keep, 0)] if now - used[home] > _FRESH]
-    for folder in (*old, *(folder for folder in folders if folder not in used)):
-        _remove(folder, deadline)
-    for path in cache.glob(f"*{PART}"):  # archives
-        with contextlib.suppress(OSError):
-            if now - path.stat().st_mtime > 2 * BUILD_SECONDS:
-                path.unlink()
-
-
-def _remove(folder: Path, deadline: float) -> None:
-    """Remove an environment, or a part of one, unless somebody builds it or runs in it."""
-    lock = folder.with_name(folder.name.removesuffix(PART) + LOCK)
-    try:
-        with locked(lock, wait=False), contextlib.ExitStack() as held:
-            with contextlib.suppress(FileNotFoundError):
-                running = held.enter_context((folder / IN_USE).open("rb"))
-                fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            (folder / READY).unlink(missing_ok=True)  # from here on nobody takes it for whole
-            file_trees.remove(folder, deadline)
-            lock.unlink()
-    except BlockingIOError:
-        return
-    except OSError as error:
-        logger.warning(
-            "The folder %s, which no job needs any more, could not be removed: %s. It will be tried again after the "
-            "next build. If this stays, remove the folder.",
-            *(folder, error),
-        )

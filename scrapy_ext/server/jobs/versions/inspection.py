@@ -1,5 +1,7 @@
-"""Finds the kind of an archive in a process of its own, whose memory and time are bounded, before it is stored:
-``inspection.main`` reads the archive from a descriptor and writes one line of JSON."""
+"""Inspection of an uploaded archive in a process with bounded memory and time.
+
+The process runs :func:`main`, which reads the archive from a descriptor and writes one line of JSON.
+"""
 
 from __future__ import annotations
 
@@ -22,32 +24,35 @@ from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError, Contents
 from scrapy_ext.server.jobs.versions.variables import bare_environment
 
-#: Seconds of processor time for one archive, and of waiting for it on a machine that does much else.
+#: Seconds of processor time per archive, and of elapsed time on a busy machine.
 CPU_SECONDS: Final = 60
 _SECONDS: Final = 300.0
-#: Archives that one server inspects at once.
+#: Maximum concurrent inspections.
 _AT_ONCE: Final = 2
-#: Characters of a message: with its quotes doubled it is still one line that ``run`` keeps whole.
+#: Maximum characters of a message, so that ``run`` does not cut its line of JSON.
 _MAX_MESSAGE: Final = 400
 
-#: The folder that the package is imported from.
-_ROOT: Final = str(Path(__file__).resolve().parents[4])
-_CHILD: Final = (
-    f"import sys; sys.path.insert(0, {_ROOT!r}); from scrapy_ext.server.jobs.versions.inspection import main; main()"
-)
+#: The folder from which the package is imported.
+PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[4])
+
+
+def program(module: str, function: str = "main", root: str = PACKAGE_ROOT) -> str:
+    """Return the code that runs a function of a module of this folder in a new Python process."""
+    name = f"{__package__}.{module}"
+    return f"import sys; sys.path.insert(0, {root!r}); from {name} import {function}; {function}()"
 
 
 class Inspector:
-    """Inspects archives, a few at once."""
+    """Inspector of archives."""
 
     def __init__(self) -> None:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def inspect(self, file: BinaryIO) -> Contents:
-        """Return the kind of the archive in an open file, whose position stays; raises :class:`ArchiveError`."""
+        """Return the kind of the archive in an open file, whose position is kept; raise :class:`ArchiveError`."""
         async with self._slots:
             descriptor = await asyncio.to_thread(_flushed, file)
-            command = [sys.executable, "-I", "-c", _CHILD, str(descriptor)]
+            command = [sys.executable, "-I", "-c", program("inspection"), str(descriptor)]
             try:
                 starting = Child.start(
                     command,
@@ -58,9 +63,11 @@ class Inspector:
                 )
                 ended = await run(starting, seconds=_SECONDS)
             except TimeoutError:
-                raise ArchiveError(f"reading it takes over {_SECONDS:g} s. Leave out what is not code") from None
+                raise ArchiveError(f"reading it takes over {_SECONDS:g} s. Leave out files that are not code") from None
         if ended.status in (-signal.SIGXCPU, -signal.SIGKILL):
-            raise ArchiveError(f"reading it takes over {CPU_SECONDS} s of processor time. Leave out what is not code")
+            raise ArchiveError(
+                f"reading it takes over {CPU_SECONDS} s of processor time. Leave out files that are not code"
+            )
         try:
             answer = msgspec.json.decode(ended.output.rpartition("\n")[2], type=dict[str, str])
             if "error" in answer:
@@ -71,11 +78,11 @@ class Inspector:
 
 
 def main() -> None:
-    """Inspect the archive of the descriptor that the command line names."""
+    """Inspect the archive of the descriptor in the command line."""
     die_with_parent()
     _bound_this_process()
     try:
-        answer = archives.look(io.BufferedReader(_Descriptor(int(sys.argv[1]))))._asdict()
+        answer = archives.inspect(io.BufferedReader(_Descriptor(int(sys.argv[1]))))._asdict()
     except ArchiveError as error:
         answer = {"error": str(error)[:_MAX_MESSAGE]}
     sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode(errors="backslashreplace"))
@@ -84,7 +91,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def bounded_memory(size: int = archives.MAX_MEMORY) -> Iterator[None]:
-    """Bound the address space of this process for a while, where the system can do that."""
+    """Bound the address space of this process in a block, where the system supports it."""
     try:
         import resource  # not on every platform
 
@@ -101,7 +108,7 @@ def bounded_memory(size: int = archives.MAX_MEMORY) -> Iterator[None]:
 
 
 def _bound_this_process() -> None:
-    """Nothing but a pipe is written to, and only the archive is open."""
+    """Bound the resources of this process, which writes to a pipe and reads the archive only."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # not on every platform
 
@@ -116,7 +123,7 @@ def _bound_this_process() -> None:
 
 
 class _Descriptor(io.RawIOBase):
-    """A file without a position of its own, since another process has the same open."""
+    """File with its own position, since the server uses the position of the descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -143,6 +150,6 @@ class _Descriptor(io.RawIOBase):
 
 
 def _flushed(file: BinaryIO) -> int:
-    descriptor = file.fileno()  # which moves what was in memory to the disk
+    descriptor = file.fileno()  # a spooled file is written to disk
     file.flush()
     return descriptor

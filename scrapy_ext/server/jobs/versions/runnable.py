@@ -1,4 +1,4 @@
-"""Whether a job can be added: where a version is deployed, it must have the spider."""
+"""Checks that the version of a new job has its spider."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scrapy_ext.api.violations import refused
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.store import Store
 
-#: Names of spiders in a refusal.
+#: Maximum names of spiders in an error.
 _NAMED: Final = 20
 
 
 async def check_spider(store: Store, project: int, spider: str, version: Any = None, field: str = "spider") -> None:
-    """Refuses a name that the version (None: the current one) does not have; without one, any name is taken."""
+    """Raise :class:`ContractError` if the version (None: the current one, if any) has no such spider."""
     named = version if isinstance(version, str) else None
     names = await store.versions.refuses(project, spider, named)
     if names is None:
@@ -30,8 +30,10 @@ async def check_spider(store: Store, project: int, spider: str, version: Any = N
 
 
 async def check_local_spider(store: Store, environments: Environments, project: int, spider: str) -> None:
-    """Refuses a name that the project in the server's own folder does not have, where that is what runs. The spiders
-    are read again before. A script need not be known, and a project that cannot be read is told of by its jobs."""
+    """Raise :class:`ContractError` if the local project, when it runs, has no such spider.
+
+    Scripts are not checked, and the jobs of an unreadable project report that themselves.
+    """
     if not environments.has_read_local or spider.startswith(SCRIPT) or await store.versions.current(project):
         return
     try:
@@ -44,7 +46,7 @@ async def check_local_spider(store: Store, environments: Environments, project: 
 
 
 def _listed(spider: str, names: Sequence[str]) -> str:
-    """Some names, those first that were probably meant."""
+    """Return the first names, most similar ones first."""
     listed = list(dict.fromkeys([*get_close_matches(spider, names, 3), *names]))
     more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
     return f"{', '.join(listed[:_NAMED])}{more}"

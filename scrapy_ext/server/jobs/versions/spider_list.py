@@ -1,8 +1,8 @@
-"""Names the spiders of the project in the working directory:
+"""List of the spiders of the project in the working directory:
 ``python -m scrapy_ext.server.jobs.versions.spider_list FD``.
 
-Runs in the project's own environment, and writes JSON to the descriptor: whatever the project prints goes elsewhere.
-Whoever reads that trusts none of it.
+It runs in the project's own environment, and writes JSON to the descriptor, apart from the output of the project. The
+server does not trust it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_ARGUMENTS: Final = 100
 
 
 def main() -> None:
-    """Write the spiders and end at once: nothing that the project left running is waited for."""
+    """Write the spiders and exit at once, without waiting for threads of the project."""
     status = 1
     try:
         _bound_memory()
@@ -51,7 +51,7 @@ def _bound_memory() -> None:
 
 
 def _spiders() -> list[SpiderInfo]:
-    # Imported here: this is the project's Scrapy, and failing to import it is to be told like other failures.
+    # Imported here: this is the project's Scrapy, and a failed import is reported as other failures.
     from scrapy.spiderloader import get_spider_loader
     from scrapy.utils.project import get_project_settings
 
@@ -82,7 +82,7 @@ def _spider(name: str, cls: type) -> SpiderInfo:
 def _parameters(base: Any) -> Iterator[inspect.Parameter]:
     try:
         yield from list(inspect.signature(base.__init__).parameters.values())[1:]
-    except (TypeError, ValueError):  # of a class that is not Python's
+    except (TypeError, ValueError):  # a class of an extension module
         return
 
 

@@ -1,4 +1,4 @@
-"""Reads the spiders of a project through a process in its environment, and trusts nothing of what that says."""
+"""Reading of a project's spiders in a process in its environment, which is not trusted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from scrapy_ext.api.platform.versions import SpiderInfo
 from scrapy_ext.jobprocess.child import Child, Ended, Supervision, run
 from scrapy_ext.jobprocess.confinement import Confinement
 
-#: Seconds that naming the spiders of a project may take.
+#: Maximum seconds of reading the spiders.
 READ_SECONDS: Final = 60.0
-#: Bytes of what it says, and spiders.
+#: Maximum bytes of the answer, spiders, and bytes per spider.
 _MAX_ANSWER: Final = 8 * 1024 * 1024
 _MAX_SPIDERS: Final = 10_000
 _MAX_INFO: Final = 64 * 1024
@@ -28,7 +28,7 @@ _decode: Final = msgspec.json.Decoder(list[SpiderInfo]).decode
 
 
 class ReadingError(Exception):
-    """The spiders cannot be read; the message is for who deployed the project."""
+    """The spiders cannot be read; the message is shown to the user of the project."""
 
 
 async def read_spiders(
@@ -38,7 +38,7 @@ async def read_spiders(
     seconds: float = READ_SECONDS,
     confinement: Confinement | None = None,
 ) -> list[SpiderInfo]:
-    """The spiders of the project in ``folder``; raises :class:`ReadingError`."""
+    """Return the spiders of the project in ``folder``; raise :class:`ReadingError`."""
     receiving, sending = os.pipe()
     os.set_blocking(receiving, False)
     answer, pipe = bytearray(), asyncio.Event()
@@ -47,7 +47,7 @@ async def read_spiders(
     def receive() -> None:
         with contextlib.suppress(BlockingIOError):
             piece = os.read(receiving, 256 * 1024)
-            if len(answer) <= _MAX_ANSWER:  # what is more is read and thrown away
+            if len(answer) <= _MAX_ANSWER:  # the rest is discarded
                 answer.extend(piece)
             if not piece:
                 loop.remove_reader(receiving)
@@ -66,7 +66,7 @@ async def read_spiders(
         ended = await run(starting, seconds=seconds)
         os.close(sending)
         sending = -1
-        with contextlib.suppress(TimeoutError):  # a process that it left has the other end
+        with contextlib.suppress(TimeoutError):  # a remaining process may hold the other end
             await asyncio.wait_for(pipe.wait(), 5)
     except TimeoutError:
         raise ReadingError(
@@ -84,11 +84,11 @@ def _checked(answer: bytes, ended: Ended) -> list[SpiderInfo]:
     if ended.status != 0:
         raise ReadingError(f"its settings or spiders cannot be imported:\n{ended.output[-16_000:]}")
     if len(answer) > _MAX_ANSWER:
-        raise ReadingError(f"what it says of its spiders is over {_MAX_ANSWER} bytes")
+        raise ReadingError(f"the list of its spiders is over {_MAX_ANSWER} bytes")
     try:
         spiders = _decode(answer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise ReadingError("what it says of its spiders cannot be understood") from None
+        raise ReadingError("the list of its spiders is not valid") from None
     if not spiders:
         raise ReadingError("it has no spiders. Check SPIDER_MODULES in its settings, and that the archive has them")
     if len(spiders) > _MAX_SPIDERS:

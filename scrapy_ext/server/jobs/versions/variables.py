@@ -1,17 +1,17 @@
-"""Environment variables of processes that run code of projects: those of the server without its secrets."""
+"""Environment variables of processes that run code of projects: the server's without its secrets."""
 
 from __future__ import annotations
 
 import os
 from typing import Final
 
-#: What a build may know of the server's environment: how to reach packages, and how text is written.
+#: Variables for builds: access to package indexes, and locale.
 _PASSED: Final = (
     *("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
 )
-#: Of that, what processes of deployed code get.
+#: Variables for processes of deployed code.
 _PASSED_TO_JOBS: Final = (
     "PATH",
     "HOME",
@@ -24,23 +24,23 @@ _PASSED_TO_JOBS: Final = (
     "LOGNAME",
     "SSL_CERT_FILE",
 )
-#: What no process of a job gets, however it was deployed.
-_KEPT_BACK: Final = ("SERVER_", "PG", "ATTRIBUTES_API_KEY")
+#: Prefixes of variables that no process of a job receives.
+_SECRET: Final = ("SERVER_", "PG", "ATTRIBUTES_API_KEY")
 _PASSED_PREFIXES: Final = ("PIP_", "LC_")
 
 
 def bare_environment() -> dict[str, str]:
-    """The server's environment without its secrets."""
+    """Return the variables for builds."""
     return {
         name: value for name, value in os.environ.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)
     } | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
 
 
 def job_environment() -> dict[str, str]:
-    """Of the server's environment, what processes of deployed code get."""
+    """Return the variables for processes of deployed code."""
     return {name: value for name, value in os.environ.items() if name in _PASSED_TO_JOBS}
 
 
 def local_environment() -> dict[str, str]:
-    """The server's environment for processes of the operator's own project, without the server's secrets."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_KEPT_BACK)}
+    """Return the variables for processes of the operator's own project: all without the server's secrets."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_SECRET)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.server.store.activity.outbox import enqueue
 from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
 _PAGE: Final = 500
 
@@ -20,40 +21,6 @@ class Message(NamedTuple):
     number: int
     ts: int
     event: bytes
-
-
-class ActivityStore:
-    """Messages posted by clients and written by the server."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    async def add(self, project: int, events: Sequence[bytes]) -> None:
-        """Store messages; the last one is the newest."""
-        await self._engine.write(add_events, project, events, self._clock())
-
-    async def scan(self, project: int, count: int | None = None) -> AsyncIterator[list[Message]]:
-        """Yield the messages of a project, newest first."""
-        below, left = MAX_NUMBER, count
-        while left is None or left > 0:
-            limit = _PAGE if left is None else min(_PAGE, left)
-            messages = await self._engine.read(_page, project, below, limit)
-            if messages:
-                yield messages
-            if len(messages) < limit:
-                return
-            below = messages[-1].number
-            left = None if left is None else left - len(messages)
-
-    async def page(self, project: int, below: int, limit: int) -> list[Message]:
-        """Return the newest messages of a project with numbers below ``below``."""
-        return await self._engine.read(_page, project, below, limit)
-
-    async def newest(self, project: int) -> int:
-        """Return the number of a project's newest message; 0 without any."""
-        messages = await self._engine.glance(_page, project, MAX_NUMBER, 1)
-        return messages[0].number if messages else 0
 
 
 async def add_events(tx: Transaction, project: int, events: Sequence[bytes], now: int) -> None:
@@ -75,6 +42,7 @@ async def _insert(tx: Transaction, project: int, events: Sequence[bytes], now: i
 
 
 async def _page(tx: Transaction, project: int, below: int, limit: int) -> list[Message]:
+    """Return the newest messages of a project with numbers below ``below``."""
     rows = await tx.fetch(
         """SELECT project, number, ts, event FROM activity
            WHERE project = $1 AND number < $2 ORDER BY number DESC LIMIT $3""",
@@ -83,3 +51,31 @@ async def _page(tx: Transaction, project: int, below: int, limit: int) -> list[M
         limit,
     )
     return [Message(*row) for row in rows]
+
+
+class ActivityStore(EngineStore):
+    """Messages posted by clients and written by the server."""
+
+    async def add(self, project: int, events: Sequence[bytes]) -> None:
+        """Store messages; the last one is the newest."""
+        await self._engine.write(add_events, project, events, self._clock())
+
+    async def scan(self, project: int, count: int | None = None) -> AsyncIterator[list[Message]]:
+        """Yield the messages of a project, newest first."""
+        below, left = MAX_NUMBER, count
+        while left is None or left > 0:
+            limit = _PAGE if left is None else min(_PAGE, left)
+            messages = await self._engine.read(_page, project, below, limit)
+            if messages:
+                yield messages
+            if len(messages) < limit:
+                return
+            below = messages[-1].number
+            left = None if left is None else left - len(messages)
+
+    page = Method("read", _page)
+
+    async def newest(self, project: int) -> int:
+        """Return the number of a project's newest message; 0 without any."""
+        messages = await self._engine.read_inline(_page, project, MAX_NUMBER, 1)
+        return messages[0].number if messages else 0

@@ -7,7 +7,7 @@ the number of records. An expired record is not read; a later write removes its 
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionName, Count
@@ -21,7 +21,8 @@ from scrapy_ext.server.store.collections.writes import (
     rename,
     write_records,
 )
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
 
 #: Records per query, each of up to 1 MiB, and the bytes after which a read makes no further query.
 _PAGE: Final = 128
@@ -32,7 +33,7 @@ COUNT_STEP: Final = 100_000
 _FEW: Final = 2
 
 
-class Record(NamedTuple):
+class CollectionRecord(NamedTuple):
     """A stored record: key, time stored (ms), and JSON without the key."""
 
     key: bytes
@@ -45,77 +46,6 @@ class Deletion(NamedTuple):
 
     deleted: int
     scanned: int
-
-
-class CollectionStore:
-    """The collections of all projects."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    async def names(self, project: int) -> list[CollectionName]:
-        return await self._engine.read(_names, project)
-
-    async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
-        """Create or update records, given as key and JSON; the last of several with one key counts."""
-        given, now = dict(records), self._clock()
-        if not await self._engine.write(write_records, which, given, now):
-            # Not within the first attempt, which may hold a row of this name that another writer has renamed: a rename
-            # locks the counter first and waits for that row.
-            await self._engine.write(create_and_write, which, given, now)
-
-    async def get(self, which: Collection, key: bytes) -> Record | None:
-        return await self._engine.glance(_get, which, key, self._clock())
-
-    async def copies(self, which: Collection, key: bytes) -> list[Record]:
-        """Return the stored copies of a record, newest first."""
-        return await self._engine.read(_copies, which, key, self._clock())
-
-    async def scan(
-        self, which: Collection, selection: Selection, count: int | None = None
-    ) -> AsyncIterator[list[Record]]:
-        """Yield the selected records, range by range, ordered by key."""
-        place = _Place(selection.ranges, selection.per_range, count)
-        is_short = len(selection.ranges) <= _FEW and all(part.is_key for part in selection.ranges)
-        read = self._engine.glance if is_short else self._engine.read
-        while place.ranges and place.left != 0:
-            records, place = await read(_page, which, place, selection, now=self._clock())
-            if records:
-                yield records
-
-    async def count(self, which: Collection, selection: Selection, most: int | None = None) -> Count:
-        """Count the selected records, up to ``most`` (``COUNT_STEP``) keys, and return where to continue."""
-        return await self._engine.glance(_count, which, selection, most or COUNT_STEP, now=self._clock())
-
-    async def delete(self, which: Collection, selection: Selection) -> Deletion:
-        """Delete a bounded number of the selected records."""
-        deleted, scanned, now = 0, 0, self._clock()
-        for each in selection.ranges:
-            part, left = each, selection.per_range
-            while left is None or left > 0:
-                step, seen, last = await self._engine.write(delete_step, which, part, selection, left, now=now)
-                deleted, scanned = deleted + step, scanned + seen
-                left = None if left is None else left - step
-                if last is None:
-                    break
-                part = part._replace(low=last, after=True)
-        return Deletion(deleted, scanned)
-
-    async def delete_keys(self, which: Collection, keys: Sequence[bytes]) -> None:
-        """Delete records by key; unknown keys are ignored."""
-        await self._engine.write(delete_keys, which, keys)
-
-    async def drop(self, project: int, name: str) -> bool:
-        """Delete the collections of this name, of every type; return whether there were any."""
-        return await self._engine.write(drop, project, name)
-
-    async def rename(self, project: int, name: str, new_name: str) -> bool:
-        """Rename the collections of this name, of every type; return whether there were any.
-
-        Raises :class:`ContractError` when the new name is taken.
-        """
-        return await self._engine.write(rename, project, name, new_name)
 
 
 class _Place(NamedTuple):
@@ -131,21 +61,24 @@ def _less(number: int | None, by: int) -> int | None:
 
 
 async def _names(tx: Transaction, project: int) -> list[CollectionName]:
+    """Return the collections of a project."""
     rows = await tx.fetch("SELECT type, name FROM collections WHERE project = $1 ORDER BY name, type", project)
     return [CollectionName(*row) for row in rows]
 
 
-async def _get(tx: Transaction, which: Collection, key: bytes, now: int) -> Record | None:
+async def _get(tx: Transaction, now: int, which: Collection, key: bytes) -> CollectionRecord | None:
+    """Return one record."""
     row = await tx.fetchrow(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", "$3")}
             AND key = $4 AND (expires IS NULL OR expires > $5)""",  # noqa: S608 - built from fixed conditions
         *(which.project, which.type.value, which.name, key, now),
     )
-    return Record(*row) if row else None
+    return CollectionRecord(*row) if row else None
 
 
-async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> list[Record]:
+async def _copies(tx: Transaction, now: int, which: Collection, key: bytes) -> list[CollectionRecord]:
+    """Return the stored copies of a record, newest first."""
     number = await number_of(tx, which)
     row = await tx.fetchrow(
         """SELECT ts, value, ts_1, value_1, ts_2, value_2 FROM collection_records
@@ -157,15 +90,15 @@ async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> l
     )
     if row is None:
         return []
-    copies = [Record(key, row[place], row[place + 1]) for place in (0, 2, 4) if row[place + 1] is not None]
+    copies = [CollectionRecord(key, row[place], row[place + 1]) for place in (0, 2, 4) if row[place + 1] is not None]
     return [copy for copy in copies if not which.type.expires or copy.ts + EXPIRY_MS > now]
 
 
 async def _page(
     tx: Transaction, which: Collection, place: _Place, selection: Selection, *, now: int
-) -> tuple[list[Record], _Place]:
+) -> tuple[list[CollectionRecord], _Place]:
     """Return the records of one read and the next position; a read may cover many short ranges."""
-    found: list[Record] = []
+    found: list[CollectionRecord] = []
     size = 0
     ranges, left_here, left = place
     while ranges and left != 0 and size < _READ_BYTES:
@@ -196,7 +129,7 @@ def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
 
 async def _by_key(
     tx: Transaction, which: Collection, keys: Sequence[bytes], selection: Selection, *, now: int
-) -> list[Record]:
+) -> list[CollectionRecord]:
     rows = await tx.fetch_any(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", "$3")} AND (expires IS NULL OR expires > $4)
@@ -209,12 +142,12 @@ async def _by_key(
         MAX_NUMBER if selection.endts is None else selection.endts,
         keys=keys,
     )
-    return sorted(Record(*row) for row in rows)
+    return sorted(CollectionRecord(*row) for row in rows)
 
 
 async def _of_range(
     tx: Transaction, which: Collection, part: Range, selection: Selection, *, limit: int, now: int
-) -> list[Record]:
+) -> list[CollectionRecord]:
     condition, arguments = conditions(part, selection)
     name = len(arguments) + 3
     rows = await tx.fetch(
@@ -229,7 +162,7 @@ async def _of_range(
         now,
         limit,
     )
-    return [Record(*row) for row in rows]
+    return [CollectionRecord(*row) for row in rows]
 
 
 def _number(kind: str, name: str) -> str:
@@ -272,3 +205,54 @@ async def _count(tx: Transaction, which: Collection, selection: Selection, most:
             if following is not None:
                 return Count(total, scanned, following[0].decode())
     return Count(total, scanned)
+
+
+class CollectionStore(EngineStore):
+    """The collections of all projects."""
+
+    names = Method("read", _names)
+
+    async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
+        """Create or update records, given as key and JSON; the last of several with one key counts."""
+        given, now = dict(records), self._clock()
+        if not await self._engine.write(write_records, which, given, now):
+            # Not within the first attempt, which may hold a row of this name that another writer has renamed: a rename
+            # locks the counter first and waits for that row.
+            await self._engine.write(create_and_write, which, given, now)
+
+    get = TimedMethod("read_inline", _get)
+    copies = TimedMethod("read", _copies)
+
+    async def scan(
+        self, which: Collection, selection: Selection, count: int | None = None
+    ) -> AsyncIterator[list[CollectionRecord]]:
+        """Yield the selected records, range by range, ordered by key."""
+        place = _Place(selection.ranges, selection.per_range, count)
+        is_short = len(selection.ranges) <= _FEW and all(part.is_key for part in selection.ranges)
+        read = self._engine.read_inline if is_short else self._engine.read
+        while place.ranges and place.left != 0:
+            records, place = await read(_page, which, place, selection, now=self._clock())
+            if records:
+                yield records
+
+    async def count(self, which: Collection, selection: Selection, most: int | None = None) -> Count:
+        """Count the selected records, up to ``most`` (``COUNT_STEP``) keys, and return where to continue."""
+        return await self._engine.read_inline(_count, which, selection, most or COUNT_STEP, now=self._clock())
+
+    async def delete(self, which: Collection, selection: Selection) -> Deletion:
+        """Delete a bounded number of the selected records."""
+        deleted, scanned, now = 0, 0, self._clock()
+        for each in selection.ranges:
+            part, left = each, selection.per_range
+            while left is None or left > 0:
+                step, seen, last = await self._engine.write(delete_step, which, part, selection, left, now=now)
+                deleted, scanned = deleted + step, scanned + seen
+                left = None if left is None else left - step
+                if last is None:
+                    break
+                part = part._replace(low=last, after=True)
+        return Deletion(deleted, scanned)
+
+    delete_keys = Method("write", delete_keys)
+    drop = Method("write", drop)
+    rename = Method("write", rename)

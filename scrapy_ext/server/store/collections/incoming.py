@@ -1,4 +1,4 @@
-"""Records on their way in: the checks of the contract, and the key apart from the rest."""
+"""Records as received: the checks of the contract, and the separation of their keys."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 from scrapy_ext.api.platform.collections import record_faults
 from scrapy_ext.api.violations import ContractError, refused
 
-#: The beginning of an object whose first member is its key, up to the second.
+#: Start of an object whose first member is its key, up to the second member.
 _KEY_FIRST: Final = re.compile(rb'\s*\{\s*"_key"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*')
 
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def checked(given: Sequence[tuple[int, bytes, dict[str, Any]]], key: str | None) -> list[tuple[bytes, bytes]]:
-    """Keys and records without them, of (number of the line, line, object); raises ``ContractError``."""
+    """Return keys and records without them, from line numbers, lines and objects; raise ``ContractError``."""
     records: list[tuple[bytes, bytes]] = []
     for number, line, record in given:
         place = f"line {number}"
@@ -32,7 +32,7 @@ def checked(given: Sequence[tuple[int, bytes, dict[str, Any]]], key: str | None)
 
 
 def _without_key(line: bytes, record: dict[str, Any]) -> bytes:
-    """The record without its key, which is stored apart; the other members keep their bytes."""
+    """Return the record without its key; the other members keep their bytes."""
     if len(record) == 1:
         return b"{}"
     if (first := _KEY_FIRST.match(line)) and not _perhaps_key(rest := line[first.end() :]):
@@ -43,5 +43,5 @@ def _without_key(line: bytes, record: dict[str, Any]) -> bytes:
 
 
 def _perhaps_key(rest: bytes) -> bool:
-    """Whether another member may be named _key, plainly or in escapes."""
+    """Return true when another member may be named _key, literally or with escapes."""
     return b'_key"' in rest or b"\\u00" in rest

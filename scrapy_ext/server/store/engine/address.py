@@ -1,4 +1,4 @@
-"""The address of a PostgreSQL database, which has a password that nobody may see."""
+"""URLs of PostgreSQL databases, whose passwords are never shown."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ _FORM: Final = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 
 
 class DatabaseUrl:
-    """``postgresql://user:password@host:port/database?options``; as text and as ``repr`` it has neither password nor
-    options. Raises :class:`StoreError` for anything else, without showing it."""
+    """``postgresql://user:password@host:port/database?options``; its text and ``repr`` omit password and options.
+
+    Raises :class:`StoreError` for any other URL, without showing it.
+    """
 
     def __init__(self, url: str) -> None:
         self.secret: Final = url
@@ -33,7 +35,7 @@ class DatabaseUrl:
         self._shown: Final = f"postgresql://{shown}/{quote(self.database)}"
 
     def with_password(self, password: str) -> DatabaseUrl:
-        """The same address with a password, unless it has one."""
+        """Return the URL with a password, unless it has one."""
         parts = urlsplit(self.secret)
         options = parse_qsl(parts.query)
         if parts.password or any(name == "password" for name, _ in options):

@@ -1,4 +1,4 @@
-"""Every way in which the store itself can fail. Input that breaks a rule raises ``ContractError`` instead."""
+"""Errors of the store itself. Input that breaks a rule raises ``ContractError`` instead."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import ClassVar
 
 
 class StoreError(Exception):
-    """The store cannot do what it was asked; the message says what to do about it. Nothing was stored.
+    """The store failed, and stored nothing. The message says what to do.
 
-    The message may name the database's address or its files. ``public`` is what anyone may be told instead.
+    The message may name the address of the database or its files. Clients receive ``public`` instead.
     """
 
     public: ClassVar[str] = "The store failed to do this. The log of the server says why."
 
 
 class StoreFullError(StoreError):
-    """The disk took no more: full, over a quota, or failing."""
+    """The disk refused a write: it is full, over a quota, or failing."""
 
     public = "The disk of the store takes no more. Try again when there is room on it."
 
 
 class StoreBusyError(StoreError):
-    """The database was held by others for too long, or is away. The same call may work later."""
+    """The database was locked for too long, or is unavailable. The same call may succeed later."""
 
     public = "The store is busy. Try again later."
 
@@ -33,13 +33,13 @@ class StoreAwayError(StoreBusyError):
 
 
 class StoreUncertainError(StoreBusyError):
-    """The database went away while it was committing and cannot tell any more whether it did. Look before repeating."""
+    """The connection was lost during a commit, and the result is unknown. Read before repeating the call."""
 
     public = (
-        "The store went away while it was committing. What was sent may be stored or not: look, or send it again if "
-        "that does no harm."
+        "The store could not be reached during a commit. What was sent may be stored or not: read it, or send it again "
+        "if that does no harm."
     )
 
 
 class SchemaError(StoreError):
-    """The database was written by a newer version of this package, or is not one of its databases."""
+    """The schema of the database is not one that this version supports, or is another program's."""

@@ -1,57 +1,88 @@
-"""The seam between the stores and a database. ``sqlite`` and ``postgresql`` implement it; nothing else knows them.
+"""The interface between the stores and a database, implemented by ``sqlite`` and ``postgresql``.
 
-A store's operation is written once, as ``async def operation(tx, ...)``, in SQL with ``$1`` placeholders that
-SQLite and PostgreSQL both accept. Rules that hold for every operation:
+An operation of a store is written once, as ``async def operation(tx, ...)``, in SQL with ``$1`` placeholders that both
+databases accept. Rules for every operation:
 
-- It awaits nothing but ``tx``, and it may be run again from its start, so that it touches nothing outside ``tx``.
-- All of it is stored or none of it: it runs in one transaction, and its result is seen only after the commit.
+- It awaits nothing but ``tx``, and may run again from its start, so that it has no effect outside ``tx``.
+- It runs in one transaction: all of it is stored, or nothing. Its result is returned after the commit.
 - ``write`` returns when the data is durable (committed and synced to disk), never before.
-- Several run at once, in this process and in others. What an operation decides on it reads with
-  ``SELECT … FOR UPDATE``, or leaves to ``ON CONFLICT`` and ``RETURNING``; ``FOR SHARE`` holds a row that must stay
-  as it is. It locks rows in the order that :ref:`the architecture <lock-order>` gives, many of one table by key.
-- No process remembers what the database says, except where a value in the database, read in the transaction, proves
-  that it is still so (``fingerprint_filter``).
+- Several run concurrently, in this process and in others. An operation reads the rows that it decides on with
+  ``SELECT … FOR UPDATE``, or leaves the decision to ``ON CONFLICT`` and ``RETURNING``; ``FOR SHARE`` locks a row that
+  must not change. Rows are locked in the order of :ref:`the architecture <lock-order>`, rows of one table by key.
+- No process caches contents of the database, unless a value read in the same transaction proves that they are current
+  (``fingerprint_filter``).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from scrapy_ext.server.store.engine.measures import Measures
+from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Row = tuple[Any, ...]
 
+#: Upper bounds of the histogram of writes per commit.
+GROUPS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Measures:
+    """Statistics of an engine, updated by the thread that commits. ``waiting`` is a gauge, the others are totals."""
+
+    def __init__(self) -> None:
+        #: Writes that are queued or running.
+        self.waiting = 0
+        #: The error of the last refused write; None since as much was written again.
+        self.refusal: StoreError | None = None
+        self.operations = 0
+        self.rows = 0
+        self.failures = 0
+        self.seconds = 0.0
+        self.groups = [0] * (len(GROUPS) + 1)
+
+    def failed(self, error: Exception) -> None:
+        """Record the error of a write, unless it says nothing about the next write: a busy or unavailable database."""
+        if isinstance(error, StoreError) and not isinstance(error, StoreBusyError):
+            self.refusal = error
+
+    def committed(self, operations: int, rows: int, seconds: float) -> None:
+        """Record a commit of some writes, and the number of changed rows."""
+        self.operations += operations
+        self.rows += rows
+        self.seconds += seconds
+        self.groups[bisect_left(GROUPS, operations)] += 1
+
 
 class Transaction(Protocol):
-    """What an operation may use."""
+    """The statements of an operation."""
 
     @property
     def sorted_runs(self) -> bool:
-        """Whether large indexes of what comes in no order are worth keeping as sorted runs."""
+        """True if large indexes of random keys should be kept as sorted runs."""
 
     async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
-        """All rows of a query that ends in ``= ANY($n)``, where n is one more than the arguments."""
+        """Return the rows of a query that ends in ``= ANY($n)``, where n is one more than the arguments."""
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        """All rows of a query."""
+        """Return the rows of a query."""
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        """The first row of a query."""
+        """Return the first row of a query."""
 
     async def execute(self, sql: str, *arguments: Any) -> int:
-        """Run a statement; returns how many rows it changed."""
+        """Run a statement; return the number of changed rows."""
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row of arguments. Rows of one INSERT have different keys."""
+        """Run a statement once for each row of arguments. The rows of an INSERT have different keys."""
 
     async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        """Run ``INSERT INTO … VALUES ($1, …) … RETURNING …`` for every row; returns what it gives, unordered.
+        """Run ``INSERT INTO … VALUES ($1, …) … RETURNING …`` for each row; return the returned rows, unordered.
 
-        A row whose key is given twice needs ``ON CONFLICT DO NOTHING``.
+        Rows with equal keys need ``ON CONFLICT DO NOTHING``.
         """
 
     async def script(self, sql: str) -> None:
@@ -62,48 +93,49 @@ Operation = Callable[Concatenate[Transaction, P], Coroutine[Any, Any, T]]
 
 
 class Engine(Protocol):
-    """A database."""
+    """A database. Its calls raise :class:`StoreError`."""
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation that changes data; returns after its commit. Raises :class:`StoreError`."""
+        """Run an operation that changes data; return after its commit."""
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation that only reads, on one consistent state of the data. Raises :class:`StoreError`."""
+        """Run a read-only operation on one consistent state of the data."""
 
-    async def glance(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same as ``read``, for an operation that mostly finds a few rows by their keys, and never fetches more
-        than two megabytes. It may hold up the event loop for as long as that takes. Raises :class:`StoreError`."""
+    async def read_inline(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a read-only operation that usually reads a few rows by key, and two megabytes at most.
+
+        It may block the event loop for that time.
+        """
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
-        """One state of the data for many reads, whatever is written meanwhile. Raises :class:`StoreError`."""
+        """Open one state of the data for many reads, while others write."""
 
     async def forget_deleted(self) -> None:
-        """Have what was deleted leave the files of the database soon, as far as that is up to the server. Raises
-        :class:`StoreError`."""
+        """Remove deleted data from the files of the database soon, if the server can do that."""
 
     async def end_sessions(self, host: str, process: int) -> None:
-        """End the sessions of a process that is dead, or was stopped in the middle of a write, and free their locks."""
+        """End the sessions of a process that is dead, or was stopped within a write, and release their locks."""
 
     async def vacuum(self) -> None:
-        """Give the room of deleted rows back. Raises :class:`StoreError`."""
+        """Return the space of deleted rows to the system."""
 
     @property
     def measures(self) -> Measures:
-        """What it has done so far."""
+        """Statistics since the start."""
 
     @property
     def trouble(self) -> str | None:
-        """Why the database cannot be reached just now, while calls wait for it; None when nothing is known of that."""
+        """The reason why calls wait for the database; None if it is not known to be unavailable."""
 
     async def size(self) -> int:
-        """Bytes that the database takes on disk."""
+        """Return the size of the database on disk, in bytes."""
 
     async def close(self) -> None:
-        """Finish what was begun and let go of the database."""
+        """Finish pending work and close the database."""
 
 
 class Snapshot(Protocol):
-    """A state of the data that lasts."""
+    """One state of the data."""
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation that only reads. Raises :class:`StoreError`."""
+        """Run a read-only operation; raise :class:`StoreError`."""

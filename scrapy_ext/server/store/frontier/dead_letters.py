@@ -1,4 +1,4 @@
-"""Putting requests back that crawls have set aside."""
+"""Requeueing of requests from the dead letters of a frontier."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, MAX_BATCH, FrontierRequest, revived
 from scrapy_ext.server.store.frontier.frontier import FrontierStore, QueuedRequest, Slot
 
-#: Of one call, about: the rest stays where it is.
+#: Approximate maximum of requests per call.
 MOST: Final = 20_000
 
 _decode: Final = msgspec.json.Decoder(list[tuple[str, Any]]).decode
@@ -17,10 +17,10 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 async def put_back(frontier: FrontierStore, project: int, name: str) -> int:
-    """Queue the requests that were set aside again, each in its slot; returns how many.
+    """Queue dead letters again, each in its slot; return their number.
 
-    One that is queued again is removed after that: whatever breaks off in between, none is lost, and none is queued
-    twice, since its slot knows it by then. Raises ``ValueError`` when the slot of dead letters holds something else.
+    A request is removed from the dead letters after it was queued, so that an interruption loses none. A repetition
+    queues none twice, since its slot has the fingerprint. Raises ``ValueError`` for invalid dead letters.
     """
     dead = Slot(project, name, DEAD_LETTERS)
     count = 0

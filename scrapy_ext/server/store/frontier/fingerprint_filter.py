@@ -27,7 +27,7 @@ _SECOND: Final = 31
 _Owner = tuple[int, int]
 
 
-class Filter:
+class BloomFilter:
     """The filter of one slot, complete up to the fingerprint ``loaded`` (None: completely)."""
 
     def __init__(self, size: int) -> None:
@@ -73,11 +73,11 @@ class Filter:
 class SlotFilter:
     """The filter of a slot, and a larger one that is being loaded."""
 
-    def __init__(self, first: Filter) -> None:
+    def __init__(self, first: BloomFilter) -> None:
         self.stamp = 0
         self.used = 0.0
         self._current = first
-        self._next: Filter | None = None
+        self._next: BloomFilter | None = None
 
     @property
     def size(self) -> int:
@@ -110,7 +110,7 @@ class SlotFilter:
 
     def grow(self, size: int) -> None:
         """Start a larger filter."""
-        self._next = Filter(size)
+        self._next = BloomFilter(size)
 
     def add(self, fingerprints: Iterable[bytes]) -> None:
         self._current.add(fingerprints)
@@ -122,7 +122,7 @@ class SlotFilter:
         return self._current.doubtful(fingerprints)
 
 
-class Filters:
+class SlotFilters:
     """All filters of a process."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Filters:
         """Return the filter of a slot with this stamp, for about ``expected`` fingerprints."""
         found = self._filters.pop(owner, None)
         if found is None or found.stamp != stamp:
-            found = SlotFilter(Filter(self._room(_size_for(expected))))
+            found = SlotFilter(BloomFilter(self._room(_size_for(expected))))
         elif found.grows:
             size = self._room(min(found.size * _GROWTH, MAX_BYTES))
             if size > found.size:

@@ -24,7 +24,7 @@ _MARK: Final = b"\xff"
 _RUN: Final = "project = $1 AND slot = $2 AND run = $3"
 
 
-class Run(msgspec.Struct, array_like=True):
+class SortedRun(msgspec.Struct, array_like=True):
     """A run: ``number`` in the slot, ``size`` of an open run, ``target`` run of a merge.
 
     ``owed``: fingerprints that a merge into this run still has to move for the additions so far.
@@ -38,7 +38,7 @@ class Run(msgspec.Struct, array_like=True):
     owed: int = 0
 
 
-class Segment(NamedTuple):
+class RunSegment(NamedTuple):
     """Consecutive fingerprints of a run with the fdata that some have; ``ended`` at the end of the run."""
 
     fps: list[bytes]
@@ -51,7 +51,9 @@ class Segment(NamedTuple):
 
 
 class RunRows:
-    def __init__(self, tx: Transaction, owner: tuple[int, int], run: Run) -> None:
+    """The rows of one run."""
+
+    def __init__(self, tx: Transaction, owner: tuple[int, int], run: SortedRun) -> None:
         self._tx = tx
         self._packed = run.packed
         self._keys = (*owner, run.number)
@@ -88,7 +90,7 @@ class RunRows:
             fp,
         )
 
-    async def behind(self, after: bytes, number: int) -> Segment:
+    async def behind(self, after: bytes, number: int) -> RunSegment:
         """Return at least ``number`` fingerprints after one, if there are so many."""
         if self._packed:
             return await self._unpacked(after, number)
@@ -98,11 +100,11 @@ class RunRows:
             after,
             number,
         )
-        return Segment(
+        return RunSegment(
             [fp for fp, _ in rows], {fp: fdata for fp, fdata in rows if fdata is not None}, len(rows) < number
         )
 
-    async def _unpacked(self, after: bytes, number: int) -> Segment:
+    async def _unpacked(self, after: bytes, number: int) -> RunSegment:
         row = await self._block(after)
         place = b"" if row is None else row[1]
         limit = number // _IN_A_BLOCK + 2
@@ -124,9 +126,9 @@ class RunRows:
                     fdata.update((fp, each) for fp, each in zip(members, data.split(_MARK), strict=True) if each)
             first = bisect_right(fps, after) if after else 0
             if len(rows) < limit:
-                return Segment(fps[first:], fdata, ended=True)
+                return RunSegment(fps[first:], fdata, ended=True)
             if len(fps) - first >= number:
-                return Segment(fps[first:], fdata, ended=False)
+                return RunSegment(fps[first:], fdata, ended=False)
 
     async def append(self, fps: list[bytes], fdata: dict[bytes, bytes]) -> None:
         """Append sorted fingerprints to the packed run."""
@@ -147,7 +149,7 @@ class RunRows:
         data = _MARK.join([fdata.get(fp, b"") for fp in fps]) if fdata and any(fp in fdata for fp in fps) else None
         return (*self._keys, fps[0], _MARK + _MARK.join(fps) + _MARK, data)
 
-    async def cut(self, segment: Segment, end: bytes | None) -> None:
+    async def cut(self, segment: RunSegment, end: bytes | None) -> None:
         """Remove the fingerprints of ``segment``, the beginning of the run, up to ``end``; None removes the whole run.
 
         Later fingerprints in the last block of a packed run are kept.

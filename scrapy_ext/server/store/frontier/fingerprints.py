@@ -7,7 +7,7 @@ would dominate additions. So they go into a small run, and small runs are merged
 - New ones are rows of the last, open run. With ``RUN`` of them it is closed, and another is opened.
 - ``FAN`` closed runs of one level are merged into a new run of the next level, which is packed, some hundreds of
   fingerprints per row. Each addition makes every merge owe ``_PACE`` times its size, and an addition that finds
-  ``_STEP`` owed moves so many, lowest first: nobody waits for a whole merge.
+  ``_STEP`` owed moves so many, lowest first: no addition waits for a whole merge.
 - An addition searches every run, largest first, but only for fingerprints that the filter does not exclude.
 
 The slot's row, locked during an addition, lists the runs. An engine that defers such writes itself (``sorted_runs`` is
@@ -25,8 +25,8 @@ from typing import Final
 import msgspec
 
 from scrapy_ext.server.store.engine.interface import Row, Transaction
-from scrapy_ext.server.store.frontier.fingerprint_filter import Filters, SlotFilter
-from scrapy_ext.server.store.frontier.fingerprint_runs import INSERT, Run, RunRows, merged
+from scrapy_ext.server.store.frontier.fingerprint_filter import SlotFilter, SlotFilters
+from scrapy_ext.server.store.frontier.fingerprint_runs import INSERT, RunRows, SortedRun, merged
 
 #: Maximum fingerprints of an open run: its pages are written once or twice meanwhile.
 RUN: Final = 8_000
@@ -43,15 +43,15 @@ _LOAD: Final = 32
 _LEAST_LOAD: Final = 500
 _MOST_LOAD: Final = 400_000
 
-_decode: Final = msgspec.json.Decoder(list[Run]).decode
+_decode: Final = msgspec.json.Decoder(list[SortedRun]).decode
 
 
-def runs_of(stored: bytes | None) -> list[Run]:
+def runs_of(stored: bytes | None) -> list[SortedRun]:
     """Parse the runs of a slot, the open one last."""
-    return [Run(1)] if stored is None else _decode(stored)
+    return [SortedRun(1)] if stored is None else _decode(stored)
 
 
-class SlotFingerprints:
+class FingerprintRuns:
     """Fingerprints of one slot, whose row the transaction has locked."""
 
     def __init__(self, tx: Transaction, owner: tuple[int, int], stored: bytes | None, stamp: int) -> None:
@@ -65,7 +65,7 @@ class SlotFingerprints:
         """Encode the runs for the slot's row."""
         return msgspec.json.encode(self._runs)
 
-    async def add(self, fingerprints: dict[bytes, bytes | None], filters: Filters) -> tuple[set[bytes], int]:
+    async def add(self, fingerprints: dict[bytes, bytes | None], filters: SlotFilters) -> tuple[set[bytes], int]:
         """Add fingerprints with their fdata; return the new ones, and the slot's next stamp."""
         chosen = (
             filters.of(self._owner, self._stamp, self._about() + len(fingerprints)) if self._tx.sorted_runs else None
@@ -96,10 +96,10 @@ class SlotFingerprints:
         run = self._runs[-1].number
         return [(*self._owner, run, fp, fdata[fp]) for fp in fps]
 
-    def _rows(self, run: Run) -> RunRows:
+    def _rows(self, run: SortedRun) -> RunRows:
         return RunRows(self._tx, self._owner, run)
 
-    def _size(self, run: Run) -> int:
+    def _size(self, run: SortedRun) -> int:
         """Return the approximate size of a run."""
         return run.size if run is self._runs[-1] else RUN * FAN**run.level
 
@@ -135,7 +135,7 @@ class SlotFingerprints:
     async def _tend(self, added: int) -> None:
         """Close a full open run, and continue the merges."""
         if self._runs[-1].size >= RUN:
-            self._runs.append(Run(self._next_number()))
+            self._runs.append(SortedRun(self._next_number()))
             for level in {run.level for run in self._runs[:-1]}:
                 self._begin(level)
         for target in [run for run in self._runs if self._sources(run)]:
@@ -144,7 +144,7 @@ class SlotFingerprints:
                 await self._pour(target, self._sources(target), target.owed)
                 target.owed = 0
 
-    def _sources(self, target: Run) -> list[Run]:
+    def _sources(self, target: SortedRun) -> list[SortedRun]:
         return [run for run in self._runs if run.target == target.number]
 
     def _begin(self, level: int) -> None:
@@ -154,7 +154,7 @@ class SlotFingerprints:
         filling = {run.target for run in self._runs}
         closed = [run for run in self._runs[:-1] if run.level == level and run.number not in filling][:FAN]
         if len(closed) == FAN:
-            target = Run(self._next_number(), level + 1, packed=True)
+            target = SortedRun(self._next_number(), level + 1, packed=True)
             self._runs.insert(0, target)
             for run in closed:
                 run.target = target.number
@@ -162,7 +162,7 @@ class SlotFingerprints:
     def _next_number(self) -> int:
         return max(run.number for run in self._runs) + 1
 
-    async def _pour(self, target: Run, sources: list[Run], number: int) -> None:
+    async def _pour(self, target: SortedRun, sources: list[SortedRun], number: int) -> None:
         """Move the lowest ``number`` fingerprints or so into their target."""
         rows = [self._rows(run) for run in sources]
         segments = [await each.behind(b"", number // len(sources) + 1) for each in rows]
@@ -189,7 +189,7 @@ class SlotFingerprints:
             self._runs.remove(run)
 
 
-async def page(tx: Transaction, owner: tuple[int, int], runs: list[Run], after: bytes, limit: int) -> list[bytes]:
+async def page(tx: Transaction, owner: tuple[int, int], runs: list[SortedRun], after: bytes, limit: int) -> list[bytes]:
     """Return the fingerprints after one, ordered by bytes."""
     found = [(await RunRows(tx, owner, run).behind(after, limit)).fps for run in runs]
     return list(islice(merge(*found), limit))

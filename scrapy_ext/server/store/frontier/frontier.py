@@ -15,15 +15,16 @@ Reads and additions cost the same whatever the length of the queue:
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, QueueCount
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.discards import SLOT, discard
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.frontier.fingerprint_filter import Filters
-from scrapy_ext.server.store.frontier.fingerprints import SlotFingerprints, page, runs_of
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.frontier.fingerprint_filter import SlotFilters
+from scrapy_ext.server.store.frontier.fingerprints import FingerprintRuns, page, runs_of
 
 #: Maximum bytes of a batch's requests, unless a single one is larger.
 _MAX_BATCH_BYTES: Final = MAX_REQUEST_BYTES
@@ -80,65 +81,6 @@ class StoredBatch(NamedTuple):
     requests: bytes
 
 
-class FrontierStore:
-    """The frontiers of all projects."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._filters = Filters()
-
-    async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
-        """Queue the requests with unseen fingerprints; return their number."""
-        return await self._engine.write(_add, slot, requests, self._filters)
-
-    async def read(self, slot: Slot, mincount: int, after: str | None = None) -> list[StoredBatch]:
-        """Return the first batches, or those after one, with at least ``mincount`` requests if there are so many."""
-        batches, fixed = await self._first(slot, mincount, after)
-        if not fixed:
-            batches = await self._engine.write(_fix_batches, slot, mincount, after)
-        return batches
-
-    async def _first(self, slot: Slot, mincount: int, after: str | None) -> tuple[list[StoredBatch], bool]:
-        # One batch is usually enough.
-        if mincount <= MAX_BATCH:
-            batches, fixed = await self._engine.glance(first_batches, slot, mincount, after, most=1)
-            if not (batches and fixed and batches[0].size < mincount):
-                return batches, fixed
-        return await self._engine.read(first_batches, slot, mincount, after)
-
-    async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
-        """Count the queued requests from a batch on, up to ``COUNT_STEP`` batches."""
-        return await self._engine.glance(_count, slot, start)
-
-    async def delete_batches(self, slot: Slot, ids: Sequence[str]) -> None:
-        """Delete batches; unknown IDs are ignored."""
-        await self._engine.write(_delete_batches, slot, ids)
-
-    async def fingerprints(self, slot: Slot) -> AsyncIterator[list[bytes]]:
-        """Yield the fingerprints of a slot, ordered by bytes."""
-        # No fingerprint is empty.
-        after = b""
-        while True:
-            page = await self._engine.read(_fingerprints, slot, after)
-            if page:
-                yield page
-            if len(page) < _FINGERPRINT_PAGE:
-                return
-            after = page[-1]
-
-    async def delete_slot(self, slot: Slot) -> None:
-        """Delete a slot with its queue and fingerprints."""
-        await self._engine.write(_delete_slot, slot)
-
-    async def frontiers(self, project: int) -> list[str]:
-        """Return the names of a project's frontiers."""
-        return await self._engine.read(_frontiers, project)
-
-    async def slots(self, project: int, frontier: str) -> list[str]:
-        """Return the names of a frontier's slots."""
-        return await self._engine.read(_slots, project, frontier)
-
-
 async def _owner(tx: Transaction, slot: Slot) -> _Owner | None:
     row = await tx.fetchrow(
         "SELECT number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
@@ -170,10 +112,10 @@ async def _created(tx: Transaction, slot: Slot) -> _Held:
     return _Held(_Owner(slot.project, number), 0, None, 0)
 
 
-async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: Filters) -> int:
+async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: SlotFilters) -> int:
     owner, last_batch, runs, stamp = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
-    fingerprints = SlotFingerprints(tx, owner, runs, stamp)
+    fingerprints = FingerprintRuns(tx, owner, runs, stamp)
     new, stamp = await fingerprints.add({fp: request.fdata for fp, request in first_of.items()}, filters)
     by_priority: dict[int, list[bytes]] = {}
     for request in requests:
@@ -281,7 +223,8 @@ async def _fix_batches(tx: Transaction, slot: Slot, mincount: int, after: str | 
     return batches
 
 
-async def _count(tx: Transaction, slot: Slot, start: str | None) -> QueueCount:
+async def _count(tx: Transaction, slot: Slot, start: str | None = None) -> QueueCount:
+    """Count the queued requests from a batch on, up to ``COUNT_STEP`` batches."""
     owner = await _owner(tx, slot)
     if owner is None:
         return QueueCount(0)
@@ -333,6 +276,7 @@ def _key(batch_id: str) -> tuple[int, int, int]:
 
 
 async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> None:
+    """Delete batches; unknown IDs are ignored."""
     known = await _locked(tx, slot)
     if known is None:
         return
@@ -351,6 +295,7 @@ async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes
 
 
 async def _delete_slot(tx: Transaction, slot: Slot) -> None:
+    """Delete a slot with its queue and fingerprints."""
     known = await _locked(tx, slot)
     if known is None:
         return
@@ -359,12 +304,60 @@ async def _delete_slot(tx: Transaction, slot: Slot) -> None:
 
 
 async def _frontiers(tx: Transaction, project: int) -> list[str]:
+    """Return the names of a project's frontiers."""
     rows = await tx.fetch("SELECT DISTINCT frontier FROM frontier_slots WHERE project = $1 ORDER BY frontier", project)
     return [row[0] for row in rows]
 
 
 async def _slots(tx: Transaction, project: int, frontier: str) -> list[str]:
+    """Return the names of a frontier's slots."""
     rows = await tx.fetch(
         "SELECT slot FROM frontier_slots WHERE project = $1 AND frontier = $2 ORDER BY slot", project, frontier
     )
     return [row[0] for row in rows]
+
+
+class FrontierStore(EngineStore):
+    """The frontiers of all projects."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        super().__init__(engine, clock)
+        self._filters = SlotFilters()
+
+    async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
+        """Queue the requests with unseen fingerprints; return their number."""
+        return await self._engine.write(_add, slot, requests, self._filters)
+
+    async def read(self, slot: Slot, mincount: int, after: str | None = None) -> list[StoredBatch]:
+        """Return the first batches, or those after one, with at least ``mincount`` requests if there are so many."""
+        batches, fixed = await self._first(slot, mincount, after)
+        if not fixed:
+            batches = await self._engine.write(_fix_batches, slot, mincount, after)
+        return batches
+
+    async def _first(self, slot: Slot, mincount: int, after: str | None) -> tuple[list[StoredBatch], bool]:
+        # One batch is usually enough.
+        if mincount <= MAX_BATCH:
+            batches, fixed = await self._engine.read_inline(first_batches, slot, mincount, after, most=1)
+            if not (batches and fixed and batches[0].size < mincount):
+                return batches, fixed
+        return await self._engine.read(first_batches, slot, mincount, after)
+
+    count = Method("read_inline", _count)
+    delete_batches = Method("write", _delete_batches)
+
+    async def fingerprints(self, slot: Slot) -> AsyncIterator[list[bytes]]:
+        """Yield the fingerprints of a slot, ordered by bytes."""
+        # No fingerprint is empty.
+        after = b""
+        while True:
+            page = await self._engine.read(_fingerprints, slot, after)
+            if page:
+                yield page
+            if len(page) < _FINGERPRINT_PAGE:
+                return
+            after = page[-1]
+
+    delete_slot = Method("write", _delete_slot)
+    frontiers = Method("read", _frontiers)
+    slots = Method("read", _slots)

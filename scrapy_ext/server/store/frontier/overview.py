@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS
-from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
-from scrapy_ext.server.store.frontier.fingerprint_runs import Run
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.frontier.fingerprint_runs import SortedRun
 from scrapy_ext.server.store.frontier.fingerprints import FAN, RUN, page, runs_of
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch, first_batches
 
@@ -45,34 +46,8 @@ class SlotSummary(NamedTuple):
     seen_about: bool
 
 
-class FrontierOverview:
-    """Paginated reads of frontiers and slots."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def frontiers(self, project: int, after: str, limit: int) -> list[FrontierSummary]:
-        """Return the frontiers of a project with names after ``after``."""
-        return await self._engine.read(_frontiers, project, after, limit)
-
-    async def slots(self, project: int, frontier: str, after: str, limit: int) -> list[SlotSummary]:
-        """Return the slots of a frontier with names after ``after``."""
-        return await self._engine.read(_slots, project, frontier, after, limit)
-
-    async def slot(self, slot: Slot) -> SlotSummary | None:
-        return await self._engine.read(_slot, slot)
-
-    async def head(self, slot: Slot, requests: int, batches: int) -> list[StoredBatch]:
-        """Return the next batches with at least ``requests`` requests, ``batches`` at most."""
-        found, _ = await self._engine.read(first_batches, slot, requests, most=batches)
-        return found
-
-    async def fingerprints(self, slot: Slot, after: bytes) -> list[bytes]:
-        """Return the fingerprints of a slot after one, :data:`FINGERPRINTS` at most."""
-        return await self._engine.read(_fingerprints, slot, after)
-
-
 async def _frontiers(tx: Transaction, project: int, after: str, limit: int) -> list[FrontierSummary]:
+    """Return the frontiers of a project with names after ``after``."""
     rows = await tx.fetch(
         """SELECT frontier, sum(CASE WHEN slot = $4 THEN 0 ELSE 1 END) FROM frontier_slots
            WHERE project = $1 AND frontier > $2 GROUP BY frontier ORDER BY frontier LIMIT $3""",
@@ -93,6 +68,7 @@ async def _frontiers(tx: Transaction, project: int, after: str, limit: int) -> l
 
 
 async def _slots(tx: Transaction, project: int, frontier: str, after: str, limit: int) -> list[SlotSummary]:
+    """Return the slots of a frontier with names after ``after``."""
     rows = await tx.fetch(
         """SELECT slot, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot > $3
            ORDER BY slot LIMIT $4""",
@@ -105,6 +81,7 @@ async def _slots(tx: Transaction, project: int, frontier: str, after: str, limit
 
 
 async def _slot(tx: Transaction, slot: Slot) -> SlotSummary | None:
+    """Return one slot."""
     row = await tx.fetchrow(
         "SELECT slot, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
     )
@@ -116,7 +93,7 @@ async def _summary(tx: Transaction, slot: Slot, row: Row) -> SlotSummary:
     return SlotSummary(slot.name, await _queued(tx, slot, "=", COUNTED), _seen(runs), len(runs) > 1)
 
 
-def _seen(runs: list[Run]) -> int:
+def _seen(runs: list[SortedRun]) -> int:
     """Count the fingerprints in runs. The size of a merge's target includes its sources."""
     filling = {run.target for run in runs}
     return sum(
@@ -139,7 +116,23 @@ async def _queued(tx: Transaction, slot: Slot, comparison: str, most: int) -> Qu
 
 
 async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
+    """Return the fingerprints of a slot after one, :data:`FINGERPRINTS` at most."""
     row = await tx.fetchrow(
         "SELECT number, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
     )
     return [] if row is None else await page(tx, (slot.project, row[0]), runs_of(row[1]), after, FINGERPRINTS)
+
+
+class FrontierOverview(EngineStore):
+    """Paginated reads of frontiers and slots."""
+
+    frontiers = Method("read", _frontiers)
+    slots = Method("read", _slots)
+    slot = Method("read", _slot)
+
+    async def head(self, slot: Slot, requests: int, batches: int) -> list[StoredBatch]:
+        """Return the next batches with at least ``requests`` requests, ``batches`` at most."""
+        found, _ = await self._engine.read(first_batches, slot, requests, most=batches)
+        return found
+
+    fingerprints = Method("read", _fingerprints)

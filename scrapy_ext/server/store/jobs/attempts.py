@@ -1,13 +1,13 @@
-"""Attempts: which node has which job, from the moment that a job is given to it until its process has ended.
+"""Attempts: the assignment of jobs to nodes, from the placing of a job until its process has ended.
 
-Rules that hold here:
+Rules:
 
-- A job has one attempt at most, and a number of its own for each. Whoever has an earlier one may write nothing more:
-  :func:`check_attempt`, in the transaction of the write, sees to that.
-- What the process of a job writes as its end is kept beside the attempt. The job is finished once the process has
-  ended, in :func:`_end` and :func:`_give_back` alone: until then nobody takes its place, and who asked it to stop
-  decides what its end means.
-- Locks are taken in this order: the node, the attempt, the job, the activity. Of several attempts, one a transaction.
+- A job has at most one attempt, and each has its own number. An earlier attempt may write nothing more:
+  :func:`check_attempt` ensures that in the transaction of each write.
+- The close reason that a job's process sends is kept with the attempt. The job is finished after its process has ended,
+  in :func:`_end` and :func:`_give_back` alone, so that no other attempt runs beside it, and a cancellation or timeout
+  decides on the reason.
+- Locks are taken in this order: node, attempt, job, activity. A transaction locks one attempt.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.nodes import process_of
-from scrapy_ext.server.store.jobs.placing import Notify, is_worth_a_turn, place_one
+from scrapy_ext.server.store.jobs.placing import Notify, may_place, place_one
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Who a job was started, ended or taken back by, where that was nobody's wish.
+#: User name in changes of jobs that the nodes make themselves.
 RUNNER: Final = "runner"
-#: Why a job has ended that no node could keep, and one whose process said nothing.
+#: Close reason of a job that has lost too many nodes.
 NODE_LOST: Final = "node_lost"
-#: Jobs placed at once.
+#: Maximum jobs placed by one call.
 AT_ONCE: Final = 50
 
 
 class Attempt(NamedTuple):
-    """A job that a node has, for the so many-th time."""
+    """An assignment of a job to a node, numbered per job."""
 
     key: JobKey
     number: int
@@ -48,7 +49,7 @@ class Attempt(NamedTuple):
 
 
 class HeldJob(NamedTuple):
-    """A job as its node looks at it."""
+    """A job that is assigned to a node."""
 
     attempt: Attempt
     placed: int
@@ -56,76 +57,8 @@ class HeldJob(NamedTuple):
     cancelled: bool
 
 
-class AttemptStore:
-    """The attempts of all nodes."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    async def place(self, notify: Notify | None = None) -> list[Attempt]:
-        """Give pending jobs to the nodes that have room for them, up to :data:`AT_ONCE`; ``notify`` is called in
-        the transaction of the job."""
-        placed: list[Attempt] = []
-        while len(placed) < AT_ONCE and await self._engine.glance(is_worth_a_turn):
-            one = await self._engine.write(place_one, Stamp(RUNNER, self._clock()), notify)
-            if one is None:
-                break
-            placed.append(Attempt(*one))
-        return placed
-
-    async def of_node(self, node: str) -> list[HeldJob]:
-        """The jobs that a node has."""
-        return await self._engine.read(_of_node, node)
-
-    async def orphaned(self) -> list[str]:
-        """Nodes that are gone, and whose jobs nobody has taken back yet."""
-        return await self._engine.read(_orphaned)
-
-    async def current(self, key: JobKey) -> int | None:
-        """The number of the attempt that a job is in; None when no node has it."""
-        return await self._engine.glance(_current, key)
-
-    async def said(self, attempt: Attempt, reason: str) -> None:
-        """Keep the reason that a job's process gives for its end. Raises :class:`ContractError` (403) when the attempt
-        is over."""
-        await self._engine.write(_said, attempt, reason)
-
-    async def end(self, attempt: Attempt, reason: str | None, fields: Mapping[str, Any] | None = None) -> bool:
-        """Note that a job's process has ended: for the reason that it gave itself; if it gave none or was asked to
-        end, for ``reason``, or ``failed``. Returns whether the attempt was the job's."""
-        return await self._engine.write(_end, attempt, reason, fields or {}, Stamp(RUNNER, self._clock()))
-
-    async def give_back(self, attempt: Attempt) -> bool:
-        """Let a job wait for another node, unless its process had come to an end of its own. Returns whether the
-        attempt was the job's."""
-        return await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), None)
-
-    async def reap(self, node: str, beat: int, most: int) -> list[Attempt]:
-        """Take the jobs of a node that is dead, as its beat is still ``beat``, for other nodes. One that has lost its
-        node ``most`` times is finished instead. Returns the attempts that are over. One whose row is locked for too
-        long holds no other up; then the sessions of the node are ended, :class:`StoreBusyError` is raised, and the next
-        call goes on."""
-        if not await self._engine.write(_is_dead, node, beat):
-            return []
-        over: list[Attempt] = []
-        busy: StoreBusyError | None = None
-        for attempt in [held.attempt for held in await self.of_node(node)]:
-            try:
-                if await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), most):
-                    over.append(attempt)
-            except StoreBusyError as error:
-                busy = error
-        if busy is not None:
-            # A process that was stopped in the middle of a command keeps its locks for as long as it is stopped.
-            if (process := process_of(node)) is not None:
-                await self._engine.end_sessions(*process)
-            raise busy
-        return over
-
-
 class FencedEngine:
-    """An engine through which one attempt writes; everything else of it is as it was."""
+    """Engine for the writes of one attempt, which fail once the attempt is over."""
 
     def __init__(self, engine: Engine, attempt: Attempt) -> None:
         self._engine = engine
@@ -140,7 +73,7 @@ class FencedEngine:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run an operation if the attempt is still the job's; raises :class:`ContractError` (403) if not."""
+        """Run an operation; raise :class:`ContractError` (403) when the attempt is over."""
 
         async def fenced(tx: Transaction) -> T:
             await check_attempt(tx, self._attempt)
@@ -150,7 +83,7 @@ class FencedEngine:
 
 
 async def check_attempt(tx: Transaction, attempt: Attempt) -> None:
-    """Raise :class:`ContractError` (403) unless the attempt is the job's, which it then stays until the commit."""
+    """Raise :class:`ContractError` (403) when the attempt is over; else lock it until the commit."""
     row = await tx.fetchrow(
         "SELECT attempt FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 FOR SHARE", *attempt.key
     )
@@ -159,26 +92,29 @@ async def check_attempt(tx: Transaction, attempt: Attempt) -> None:
 
 
 def over(attempt: Attempt) -> Violation:
-    """What is told to an attempt that is over."""
+    """Return the error for an attempt that is over."""
     return Violation(
         "attempt",
         f"{attempt.number} of job {attempt.key} {ATTEMPT_OVER}",
-        "Nothing more of it is stored. The job goes on elsewhere, or is finished.",
+        "Nothing more of it is stored. The job continues in another attempt, or is finished.",
         403,
     )
 
 
 async def _orphaned(tx: Transaction) -> list[str]:
+    """Return the names of removed nodes that still have attempts."""
     rows = await tx.fetch("SELECT DISTINCT node FROM attempts WHERE node NOT IN (SELECT node FROM nodes) ORDER BY node")
     return [row[0] for row in rows]
 
 
 async def _current(tx: Transaction, key: JobKey) -> int | None:
+    """Return the number of a job's attempt; None when no node has the job."""
     row = await tx.fetchrow("SELECT attempt FROM attempts WHERE project = $1 AND spider = $2 AND job = $3", *key)
     return row[0] if row else None
 
 
 async def _of_node(tx: Transaction, node: str) -> list[HeldJob]:
+    """Return the jobs that are assigned to a node."""
     rows = await tx.fetch(
         """SELECT project, spider, job, attempt, placed FROM attempts WHERE node = $1
            ORDER BY placed, project, spider, job""",
@@ -194,6 +130,7 @@ async def _of_node(tx: Transaction, node: str) -> list[HeldJob]:
 
 
 async def _said(tx: Transaction, attempt: Attempt, reason: str) -> None:
+    """Store the close reason of a job's process; raise :class:`ContractError` (403) when the attempt is over."""
     changed = await tx.execute(
         "UPDATE attempts SET outcome = $5 WHERE project = $1 AND spider = $2 AND job = $3 AND attempt = $4",
         *attempt.key,
@@ -205,7 +142,7 @@ async def _said(tx: Transaction, attempt: Attempt, reason: str) -> None:
 
 
 async def _taken(tx: Transaction, attempt: Attempt) -> tuple[str | None] | None:
-    """End an attempt; returns what its process said of its end, or None when the attempt is not the job's."""
+    """Remove an attempt; return the close reason of its process, or None when the attempt was over."""
     row = await tx.fetchrow(
         """DELETE FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 AND attempt = $4
            RETURNING outcome""",
@@ -222,14 +159,14 @@ async def _end(tx: Transaction, attempt: Attempt, reason: str | None, fields: Ma
     job = await get_job(tx, attempt.key, lock=True)
     if job is not None:
         said = taken[0]
-        if said not in (None, SHUTDOWN):  # its work was done, whatever became of its process after that
+        if said not in (None, SHUTDOWN):  # the crawl was complete before its process ended
             reason = said
         await job_states.end_job(tx, job, reason or said or FAILED, fields, stamp)
     return True
 
 
 async def _give_back(tx: Transaction, attempt: Attempt, stamp: Stamp, most: int | None) -> bool:
-    """``most``: how often a job may lose its node; None: this was no loss."""
+    """Release a job. ``most``: maximum number of lost nodes; None: this node was not lost."""
     taken = await _taken(tx, attempt)
     if taken is None:
         return False
@@ -243,17 +180,75 @@ async def _give_back(tx: Transaction, attempt: Attempt, stamp: Stamp, most: int 
         await job_states.end_job(tx, job, outcome, {}, stamp)
     elif "cancelled_by" in job.metadata:
         await job_states.end_job(tx, job, job_states.CANCELLED, {}, stamp)
-    elif most is not None and (losses >= most or job.spider.startswith(SCRIPT)):  # a script would begin anew
+    elif most is not None and (losses >= most or job.spider.startswith(SCRIPT)):  # a script cannot resume
         await job_states.end_job(tx, job, NODE_LOST, {}, stamp)
     else:
         await job_states.wait_again(tx, job, stamp)
     return True
 
 
-async def _is_dead(tx: Transaction, node: str, beat: int) -> bool:
-    """Remove a node whose beat is still the same, so that nothing more is given to it and it notices."""
-    row = await tx.fetchrow("SELECT beat FROM nodes WHERE node = $1 FOR UPDATE", node)
-    if row is not None and row[0] != beat:
+async def _removed(tx: Transaction, node: str, heartbeat: int) -> bool:
+    """Remove a node unless it has sent another heartbeat; return false then."""
+    row = await tx.fetchrow("SELECT heartbeat FROM nodes WHERE node = $1 FOR UPDATE", node)
+    if row is not None and row[0] != heartbeat:
         return False
     await tx.execute("DELETE FROM nodes WHERE node = $1", node)
     return True
+
+
+class AttemptStore(EngineStore):
+    """The attempts of all nodes."""
+
+    async def place(self, notify: Notify | None = None) -> list[Attempt]:
+        """Place pending jobs on nodes with free units, up to :data:`AT_ONCE`.
+
+        ``notify`` is called in the transaction of each job.
+        """
+        placed: list[Attempt] = []
+        while len(placed) < AT_ONCE and await self._engine.read_inline(may_place):
+            one = await self._engine.write(place_one, Stamp(RUNNER, self._clock()), notify)
+            if one is None:
+                break
+            placed.append(Attempt(*one))
+        return placed
+
+    of_node = Method("read", _of_node)
+    orphaned = Method("read", _orphaned)
+    current = Method("read_inline", _current)
+    said = Method("write", _said)
+
+    async def end(self, attempt: Attempt, reason: str | None, fields: Mapping[str, Any] | None = None) -> bool:
+        """Record that a job's process has ended; return false when the attempt was over.
+
+        ``reason`` applies if the process has sent none, or was stopped; without either it is ``failed``.
+        """
+        return await self._engine.write(_end, attempt, reason, fields or {}, Stamp(RUNNER, self._clock()))
+
+    async def give_back(self, attempt: Attempt) -> bool:
+        """Make a job pending for another node, unless its process has finished; return false when the attempt was
+        over."""
+        return await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), None)
+
+    async def release_jobs(self, node: str, heartbeat: int, most: int) -> list[Attempt]:
+        """Remove a node if its heartbeat is still ``heartbeat``, and make its jobs pending; return their attempts.
+
+        A job that has lost its node ``most`` times is finished instead. If the rows of some jobs are locked for too
+        long, the other jobs are released, the sessions of the node are ended, and :class:`StoreBusyError` is raised:
+        the next call continues.
+        """
+        if not await self._engine.write(_removed, node, heartbeat):
+            return []
+        over: list[Attempt] = []
+        busy: StoreBusyError | None = None
+        for attempt in [held.attempt for held in await self.of_node(node)]:
+            try:
+                if await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), most):
+                    over.append(attempt)
+            except StoreBusyError as error:
+                busy = error
+        if busy is not None:
+            # A process that is stopped within a command keeps its locks.
+            if (process := process_of(node)) is not None:
+                await self._engine.end_sessions(*process)
+            raise busy
+        return over

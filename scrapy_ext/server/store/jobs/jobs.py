@@ -1,7 +1,6 @@
-"""Jobs: adding them, their metadata and tags, and the one place that their resources call.
+"""Jobs: adding them, their metadata and tags.
 
-What a job's row is stands in ``job_rows``, how its state changes in ``job_states``, how jobs are found in
-``job_queries``.
+``rows`` describes the row of a job, ``states`` the changes of its state, ``queries`` the lists of jobs.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.webhooks import STATE_EVENTS
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.jobs import queries as job_queries
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
@@ -36,7 +36,7 @@ from scrapy_ext.server.store.jobs.states import ACTIVE, ENTERED, Change, Happene
 from scrapy_ext.server.store.spiders import spider_number
 from scrapy_ext.server.store.versions.rows import Runnable, current_version, runnable
 
-#: Jobs of one transaction. The more there are, the longer other writers wait: this many take about 100 ms on SQLite.
+#: Jobs per transaction, during which other writers wait: about 100 ms on SQLite.
 AT_ONCE: Final = 500
 
 Part = TypeVar("Part")
@@ -60,136 +60,16 @@ class NewJob(NamedTuple):
 
 
 def unique_key(*parts: Any) -> str:
-    """A short text for what jobs have in common that must not be active at the same time."""
+    """Return a key for jobs that must not be active at the same time."""
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
 def run_key(spider: str, metadata: Mapping[str, Any]) -> str:
-    """What is not active twice, whoever starts it: a spider with the same arguments, a script with the same words."""
+    """Return the unique key of a spider with its arguments, or of a script with its command line."""
     arguments = metadata.get("spider_args") or {}
     if spider.startswith(SCRIPT):
         return unique_key("run", spider, arguments, metadata.get("cmd_args") or "")
     return unique_key("run", spider, arguments)
-
-
-class JobStore:
-    """The jobs of all projects."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-        #: Called when this process has added or cancelled jobs.
-        self.news: set[Callable[[], None]] = set()
-
-    def _tell(self) -> None:
-        for listener in list(self.news):
-            listener()
-
-    def _stamp(self, by: str) -> Stamp:
-        return Stamp(by, self._clock())
-
-    async def add(self, project: int, jobs: Sequence[NewJob], by: str) -> list[JobKey | DuplicateJobError]:
-        """Create jobs, each on its own: for one that has an active double, that is said in its place."""
-        stamp = self._stamp(by)
-        added: list[JobKey | DuplicateJobError] = []
-        for some in _in_parts(jobs):
-            added += await self._engine.write(add_jobs, project, some, stamp)
-        return added
-
-    async def get(self, key: JobKey) -> StoredJob | None:
-        return await self._engine.glance(get_job, key)
-
-    async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
-        """Set fields of the metadata; the rest stays. Returns whether the job exists."""
-        return await self._engine.write(_merge, key, fields, (), self._clock())
-
-    async def note(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
-        """As :meth:`merge`, for what the runner writes, however much clients have."""
-        return await self._engine.write(_merge, key, fields, (), self._clock(), from_client=False)
-
-    async def remove_field(self, key: JobKey, field: str) -> bool:
-        """Remove a field of the metadata; returns whether the job exists."""
-        return await self._engine.write(_merge, key, {}, (field,), self._clock())
-
-    async def change(self, project: int, changes: Sequence[Change], by: str) -> list[JobState | None]:
-        """Bring jobs to states and set fields; returns the states they were in, None for no such job.
-
-        Raises :class:`ContractError` for a change that jobs do not make. Up to :data:`AT_ONCE` are made all or none.
-        Of more, all are checked before the first is made; those that others change meanwhile may still be refused.
-        """
-        stamp = self._stamp(by)
-        if len(changes) > AT_ONCE:
-            await self._engine.read(job_states.check_changes, changes)
-        previous: list[JobState | None] = []
-        for some in _in_parts(changes):
-            previous += await self._engine.write(job_states.change_jobs, project, some, stamp)
-        return previous
-
-    async def start_next(self, project: int, fields: Mapping[str, Any], by: str) -> StoredJob | None:
-        """Start the pending job of the highest priority that has waited longest, and set fields of it."""
-        return await self._engine.write(job_states.start_next, project, fields, self._stamp(by))
-
-    async def cancel(self, project: int, keys: Sequence[JobKey], by: str) -> list[JobState | None]:
-        """End pending jobs, ask running ones to end. Returns the states they were in, None for no such job."""
-        stamp = self._stamp(by)
-        states: list[JobState | None] = []
-        for some in _in_parts(keys):
-            states += await self._engine.write(job_states.cancel_jobs, project, some, stamp)
-        self._tell()
-        return states
-
-    async def cancel_some(self, project: int, count: int, by: str) -> int:
-        """Cancel up to ``count`` active jobs, pending ones first; returns how many."""
-        keys = await self._engine.read(job_states.active_jobs, project, count)
-        return sum(state in job_states.ACTIVE for state in await self.cancel(project, keys, by))
-
-    async def delete(self, project: int, keys: Sequence[JobKey], by: str) -> int:
-        """Mark jobs as deleted; returns how many were not before."""
-        changes = [Change(key, JobState.DELETED, {}) for key in dict.fromkeys(keys)]
-        return sum(state not in (None, JobState.DELETED) for state in await self.change(project, changes, by))
-
-    async def tag(self, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str]) -> int:
-        """Change the tags of jobs; returns how many jobs there are of these."""
-        now = self._clock()
-        return sum([await self._engine.write(_tag, some, add, remove, now) for some in _in_parts(keys)])
-
-    async def count(self, project: int, which: JobFilter) -> int:
-        """How many jobs match."""
-        return await self._engine.glance(job_queries.count_jobs, project, which)
-
-    async def listed(self, project: int, which: JobFilter, page: JobPage, *, counts: bool = False) -> list[StoredJob]:
-        """Matching jobs, those that changed state last first; with ``counts``, also what they have stored."""
-        return await self._engine.read(job_queries.list_jobs, project, which, page, counts=counts)
-
-    async def last_finished(self, project: int, spiders: Sequence[int]) -> list[StoredJob]:
-        """Of each of these spiders the job that finished last, with what it stored."""
-        return await self._engine.read(job_queries.last_finished, project, spiders)
-
-    async def states(self, project: int) -> dict[JobState, int]:
-        """How many jobs of a project are in each state."""
-        return await self._engine.glance(job_queries.count_states, project)
-
-    async def states_of_all(self) -> dict[int, dict[JobState, int]]:
-        """How many jobs of every project are in each state."""
-        return await self._engine.read(job_queries.count_all_states)
-
-    async def scan(self, project: int, spider: int | None = None) -> AsyncIterator[list[StoredJob]]:
-        """The jobs of a project or a spider in the order of their keys, in pages."""
-        after = JobKey(project, spider or 0, 0)
-        while jobs := await self._engine.read(job_queries.page_after, after, within=spider):
-            yield jobs
-            after = jobs[-1].key
-
-    async def of_spider(self, project: int, spider: int) -> AsyncIterator[list[JobKey]]:
-        """The jobs of a spider that are not deleted, in pages."""
-        after = 0
-        while keys := await self._engine.read(job_queries.spider_page, project, spider, after):
-            yield keys
-            after = keys[-1].job
-
-    async def projects(self) -> list[int]:
-        """The projects that have anything."""
-        return await self._engine.glance(job_queries.projects)
 
 
 def _in_parts(several: Sequence[Part]) -> Iterator[Sequence[Part]]:
@@ -200,9 +80,9 @@ def _in_parts(several: Sequence[Part]) -> Iterator[Sequence[Part]]:
 async def add_jobs(
     tx: Transaction, project: int, jobs: Sequence[NewJob], stamp: Stamp
 ) -> list[JobKey | DuplicateJobError]:
-    """Create jobs as part of a larger operation, which has not written to the activity yet."""
-    # Whoever adds to a project has its turn with this counter. What is read after it stays so until the commit:
-    # nobody adds a double or numbers a spider meanwhile.
+    """Add jobs within a larger operation that has not written activity messages yet."""
+    # The counter locks additions to the project until the commit, so that unique keys and numbers of spiders that are
+    # read below remain valid.
     last = await advance(tx, project, "queue", len(jobs))
     added: list[JobKey | DuplicateJobError] = []
     happened: list[Happened] = []
@@ -230,8 +110,10 @@ async def _active(tx: Transaction, project: int, unique_key: str) -> JobKey | No
 
 
 async def _version_of(tx: Transaction, project: int, job: NewJob, current: Runnable | None) -> Runnable | None:
-    """The deployed version that a job will run: the one that it names, or the current one. One that is not pending is
-    run by who adds it, with code of its own."""
+    """Return the deployed version of a pending job: the named or the current one.
+
+    A job that is added as running has code of its own.
+    """
     if job.state is not JobState.PENDING:
         return None
     named = job.metadata.get("version")
@@ -305,3 +187,109 @@ async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remo
         await save(tx, key, {**job.metadata, "tags": tags}, now)
         found += 1
     return found
+
+
+class JobStore(EngineStore):
+    """The jobs of all projects."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        super().__init__(engine, clock)
+        #: Callbacks for jobs that were cancelled through this process.
+        self.news: set[Callable[[], None]] = set()
+
+    def _notify(self) -> None:
+        for listener in list(self.news):
+            listener()
+
+    def _stamp(self, by: str) -> Stamp:
+        return Stamp(by, self._clock())
+
+    async def add(self, project: int, jobs: Sequence[NewJob], by: str) -> list[JobKey | DuplicateJobError]:
+        """Add jobs; return their keys, and an error in place of each whose unique key is active."""
+        stamp = self._stamp(by)
+        added: list[JobKey | DuplicateJobError] = []
+        for some in _in_parts(jobs):
+            added += await self._engine.write(add_jobs, project, some, stamp)
+        return added
+
+    get = Method("read_inline", get_job)
+
+    async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
+        """Set fields of the metadata and keep the others; return whether the job exists."""
+        return await self._engine.write(_merge, key, fields, (), self._clock())
+
+    async def note(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
+        """Set fields as :meth:`merge`, also beyond the size that clients may use."""
+        return await self._engine.write(_merge, key, fields, (), self._clock(), from_client=False)
+
+    async def remove_field(self, key: JobKey, field: str) -> bool:
+        """Remove a field of the metadata; return whether the job exists."""
+        return await self._engine.write(_merge, key, {}, (field,), self._clock())
+
+    async def change(self, project: int, changes: Sequence[Change], by: str) -> list[JobState | None]:
+        """Change states and metadata of jobs; return their previous states, None for unknown jobs.
+
+        Raises :class:`ContractError` for an invalid change of state. Up to :data:`AT_ONCE` changes are one transaction.
+        More are checked together first; a concurrent change may still make a later one fail.
+        """
+        stamp = self._stamp(by)
+        if len(changes) > AT_ONCE:
+            await self._engine.read(job_states.check_changes, changes)
+        previous: list[JobState | None] = []
+        for some in _in_parts(changes):
+            previous += await self._engine.write(job_states.change_jobs, project, some, stamp)
+        return previous
+
+    async def start_next(self, project: int, fields: Mapping[str, Any], by: str) -> StoredJob | None:
+        """Start the next pending job by priority and age, and set fields of it."""
+        return await self._engine.write(job_states.start_next, project, fields, self._stamp(by))
+
+    async def cancel(self, project: int, keys: Sequence[JobKey], by: str) -> list[JobState | None]:
+        """End pending jobs, and request the end of running ones; return their states before, None for unknown jobs."""
+        stamp = self._stamp(by)
+        states: list[JobState | None] = []
+        for some in _in_parts(keys):
+            states += await self._engine.write(job_states.cancel_jobs, project, some, stamp)
+        self._notify()
+        return states
+
+    async def cancel_some(self, project: int, count: int, by: str) -> int:
+        """Cancel up to ``count`` active jobs, pending ones first; return their number."""
+        keys = await self._engine.read(job_states.active_jobs, project, count)
+        return sum(state in job_states.ACTIVE for state in await self.cancel(project, keys, by))
+
+    async def delete(self, project: int, keys: Sequence[JobKey], by: str) -> int:
+        """Mark jobs as deleted; return the number of those that were not."""
+        changes = [Change(key, JobState.DELETED, {}) for key in dict.fromkeys(keys)]
+        return sum(state not in (None, JobState.DELETED) for state in await self.change(project, changes, by))
+
+    async def tag(self, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str]) -> int:
+        """Change the tags of jobs; return the number of existing ones."""
+        now = self._clock()
+        return sum([await self._engine.write(_tag, some, add, remove, now) for some in _in_parts(keys)])
+
+    count = Method("read_inline", job_queries.count_jobs)
+
+    async def listed(self, project: int, which: JobFilter, page: JobPage, *, counts: bool = False) -> list[StoredJob]:
+        """Return matching jobs by their last change of state, newest first; ``counts`` adds the numbers of records."""
+        return await self._engine.read(job_queries.list_jobs, project, which, page, counts=counts)
+
+    last_finished = Method("read", job_queries.last_finished)
+    states = Method("read_inline", job_queries.count_states)
+    states_of_all = Method("read", job_queries.count_all_states)
+
+    async def scan(self, project: int, spider: int | None = None) -> AsyncIterator[list[StoredJob]]:
+        """Yield pages of the jobs of a project or a spider, ordered by key."""
+        after = JobKey(project, spider or 0, 0)
+        while jobs := await self._engine.read(job_queries.page_after, after, within=spider):
+            yield jobs
+            after = jobs[-1].key
+
+    async def of_spider(self, project: int, spider: int) -> AsyncIterator[list[JobKey]]:
+        """Yield pages of the jobs of a spider that are not deleted."""
+        after = 0
+        while keys := await self._engine.read(job_queries.spider_page, project, spider, after):
+            yield keys
+            after = keys[-1].job
+
+    projects = Method("read_inline", job_queries.projects)

@@ -1,4 +1,4 @@
-"""Nodes: the processes that run jobs, and whether they are there."""
+"""Nodes: the processes that run jobs, and their heartbeats."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
 _decode: Final = msgspec.json.Decoder(list[str]).decode
 
 
-class Node(NamedTuple):
-    """A process that runs jobs: up to ``units`` at once, those that need no other tags than its own.
+class StoredNode(NamedTuple):
+    """A process that runs jobs of up to ``units`` units at once whose tags are among its own.
 
-    ``project`` is the one whose code it has without a deployed version. ``beat`` counts up while it lives.
+    ``project``: the project whose code it has without a deployed version. ``heartbeat``: number of its last heartbeat.
+    ``used``: units of its jobs.
     """
 
     name: str
@@ -25,10 +27,9 @@ class Node(NamedTuple):
     units: int
     tags: frozenset[str]
     project: int | None
-    beat: int
+    heartbeat: int
     started: int
     draining: bool
-    #: Units that its jobs take.
     used: int = 0
 
     @property
@@ -38,88 +39,75 @@ class Node(NamedTuple):
 
 
 def new_name() -> str:
-    """A name for a node of this process, which no other has."""
+    """Return a unique name for a node of this process."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def process_of(name: str) -> tuple[str, int] | None:
-    """Host and process id of the node that :func:`new_name` gave this name."""
+    """Return host and process ID in a name of :func:`new_name`."""
     parts = name.rsplit("-", 2)
     return (parts[0], int(parts[1])) if len(parts) == 3 and parts[1].isdecimal() else None
 
 
-class NodeStore:
-    """The nodes on this database."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def join(self, node: Node) -> None:
-        """Say that a node is there."""
-        await self._engine.write(_join, node)
-
-    async def beat(self, name: str, beat: int) -> bool:
-        """Say that a node lives; False when it was taken for dead meanwhile, and its jobs are others'."""
-        return await self._engine.write(_beat, name, beat)
-
-    async def drain(self, name: str) -> None:
-        """Give a node no more jobs."""
-        await self._engine.write(_drain, name)
-
-    async def leave(self, name: str) -> None:
-        """Say that a node has ended, and left no job behind."""
-        await self._engine.write(_leave, name)
-
-    async def listed(self) -> list[Node]:
-        """All nodes by their names."""
-        return await self._engine.read(nodes)
-
-
-async def nodes(tx: Transaction) -> list[Node]:
-    """All nodes, with the units that their jobs take."""
+async def nodes(tx: Transaction) -> list[StoredNode]:
+    """Return all nodes with the units of their jobs."""
     rows = await tx.fetch(
-        """SELECT n.node, n.host, n.units, n.tags, n.project, n.beat, n.started, n.draining,
+        """SELECT n.node, n.host, n.units, n.tags, n.project, n.heartbeat, n.started, n.draining,
                   CAST(COALESCE((SELECT sum(a.units) FROM attempts a WHERE a.node = n.node), 0) AS BIGINT)
            FROM nodes n ORDER BY n.node"""
     )
     return [_node(row) for row in rows]
 
 
-def _node(row: Row) -> Node:
-    name, host, units, tags, project, beat, started, draining, used = row
-    return Node(name, host, units, frozenset(_decode(tags)), project, beat, started, bool(draining), used)
+def _node(row: Row) -> StoredNode:
+    name, host, units, tags, project, heartbeat, started, draining, used = row
+    return StoredNode(name, host, units, frozenset(_decode(tags)), project, heartbeat, started, bool(draining), used)
 
 
-async def _join(tx: Transaction, node: Node) -> None:
+async def _join(tx: Transaction, node: StoredNode) -> None:
+    """Add a node."""
     await tx.execute(
-        """INSERT INTO nodes (node, host, units, tags, project, beat, started, draining)
+        """INSERT INTO nodes (node, host, units, tags, project, heartbeat, started, draining)
            VALUES ($1, $2, $3, $4, $5, $6, $7, 0)
-           ON CONFLICT (node) DO UPDATE SET beat = excluded.beat, draining = 0""",
+           ON CONFLICT (node) DO UPDATE SET heartbeat = excluded.heartbeat, draining = 0""",
         node.name,
         node.host,
         node.units,
         tags_text(node.tags),
         node.project,
-        node.beat,
+        node.heartbeat,
         node.started,
     )
 
 
 def tags_text(tags: frozenset[str]) -> str:
-    """Tags as they are stored and compared."""
+    """Encode tags for the database, where they are compared as text."""
     return msgspec.json.encode(sorted(tags)).decode()
 
 
-async def _beat(tx: Transaction, name: str, beat: int) -> bool:
-    return await tx.execute("UPDATE nodes SET beat = $2 WHERE node = $1", name, beat) == 1
+async def _heartbeat(tx: Transaction, name: str, number: int) -> bool:
+    """Store a heartbeat; return false when the node was removed as dead, and its jobs were released."""
+    return await tx.execute("UPDATE nodes SET heartbeat = $2 WHERE node = $1", name, number) == 1
 
 
 async def _drain(tx: Transaction, name: str) -> None:
+    """Place no more jobs on a node."""
     await tx.execute("UPDATE nodes SET draining = 1 WHERE node = $1", name)
 
 
 async def _leave(tx: Transaction, name: str) -> None:
+    """Remove a node, unless it has jobs."""
     await tx.execute(
         "DELETE FROM nodes WHERE node = $1 AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.node = nodes.node)",
         name,
     )
+
+
+class NodeStore(EngineStore):
+    """The nodes on this database."""
+
+    join = Method("write", _join)
+    heartbeat = Method("write", _heartbeat)
+    drain = Method("write", _drain)
+    leave = Method("write", _leave)
+    listed = Method("read", nodes)

@@ -1,9 +1,9 @@
-"""Placing: which pending job goes to which node.
+"""Placing: the choice of the next pending job, and of its node.
 
-Jobs that need the same units and tags stand in one queue, so that the next of each is found without looking at those
-behind it. Among the first of all queues the highest priority goes first, then who has waited longest. A queue whose
-jobs fit no node at all holds nobody up. A job that has to wait for units reserves the node that has most of them free:
-else small jobs would take them one by one, and it would wait for ever.
+Jobs with equal needs (units and tags) are in one queue, so that its first job is found without reading the others. Of
+the first jobs of all queues, the one with the highest priority is next, then the one that has waited longest. A queue
+that fits no node delays no other. A job that must wait for units reserves the node with most free units: otherwise
+small jobs would occupy them one by one, for ever.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ import msgspec
 from scrapy_ext.api.platform.job_rules import MAX_RUNNING
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.jobs import states as job_states
-from scrapy_ext.server.store.jobs.nodes import Node, nodes
+from scrapy_ext.server.store.jobs.nodes import StoredNode, nodes
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
 from scrapy_ext.server.store.versions.rows import current_version
 
-#: Notifies a node of its new job, within the transaction that places it: the node, the job, the attempt's number.
+#: Notifies a node of a job in the transaction that places it: node, job, number of the attempt.
 Notify = Callable[[Transaction, str, JobKey, int], Awaitable[None]]
 Placed = tuple[JobKey, int]
 
-#: Queues that some node fits, all that are looked at to find these, and heads looked at in one turn.
+#: Maximum queues that fit some node, queues read to find these, and heads compared in one call.
 _QUEUES: Final = 100
 _ALL_QUEUES: Final = 1000
 _STEPS: Final = 200
-#: Groups of pending jobs that a page shows, and jobs of each that are counted.
+#: Maximum groups of pending jobs on a page, and jobs counted per group.
 _GROUPS: Final = 50
 _COUNTED: Final = 10_000
 
@@ -39,65 +40,54 @@ _decode_tags: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class _Queue(NamedTuple):
-    """Jobs that need the same."""
+    """Pending jobs with equal needs."""
 
     tags: str
     units: int
 
-    def fits(self, node: Node) -> bool:
+    def fits(self, node: StoredNode) -> bool:
         return self.units <= node.units and node.tags.issuperset(_decode_tags(self.tags))
 
 
 class Waiting(NamedTuple):
-    """Jobs that need the same tags and units of a node; at least so many when there are ``more``."""
+    """Pending jobs with equal needs; ``jobs`` is a lower bound if there are ``more``."""
 
     tags: frozenset[str]
     units: int
     jobs: int
     more: bool
 
-    def fits(self, node: Node) -> bool:
-        """Whether the node could run them, once it has nothing else to do."""
+    def fits(self, node: StoredNode) -> bool:
+        """Return true when an idle node could run them."""
         return not node.draining and self.units <= node.units and self.tags <= node.tags
 
 
-class WaitingStore:
-    """The pending jobs of all projects."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def groups(self) -> list[Waiting]:
-        """What pending jobs need, and how many need it."""
-        return await self._engine.read(_groups)
-
-
 class _Head(NamedTuple):
-    """The first job of a queue. Of several heads the smallest is next."""
+    """The first job of a queue. The smallest head is next."""
 
     rank: tuple[int, ...]
     key: JobKey
     queue: _Queue
 
 
-async def is_worth_a_turn(tx: Transaction) -> bool:
-    """Whether there may be a job to place, as far as a look without locks tells."""
+async def may_place(tx: Transaction) -> bool:
+    """Return false when no job can be placed, without taking locks."""
     if await tx.fetchrow("SELECT 1 FROM jobs WHERE state = 'pending' LIMIT 1") is None:
         return False
     return any(node.free for node in await nodes(tx))
 
 
 async def place_one(tx: Transaction, stamp: Stamp, notify: Notify | None) -> Placed | None:
-    """Give the next pending job to a node; None when none can be given, or somebody else has the turn.
+    """Place the next pending job; None when there is none, or another process is placing.
 
-    One in each transaction: several would be locked in the order of their priorities, where others lock them by key.
+    One per transaction: several would be locked by priority, while other operations lock jobs by key.
     """
-    await tx.execute("INSERT INTO turns (name, taken) VALUES ('placing', $1) ON CONFLICT DO NOTHING", stamp.now)
-    if await tx.fetchrow("SELECT taken FROM turns WHERE name = 'placing' FOR UPDATE SKIP LOCKED") is None:
+    await tx.execute("INSERT INTO locks (name, created) VALUES ('placing', $1) ON CONFLICT DO NOTHING", stamp.now)
+    if await tx.fetchrow("SELECT created FROM locks WHERE name = 'placing' FOR UPDATE SKIP LOCKED") is None:
         return None
     room = {node.name: node for node in await nodes(tx)}
     queues = await _queues(tx, room.values())
-    #: Projects whose jobs have to wait, whatever nodes are free, and those that have no code where a queue fits.
+    #: Projects with the maximum of running jobs, and by queue those whose code no fitting node has.
     full: set[int] = set()
     without: dict[_Queue, set[int]] = {queue: set() for queue in queues}
     for _ in range(_STEPS):
@@ -114,7 +104,7 @@ async def place_one(tx: Transaction, stamp: Stamp, notify: Notify | None) -> Pla
             continue
         node = max(able, key=lambda node: (node.free, node.name))
         if node.free < queue.units:
-            # Reserved. It moves only to a node that has more units free, so that one day there are enough.
+            # The reservation moves only to a node with more free units, so that they suffice in the end.
             queues.remove(queue)
             room[node.name] = node._replace(used=node.units)
             continue
@@ -122,11 +112,11 @@ async def place_one(tx: Transaction, stamp: Stamp, notify: Notify | None) -> Pla
     return None
 
 
-async def _give(tx: Transaction, key: JobKey, node: Node, stamp: Stamp, notify: Notify | None) -> Placed | None:
-    """Give a job to a node, of which it uses ``node.used``."""
+async def _give(tx: Transaction, key: JobKey, node: StoredNode, stamp: Stamp, notify: Notify | None) -> Placed | None:
+    """Place a job on a node; ``node.used`` is the number of its units."""
     job = await get_job(tx, key, lock=True)
     if job is None or job.state is not JobState.PENDING:
-        return None  # somebody was faster, with this one
+        return None  # another operation has changed it meanwhile
     number = await job_states.start_on(tx, job, node.name, stamp)
     await tx.execute(
         """INSERT INTO attempts (project, spider, job, attempt, node, units, placed)
@@ -143,13 +133,12 @@ async def _give(tx: Transaction, key: JobKey, node: Node, stamp: Stamp, notify: 
     return key, number
 
 
-async def _queues(tx: Transaction, room: Collection[Node]) -> list[_Queue]:
-    """What pending jobs need that some node has: each step goes to the next of the index, over all jobs that need the
-    same."""
+async def _queues(tx: Transaction, room: Collection[StoredNode]) -> list[_Queue]:
+    """Return the queues that fit some node; each step skips to the next entry of the index with other needs."""
     found: list[_Queue] = []
     last = _Queue("", 0)
     for _ in range(_ALL_QUEUES):
-        # Two steps: SQLite would look at all jobs that need the same tags to compare both at once.
+        # Two steps: SQLite would read all jobs with equal tags to compare both columns at once.
         row = await tx.fetchrow(
             """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND node_tags = $1 AND units > $2
                ORDER BY units LIMIT 1""",
@@ -184,19 +173,19 @@ async def _head(tx: Transaction, queue: _Queue, held: Collection[int]) -> _Head 
     return _Head((-priority, since, project, queued), JobKey(project, spider, job), queue)
 
 
-async def _with_code(tx: Transaction, project: int, fitting: Sequence[Node]) -> list[Node]:
-    """The nodes that can run jobs of a project: any if a version is deployed, else those that have its code."""
+async def _with_code(tx: Transaction, project: int, fitting: Sequence[StoredNode]) -> list[StoredNode]:
+    """Return the nodes that can run a project: all if a version is deployed, else those with its local code."""
     if await current_version(tx, project) is not None:
         return list(fitting)
     return [node for node in fitting if node.project == project]
 
 
 async def _is_full(tx: Transaction, project: int) -> bool:
-    """Whether as many jobs of a project run as its settings allow."""
+    """Return true when a project runs the maximum of jobs that its settings allow."""
     row = await tx.fetchrow("SELECT value FROM project_settings WHERE project = $1 AND name = $2", project, MAX_RUNNING)
     try:
         most = msgspec.json.decode(row[0], type=int) if row else None
-    except msgspec.DecodeError:  # clients may have written anything
+    except msgspec.DecodeError:  # clients may set any value
         most = None
     if most is None:
         return False
@@ -205,7 +194,7 @@ async def _is_full(tx: Transaction, project: int) -> bool:
 
 
 async def _groups(tx: Transaction) -> list[Waiting]:
-    """Each step goes to the next of the index, over all jobs that need the same."""
+    """Return groups of equal needs; each step skips to the next entry of the index with other needs."""
     found: list[Waiting] = []
     tags, units = "", 0
     while len(found) < _GROUPS:
@@ -228,3 +217,9 @@ async def _groups(tx: Transaction) -> list[Waiting]:
         jobs = count[0] if count else 0
         found.append(Waiting(frozenset(_decode_tags(tags)), units, jobs, jobs == _COUNTED))
     return found
+
+
+class WaitingStore(EngineStore):
+    """The pending jobs of all projects."""
+
+    groups = Method("read", _groups)

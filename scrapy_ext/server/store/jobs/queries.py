@@ -1,4 +1,4 @@
-"""Finding jobs: lists of them, filtered and newest first, and their numbers."""
+"""Queries of jobs: filtered lists, and counts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, get_job, stored
 
-#: Jobs of one page of a spider's.
+#: Keys per page.
 _PAGE: Final = 1000
-#: Jobs of one page with their metadata.
+#: Jobs per page.
 _SCAN: Final = 200
 
 
 class JobFilter(NamedTuple):
-    """Which jobs of a project; None or empty means any, but for ``spider_ids``, of which none means none.
+    """Filter of a project's jobs; None or empty matches any, except that empty ``spider_ids`` match none.
 
-    ``has_tags``: one of them is enough; ``lacks_tags``: none of them may be there. ``startts`` is included,
-    ``endts`` is not, and both are about when the job entered its state.
+    ``has_tags``: at least one of them; ``lacks_tags``: none of them. ``startts`` (inclusive) and ``endts`` (exclusive)
+    bound the time of the last change of state.
     """
 
     spider: str | None = None
@@ -35,7 +35,7 @@ class JobFilter(NamedTuple):
 
 
 class JobPage(NamedTuple):
-    """Which part of a list: ``limit`` jobs after the first ``offset``, and none from ``stop`` on."""
+    """Part of a list: ``limit`` jobs after the first ``offset``, up to ``stop`` (exclusive)."""
 
     limit: int
     offset: int = 0
@@ -43,7 +43,7 @@ class JobPage(NamedTuple):
 
 
 def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
-    """A WHERE condition on jobs, and its arguments."""
+    """Return a WHERE condition on jobs, and its arguments."""
     text, arguments = "project = $1", [project]
 
     def marks(values: Iterable[Any]) -> str:
@@ -75,14 +75,14 @@ def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
 
 
 def _pairs(keys: Sequence[JobKey], first: int) -> str:
-    """Marks for spider and job of each key; PostgreSQL would take the types of bare ones for text."""
+    """Return placeholders for spider and job of each key, with a cast: PostgreSQL would assume text."""
     return ", ".join(
         f"(CAST(${place} AS BIGINT), CAST(${place + 1} AS BIGINT))" for place in range(first, first + 2 * len(keys), 2)
     )
 
 
 async def count_jobs(tx: Transaction, project: int, which: JobFilter) -> int:
-    """How many jobs match."""
+    """Return the number of matching jobs."""
     condition, arguments = _condition(project, which)
     row = await tx.fetchrow(f"SELECT count(*) FROM jobs WHERE {condition}", *arguments)  # noqa: S608 - from above
     return row[0] if row else 0
@@ -96,7 +96,7 @@ async def list_jobs(
     *,
     counts: bool,
 ) -> list[StoredJob]:
-    """Matching jobs, those that changed state last first."""
+    """Return matching jobs by their last change of state, newest first."""
     condition, arguments = _condition(project, which)
     last = await get_job(tx, page.stop) if page.stop is not None else None
     if last is not None:
@@ -116,7 +116,7 @@ async def list_jobs(
 
 
 async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
-    """Jobs with what they have stored."""
+    """Return the jobs with the numbers of their records."""
     if not jobs:
         return []
     keys = [job.key for job in jobs]
@@ -142,7 +142,7 @@ async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob])
 
 
 async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -> list[StoredJob]:
-    """Of each of these spiders the job that finished last, with what it stored."""
+    """Return the last finished job of each spider, with the numbers of its records."""
     jobs = []
     for spider in spiders:
         row = await tx.fetchrow(
@@ -157,13 +157,13 @@ async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -
 
 
 async def count_states(tx: Transaction, project: int) -> dict[JobState, int]:
-    """How many jobs of a project are in each state."""
+    """Return the number of a project's jobs in each state."""
     rows = await tx.fetch("SELECT state, count(*) FROM jobs WHERE project = $1 GROUP BY state", project)
     return {**dict.fromkeys(JobState, 0), **{JobState(state): count for state, count in rows}}
 
 
 async def count_all_states(tx: Transaction) -> dict[int, dict[JobState, int]]:
-    """How many jobs of every project are in each state."""
+    """Return the number of jobs in each state, by project."""
     found: dict[int, dict[JobState, int]] = {}
     for project, state, count in await tx.fetch("SELECT project, state, count(*) FROM jobs GROUP BY project, state"):
         found.setdefault(project, dict.fromkeys(JobState, 0))[JobState(state)] = count
@@ -171,7 +171,7 @@ async def count_all_states(tx: Transaction) -> dict[int, dict[JobState, int]]:
 
 
 async def page_after(tx: Transaction, after: JobKey, *, within: int | None) -> list[StoredJob]:
-    """The next jobs of a project, or of the spider ``within``, in the order of their keys."""
+    """Return the next jobs of a project, or of the spider ``within``, ordered by key."""
     bound = "" if within is None else " AND spider = $2"
     rows = await tx.fetch(
         f"""SELECT {COLUMNS} FROM jobs WHERE project = $1 AND (spider, job) > ($2, $3){bound}
@@ -183,7 +183,7 @@ async def page_after(tx: Transaction, after: JobKey, *, within: int | None) -> l
 
 
 async def spider_page(tx: Transaction, project: int, spider: int, after: int) -> list[JobKey]:
-    """The next jobs of a spider that are not deleted, in the order of their numbers."""
+    """Return the keys of a spider's next jobs that are not deleted."""
     rows = await tx.fetch(
         """SELECT job FROM jobs WHERE project = $1 AND spider = $2 AND job > $3 AND state <> 'deleted'
            ORDER BY job LIMIT $4""",
@@ -196,7 +196,7 @@ async def spider_page(tx: Transaction, project: int, spider: int, after: int) ->
 
 
 async def projects(tx: Transaction) -> list[int]:
-    """The projects that have anything."""
+    """Return the projects with any data."""
     rows = await tx.fetch(
         "SELECT DISTINCT project FROM counters UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0 "
         "ORDER BY project"

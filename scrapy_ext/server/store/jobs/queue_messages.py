@@ -1,7 +1,7 @@
-"""Procrastinate's tables in a PostgreSQL database: made once, filled in the transaction that places a job.
+"""Procrastinate's tables in a PostgreSQL database, with one message per placed job.
 
-Procrastinate keeps no record of the migrations that were applied; ``queue_schema`` has it. A trigger beside its tables
-notifies all nodes of a pending job. No state of a job is kept in a queue message: without any, the same jobs run.
+Procrastinate does not record its applied migrations, so ``queue_schema`` does. A trigger on ``jobs`` notifies all nodes
+of pending jobs. Messages contain no state: without them, the same jobs run.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ import msgspec
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.errors import SchemaError
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
-#: The task of a queue's rows: a job for a node.
+#: Task of a message: a job was placed on the node.
 TASK: Final = "scrapy_ext.job"
 #: The channel on which nodes listen for pending jobs.
 PENDING: Final = "scrapy_ext_jobs_pending"
 
 _QUEUE: Final = "node."
-#: Bytes of a node's name in that of its queue, so that Procrastinate's channel of the queue has at most 63. What is
-#: left of the name, its end, is random enough.
+#: Bytes of a node's name in the name of its queue, since Procrastinate's channel of the queue has at most 63. The end
+#: of the name is random.
 _LONGEST: Final = 63 - len("procrastinate_queue_v1#") - len(_QUEUE)
 
 _RECORD: Final = """CREATE TABLE IF NOT EXISTS queue_schema (
@@ -45,39 +46,26 @@ _DEFER: Final = """SELECT procrastinate_defer_jobs_v1(ARRAY[
 
 
 class QueueSchema(NamedTuple):
-    """All of the engine's schema, and its migrations by their names, in order."""
+    """Procrastinate's whole schema, and its migrations with their names, in order."""
 
     whole: str
     migrations: Sequence[tuple[str, str]]
 
 
-class QueueMessageStore:
-    """The queue messages of all nodes."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def prepare(self, schema: QueueSchema) -> None:
-        """Make the tables, or bring them to this version; raises :class:`StoreError`."""
-        await self._engine.write(_prepare, schema)
-
-    async def sweep(self, nodes: Collection[str]) -> int:
-        """Remove the messages for all nodes but these; returns how many there were."""
-        return await self._engine.write(_sweep, [queue_of(node) for node in nodes])
-
-
 def queue_of(node: str) -> str:
+    """Return the name of a node's queue."""
     return _QUEUE + node.encode()[-_LONGEST:].decode(errors="ignore")
 
 
 async def defer(tx: Transaction, node: str, key: JobKey, attempt: int) -> None:
-    """Send a node its job, in the transaction that places it there."""
+    """Add a message for a node, in the transaction that places the job."""
     arguments = msgspec.json.encode({"job": str(key), "attempt": attempt}).decode()
     await tx.fetchrow(_DEFER, queue_of(node), TASK, arguments)
 
 
 async def _prepare(tx: Transaction, schema: QueueSchema) -> None:
-    # Of several processes that start at once one does it, and the others wait here.
+    """Create or migrate the tables; raise :class:`StoreError`."""
+    # Other processes that start at the same time wait here.
     await tx.fetchrow("SELECT version FROM schema_version WHERE version = 0 FOR UPDATE")
     await tx.execute(_RECORD)
     row = await tx.fetchrow("SELECT max(applied) FROM queue_schema")
@@ -87,14 +75,14 @@ async def _prepare(tx: Transaction, schema: QueueSchema) -> None:
         present = await tx.fetchrow("SELECT to_regclass('procrastinate_jobs') IS NOT NULL")
         if present is not None and present[0]:
             raise SchemaError(
-                "the database has tables of Procrastinate that are another application's. Use a database of its own "
-                "for the platform: createdb"
+                "the database has tables of Procrastinate of another application. Use a separate database for the "
+                "platform: createdb"
             )
         await tx.execute(schema.whole)
         await tx.execute(_TRIGGER)
     elif applied > newest:
         raise SchemaError(
-            f"the database has the schema {applied} of Procrastinate, and the one that is installed knows {newest}. "
+            f"the database has the schema {applied} of Procrastinate, but the installed version supports {newest}. "
             'Upgrade it: pip install --upgrade "scrapy-ext[postgresql]"'
         )
     for name, sql in schema.migrations:
@@ -111,3 +99,13 @@ async def _sweep(tx: Transaction, queues: Sequence[str]) -> int:
     for queue in gone:
         removed += await tx.execute("DELETE FROM procrastinate_jobs WHERE queue_name = $1", queue)
     return removed
+
+
+class QueueMessageStore(EngineStore):
+    """The queue messages of all nodes."""
+
+    prepare = Method("write", _prepare)
+
+    async def sweep(self, nodes: Collection[str]) -> int:
+        """Remove the messages of all other nodes; return their number."""
+        return await self._engine.write(_sweep, [queue_of(node) for node in nodes])

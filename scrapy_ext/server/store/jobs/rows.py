@@ -1,8 +1,7 @@
-"""The row of a job: reading it, and storing what changes in it.
+"""Rows of jobs: reading them, and storing their metadata.
 
-A job's metadata is one JSON object, read and rewritten within a transaction. What lists are filtered and ordered by
-stands in columns beside it (state, when it was entered, spider, priority, needs) and in ``job_tags``; :func:`save`
-keeps them equal to the metadata.
+A job's metadata is one JSON object, read and rewritten within a transaction. Columns (state, time of its last change,
+spider, priority, needs) and the table ``job_tags`` repeat what lists filter and order by; :func:`save` updates them.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 
-#: Of a job's metadata, as JSON: what clients may fill, and what they may not, so that a state can always be entered.
+#: Maximum bytes of a job's metadata as JSON that clients may use, and reserve for changes of its state.
 MAX_METADATA_BYTES: Final = 1024 * 1024
-_ROOM_FOR_STATES: Final = 64 * 1024
-#: Metadata that only a change of state sets.
+_STATE_RESERVE: Final = 64 * 1024
+#: Fields that only changes of state set.
 PROTECTED: Final = frozenset({"state", "project", "spider", "key", "_key", "auth", "attempt", "node", "nodes_lost"})
 
-#: What :func:`stored` reads.
+#: Columns of :func:`stored`.
 COLUMNS: Final = "spider, job, spider_name, state, changed, updated, metadata"
 
 
 class Counts(NamedTuple):
-    """What a job has stored."""
+    """Numbers of a job's records, and of its log records of level ERROR and above."""
 
     items: int = 0
     requests: int = 0
@@ -45,7 +44,7 @@ class Counts(NamedTuple):
 
 
 class StoredJob(NamedTuple):
-    """A job: ``changed`` is when it entered its state, ``updated`` when anything of it changed (ms)."""
+    """A job. ``changed``: time (ms) of its last change of state; ``updated``: of its last change."""
 
     key: JobKey
     spider: str
@@ -57,7 +56,7 @@ class StoredJob(NamedTuple):
 
 
 async def get_job(tx: Transaction, key: JobKey, *, lock: bool = False) -> StoredJob | None:
-    """One job, None if there is none; with ``lock``, nobody else changes it before the transaction ends."""
+    """Return one job, locked with ``lock`` until the end of the transaction."""
     row = await tx.fetchrow(
         f"SELECT {COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3"  # noqa: S608 - fixed text
         + (" FOR UPDATE" if lock else ""),
@@ -67,7 +66,7 @@ async def get_job(tx: Transaction, key: JobKey, *, lock: bool = False) -> Stored
 
 
 def stored(project: int, row: Row) -> StoredJob:
-    """The job of a row of :data:`COLUMNS`."""
+    """Parse a row of :data:`COLUMNS`."""
     spider, job, name, state, changed, updated, metadata = row
     return StoredJob(
         JobKey(project, spider, job), name, JobState(state), changed, updated, msgspec.json.decode(metadata)
@@ -75,13 +74,13 @@ def stored(project: int, row: Row) -> StoredJob:
 
 
 def tags_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The tags in a job's metadata, in their order."""
+    """Return the tags in a job's metadata, in their order."""
     tags = metadata.get("tags")
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
 
 def priority_of(metadata: Mapping[str, Any]) -> int:
-    """The priority in a job's metadata; the usual one when it is not a number."""
+    """Return the priority in a job's metadata; the default one when it is not a number."""
     priority = metadata.get("priority")
     if isinstance(priority, int) and not isinstance(priority, bool) and abs(priority) <= MAX_NUMBER:
         return priority
@@ -89,7 +88,7 @@ def priority_of(metadata: Mapping[str, Any]) -> int:
 
 
 def needs_of(metadata: Mapping[str, Any]) -> tuple[int, str]:
-    """What a job needs of its node: units, and tags as they are stored."""
+    """Return the units and the encoded tags that a job needs of its node."""
     units, tags = metadata.get("units"), metadata.get("node_tags")
     known = isinstance(units, int) and not isinstance(units, bool) and MIN_UNITS <= units <= MAX_UNITS
     named = {tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set()
@@ -97,19 +96,19 @@ def needs_of(metadata: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def merged(metadata: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata with fields set, but for those that only a change of state sets."""
+    """Return the metadata with fields set, except :data:`PROTECTED` ones."""
     return {**metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
 
 
 async def save(
     tx: Transaction, key: JobKey, metadata: Mapping[str, Any], now: int, *, from_client: bool = True
 ) -> None:
-    """Store the metadata of a job, and what the columns repeat of it. What is not ``from_client`` always has room."""
+    """Store the metadata of a job and its columns. Changes not ``from_client`` may use the reserve."""
     await tx.execute(
         """UPDATE jobs SET metadata = $4, updated = $5, priority = $6, units = $7, node_tags = $8
            WHERE project = $1 AND spider = $2 AND job = $3""",
         *key,
-        encode(metadata, MAX_METADATA_BYTES if from_client else MAX_METADATA_BYTES + _ROOM_FOR_STATES),
+        encode(metadata, MAX_METADATA_BYTES if from_client else MAX_METADATA_BYTES + _STATE_RESERVE),
         now,
         priority_of(metadata),
         *needs_of(metadata),
@@ -118,7 +117,7 @@ async def save(
 
 
 def encode(metadata: Mapping[str, Any], most: int = MAX_METADATA_BYTES) -> bytes:
-    """Metadata as it is stored; raises :class:`ContractError` when it is too large."""
+    """Encode metadata; raise :class:`ContractError` when it is too large."""
     encoded = msgspec.json.encode(metadata)
     if len(encoded) > most:
         raise ContractError(
@@ -135,7 +134,7 @@ def encode(metadata: Mapping[str, Any], most: int = MAX_METADATA_BYTES) -> bytes
 
 
 async def index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any], *, new: bool = False) -> None:
-    """Make ``job_tags`` say what the metadata does; raises :class:`ContractError` for what can be no tag."""
+    """Update ``job_tags`` from the metadata; raise :class:`ContractError` for an invalid tag."""
     tags = set(tags_of(metadata))
     if not all(map(is_name, tags)):
         raise ContractError(

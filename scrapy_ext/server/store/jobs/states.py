@@ -1,10 +1,10 @@
-"""The states of jobs: who enters which, what that writes, and what is told of it.
+"""States of jobs: their changes, the fields that these set, and the activity messages about them.
 
-Rules that hold here:
+Rules:
 
-- Every change of state goes through :func:`_enter`, so that the row, the metadata and the event agree.
-- A job is locked before its state is looked at. Several jobs are locked in the order of their keys, and messages are
-  written last, so that no two operations wait for each other.
+- Every change of state is made by :func:`_enter`, so that row, metadata and message agree.
+- A job is locked before its state is read. Several jobs are locked in the order of their keys, and messages are written
+  last, so that no two operations deadlock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob, get_job, merged, save
 
-#: What entering a state writes: when, and by whom.
+#: Fields with the time and the user of a change of state.
 ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
     JobState.PENDING: ("pending_time", "scheduled_by"),
     JobState.RUNNING: ("running_time", "started_by"),
@@ -30,22 +30,22 @@ ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
     JobState.DELETED: ("deleted_time", "deleted_by"),
 }
 ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
-#: Why a job ends that somebody cancelled.
+#: Close reason of a cancelled job.
 CANCELLED: Final = "cancelled"
-#: Characters of a reason that the activity tells.
+#: Maximum characters of a reason in an activity message.
 _LONGEST_REASON: Final = 200
-_OF_ITS_END: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
+_END_FIELDS: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
 
 
 class Stamp(NamedTuple):
-    """Who changes a job, and when (ms)."""
+    """User and time (ms) of a change."""
 
     by: str
     now: int
 
 
 class Change(NamedTuple):
-    """What is to become of a job: its next state, if that changes, and metadata to set."""
+    """A requested change of a job: its next state (None: unchanged), and metadata to set."""
 
     key: JobKey
     state: JobState | None
@@ -53,7 +53,7 @@ class Change(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """Something that the project's activity tells."""
+    """An event for the activity of the project."""
 
     key: JobKey
     event: str
@@ -61,14 +61,14 @@ class Happened(NamedTuple):
 
 
 async def report(tx: Transaction, project: int, happened: Sequence[Happened], stamp: Stamp) -> None:
-    """Write to the project's activity; last in an operation, as the messages of a project take turns."""
+    """Write activity messages; last in an operation, since they lock the activity of the project."""
     if happened:
         messages = [JobEvent(event, str(key), stamp.by, reason) for key, event, reason in happened]
         await add_events(tx, project, [msgspec.json.encode(message) for message in messages], stamp.now)
 
 
 async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], stamp: Stamp) -> list[JobState | None]:
-    """Make changes, all or none; returns the states that the jobs were in, None for no such job."""
+    """Make all changes or none; return the previous states of the jobs, None for unknown ones."""
     previous: list[JobState | None] = [None] * len(changes)
     events: dict[int, Happened] = {}
     for place in sorted(range(len(changes)), key=lambda place: changes[place].key):
@@ -90,13 +90,13 @@ async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], 
 
 
 def _reason(state: JobState, metadata: Mapping[str, Any]) -> str | None:
-    """Why a job that is now in this state has ended; what clients wrote there may be no text, and of any length."""
+    """Return the close reason of a finished job; clients may have stored any JSON there."""
     reason = metadata.get("close_reason")
     return reason[:_LONGEST_REASON] if state is JobState.FINISHED and isinstance(reason, str) else None
 
 
 async def check_changes(tx: Transaction, changes: Sequence[Change]) -> None:
-    """Raises :class:`ContractError` if a change cannot be made now, and leaves everything as it is."""
+    """Raise :class:`ContractError` if a change is invalid now; change nothing."""
     states: dict[JobKey, JobState | None] = {}
     for key, state, _ in changes:
         if key not in states:
@@ -124,21 +124,21 @@ def _check(key: JobKey, present: JobState, wanted: JobState) -> None:
 
 
 async def _check_ended(tx: Transaction, key: JobKey) -> None:
-    """A job that others have finished is not begun again beside its process, which a node is just ending."""
+    """Refuse to run a finished job again while a node is still ending its process."""
     row = await tx.fetchrow("SELECT 1 FROM attempts WHERE project = $1 AND spider = $2 AND job = $3", *key)
     if row is not None:
-        told = f"of job {key} cannot become running: its process has not ended yet"
-        raise ContractError([Violation("state", told, "Try again in a minute, or start a new job.", 409)])
+        rule = f"of job {key} cannot become running: its process has not ended yet"
+        raise ContractError([Violation("state", rule, "Try again in a minute, or start a new job.", 409)])
 
 
 async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> None:
-    """Make a change of state, except for storing the metadata, which it completes."""
+    """Change the state in the row, and in ``metadata``, which the caller stores."""
     entered, entered_by = ENTERED[state]
-    if state is JobState.RUNNING:  # it may have ended before, and goes on now
-        for name in _OF_ITS_END:
+    if state is JobState.RUNNING:  # a finished job may be resumed
+        for name in _END_FIELDS:
             metadata.pop(name, None)
     if state is JobState.FINISHED and "cancelled_by" in metadata and metadata.get("close_reason") in (None, SHUTDOWN):
-        metadata["close_reason"] = CANCELLED  # the crawl knows only that it was asked to stop
+        metadata["close_reason"] = CANCELLED  # the crawl reports a shutdown only
     metadata.update({"state": state.value, entered: stamp.now})
     metadata.setdefault(entered_by, stamp.by)
     await tx.execute(
@@ -152,7 +152,7 @@ async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[s
 
 
 async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> int:
-    """Start a locked pending job on a node; returns the number of this attempt. What is told comes last."""
+    """Start a locked pending job on a node; return the number of the attempt. The caller reports it."""
     number = int(job.metadata.get("attempt", 0)) + 1
     metadata = {**job.metadata, "attempt": number, "node": node}
     await _enter(tx, job.key, JobState.RUNNING, metadata, stamp)
@@ -161,24 +161,24 @@ async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> 
 
 
 async def report_started(tx: Transaction, key: JobKey, stamp: Stamp) -> None:
-    """Tell that a job has started."""
+    """Report that a job has started."""
     await report(tx, key.project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
 
 
 async def end_job(tx: Transaction, job: StoredJob, reason: str, fields: Mapping[str, Any], stamp: Stamp) -> None:
-    """Note that the process of a locked job has ended, for ``reason`` unless the job is finished already."""
+    """Finish a locked job for a reason, unless it is finished already."""
     metadata = {**job.metadata, **fields}
     if job.state in ACTIVE:
         metadata["close_reason"] = reason
         await _enter(tx, job.key, JobState.FINISHED, metadata, stamp)
     await save(tx, job.key, metadata, stamp.now, from_client=False)
     if job.state in ACTIVE:
-        told = Happened(job.key, STATE_EVENTS[JobState.FINISHED], _reason(JobState.FINISHED, metadata))
-        await report(tx, job.key.project, [told], stamp)
+        event = Happened(job.key, STATE_EVENTS[JobState.FINISHED], _reason(JobState.FINISHED, metadata))
+        await report(tx, job.key.project, [event], stamp)
 
 
 async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
-    """Let a locked job that a node had wait for another one, before those that were scheduled after it."""
+    """Make a locked running job pending again, before the jobs that were scheduled after it."""
     metadata = dict(job.metadata)
     if job.state is JobState.RUNNING:
         metadata["state"] = JobState.PENDING.value
@@ -193,7 +193,7 @@ async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
 
 
 async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], stamp: Stamp) -> StoredJob | None:
-    """Start the pending job of the highest priority that has waited longest; None when none is pending."""
+    """Start the next pending job by priority and age; None when none is pending."""
     while True:
         row = await tx.fetchrow(
             """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'pending'
@@ -205,7 +205,7 @@ async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], s
         key = JobKey(project, *row)
         job = await get_job(tx, key, lock=True)
         if job is None or job.state is not JobState.PENDING:
-            continue  # somebody else started it while its lock was waited for
+            continue  # another client has started it meanwhile
         metadata = merged(job.metadata, fields)
         await _enter(tx, key, JobState.RUNNING, metadata, stamp)
         await save(tx, key, metadata, stamp.now, from_client=bool(fields))
@@ -214,7 +214,7 @@ async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], s
 
 
 async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], stamp: Stamp) -> list[JobState | None]:
-    """End pending jobs and ask running ones to end; returns the states they were in, None for no such job."""
+    """End pending jobs, and request the end of running ones; return their states before, None for unknown jobs."""
     states: dict[JobKey, JobState | None] = {}
     happened: list[Happened] = []
     for key in sorted(set(keys)):
@@ -234,7 +234,7 @@ async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], sta
 
 
 async def active_jobs(tx: Transaction, project: int, count: int) -> list[JobKey]:
-    """Some jobs to cancel: pending ones first, those that would start last before others."""
+    """Return jobs to cancel: pending ones first, in the reverse of their order of starts."""
     rows = await tx.fetch(
         """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'pending'
            ORDER BY priority, queued DESC LIMIT $2""",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -12,10 +12,11 @@ from scrapy_ext.api.platform.periodic import PeriodicJob
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.periodic.runs import (
     STATE_COLUMNS,
-    Due,
-    Run,
+    DueRun,
+    ScheduleRun,
     ScheduleState,
     find_due,
     next_due,
@@ -39,73 +40,6 @@ class SchedulePage(NamedTuple):
 
     total: int
     schedules: list[PeriodicJob]
-
-
-class PeriodicStore:
-    """Schedules by project and number."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-        #: Set when a schedule was added or edited here, so that the loop of runs polls again.
-        self.changed = asyncio.Event()
-
-    async def add(self, schedule: PeriodicJob) -> PeriodicJob:
-        """Store a new schedule; return it with its number and those of its spiders."""
-        added = await self._engine.write(_add, schedule, self._clock())
-        self.changed.set()
-        return added
-
-    async def get(self, project: int, number: int) -> PeriodicJob | None:
-        """Return one schedule."""
-        return await self._engine.read(_get, project, number)
-
-    async def page(self, project: int, limit: int, offset: int) -> SchedulePage:
-        """Return schedules, oldest first."""
-        return await self._engine.read(_page, project, limit, offset)
-
-    async def edit(self, project: int, number: int, edit: Edit) -> PeriodicJob | None:
-        """Replace a schedule by the result of ``edit``; return that, or None when there is none."""
-        edited = await self._engine.write(_edit, project, number, edit, self._clock())
-        self.changed.set()
-        return edited
-
-    async def remove(self, project: int, number: int) -> bool:
-        """Delete a schedule; return whether there was one."""
-        return await self._engine.write(_remove, project, number)
-
-    async def listed(self, project: int, limit: int, offset: int = 0) -> list[ScheduleState]:
-        """Return schedules, oldest first, with their next and last runs."""
-        return await self._engine.read(_listed, project, limit, offset)
-
-    async def state(self, project: int, number: int) -> ScheduleState | None:
-        """Return one schedule with its next and last run."""
-        return await self._engine.read(_state, project, number)
-
-    async def plan(self) -> None:
-        """Plan the schedules anew that were planned while the clock was wrong by days."""
-        while await self._engine.write(plan_some, self._clock()):
-            pass
-
-    async def due(self) -> list[Due]:
-        """Return the schedules whose next run is due."""
-        return await self._engine.read(find_due, self._clock())
-
-    async def next_due(self) -> int | None:
-        """Return the time (ms) of the next due schedule; None without any."""
-        return await self._engine.read(next_due)
-
-    async def run(self, due: Due) -> Run | None:
-        """Add the jobs of a due schedule; None when that is done already."""
-        try:
-            return await self._engine.write(run_due, due, self._clock())
-        # The jobs cannot be stored.
-        except ContractError as error:
-            return await self._engine.write(run_due, due, self._clock(), refused=str(error))
-
-    async def load(self) -> Mapping[str, int]:
-        """Return the number of tasks by cron expression, over all enabled schedules."""
-        return await self._engine.read(_load)
 
 
 async def _add(tx: Transaction, schedule: PeriodicJob, now: int) -> PeriodicJob:
@@ -143,12 +77,14 @@ def _columns(schedule: PeriodicJob) -> tuple[str, int, int, bytes]:
 
 
 async def _get(tx: Transaction, project: int, number: int, *, lock: bool = False) -> PeriodicJob | None:
+    """Return one schedule."""
     query = "SELECT definition FROM periodic_jobs WHERE project = $1 AND number = $2"
     row = await tx.fetchrow(f"{query} FOR UPDATE" if lock else query, project, number)
     return _decode(row[0]) if row else None
 
 
 async def _page(tx: Transaction, project: int, limit: int, offset: int) -> SchedulePage:
+    """Return schedules, oldest first."""
     row = await tx.fetchrow("SELECT count(*) FROM periodic_jobs WHERE project = $1", project)
     rows = await tx.fetch(
         "SELECT definition FROM periodic_jobs WHERE project = $1 ORDER BY number LIMIT $2 OFFSET $3",
@@ -177,7 +113,8 @@ async def _edit(tx: Transaction, project: int, number: int, edit: Edit, now: int
     return schedule
 
 
-async def _listed(tx: Transaction, project: int, limit: int, offset: int) -> list[ScheduleState]:
+async def _listed(tx: Transaction, project: int, limit: int, offset: int = 0) -> list[ScheduleState]:
+    """Return schedules, oldest first, with their next and last runs."""
     rows = await tx.fetch(
         f"""SELECT {STATE_COLUMNS} FROM periodic_jobs
             WHERE project = $1 ORDER BY number LIMIT $2 OFFSET $3""",  # noqa: S608 - fixed text
@@ -189,6 +126,7 @@ async def _listed(tx: Transaction, project: int, limit: int, offset: int) -> lis
 
 
 async def _state(tx: Transaction, project: int, number: int) -> ScheduleState | None:
+    """Return one schedule with its next and last run."""
     row = await tx.fetchrow(
         f"SELECT {STATE_COLUMNS} FROM periodic_jobs WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
         project,
@@ -198,12 +136,63 @@ async def _state(tx: Transaction, project: int, number: int) -> ScheduleState | 
 
 
 async def _remove(tx: Transaction, project: int, number: int) -> bool:
+    """Delete a schedule; return whether there was one."""
     return await tx.execute("DELETE FROM periodic_jobs WHERE project = $1 AND number = $2", project, number) > 0
 
 
 async def _load(tx: Transaction) -> dict[str, int]:
+    """Return the number of tasks by cron expression, over all enabled schedules."""
     return dict(
         await tx.fetch(
             "SELECT cron, CAST(sum(tasks) AS BIGINT) FROM periodic_jobs WHERE disabled = 0 GROUP BY cron ORDER BY cron"
         )
     )
+
+
+class PeriodicStore(EngineStore):
+    """Schedules by project and number."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        super().__init__(engine, clock)
+        #: Set when a schedule was added or edited here, so that the loop of runs polls again.
+        self.changed = asyncio.Event()
+
+    async def add(self, schedule: PeriodicJob) -> PeriodicJob:
+        """Store a new schedule; return it with its number and those of its spiders."""
+        added = await self._engine.write(_add, schedule, self._clock())
+        self.changed.set()
+        return added
+
+    get = Method("read", _get)
+    page = Method("read", _page)
+
+    async def edit(self, project: int, number: int, edit: Edit) -> PeriodicJob | None:
+        """Replace a schedule by the result of ``edit``; return that, or None when there is none."""
+        edited = await self._engine.write(_edit, project, number, edit, self._clock())
+        self.changed.set()
+        return edited
+
+    remove = Method("write", _remove)
+    listed = Method("read", _listed)
+    state = Method("read", _state)
+
+    async def plan(self) -> None:
+        """Plan the schedules anew that were planned while the clock was wrong by days."""
+        while await self._engine.write(plan_some, self._clock()):
+            pass
+
+    async def due(self) -> list[DueRun]:
+        """Return the schedules whose next run is due."""
+        return await self._engine.read(find_due, self._clock())
+
+    next_due = Method("read", next_due)
+
+    async def run(self, due: DueRun) -> ScheduleRun | None:
+        """Add the jobs of a due schedule; None when that is done already."""
+        try:
+            return await self._engine.write(run_due, due, self._clock())
+        # The jobs cannot be stored.
+        except ContractError as error:
+            return await self._engine.write(run_due, due, self._clock(), refused=str(error))
+
+    load = Method("read", _load)

@@ -55,7 +55,7 @@ class ScheduleState(NamedTuple):
     last_jobs: list[TaskRun]
 
 
-class Due(NamedTuple):
+class DueRun(NamedTuple):
     """A schedule whose next run is due, and the due time (ms)."""
 
     project: int
@@ -63,10 +63,10 @@ class Due(NamedTuple):
     next_run: int
 
 
-class Run(NamedTuple):
+class ScheduleRun(NamedTuple):
     """The result of a due schedule: minute (ms) and jobs of the run, or the reason why it did not run."""
 
-    due: Due
+    due: DueRun
     minute: int
     jobs: list[TaskRun]
     refused: str | None = None
@@ -117,7 +117,7 @@ async def plan_some(tx: Transaction, now: int) -> int:
     return len(rows)
 
 
-async def find_due(tx: Transaction, now: int) -> list[Due]:
+async def find_due(tx: Transaction, now: int) -> list[DueRun]:
     """Return the due schedules, longest waiting first."""
     rows = await tx.fetch(
         """SELECT project, number, next_run FROM periodic_jobs WHERE next_run <= $1
@@ -125,7 +125,7 @@ async def find_due(tx: Transaction, now: int) -> list[Due]:
         now,
         _AT_ONCE,
     )
-    return [Due(*row) for row in rows]
+    return [DueRun(*row) for row in rows]
 
 
 async def next_due(tx: Transaction) -> int | None:
@@ -134,7 +134,7 @@ async def next_due(tx: Transaction) -> int | None:
     return row[0] if row else None
 
 
-async def run_due(tx: Transaction, due: Due, now: int, refused: str | None = None) -> Run | None:
+async def run_due(tx: Transaction, due: DueRun, now: int, refused: str | None = None) -> ScheduleRun | None:
     """Add the jobs of a due schedule, and plan its next run; None when another server did, or the schedule changed.
 
     With a reason in ``refused``, no job is added.
@@ -155,12 +155,12 @@ async def run_due(tx: Transaction, due: Due, now: int, refused: str | None = Non
         refused = str(error)
     stamp = Stamp(f"periodic job {schedule.id}", now)
     if refused is not None:
-        run, events = Run(due, due.next_run, [], refused), [_refused(schedule, refused, stamp)]
+        run, events = ScheduleRun(due, due.next_run, [], refused), [_refused(schedule, refused, stamp)]
     elif minute is None:
-        run, events = Run(due, due.next_run, [], "missed"), [_missed(schedule, due, stamp)]
+        run, events = ScheduleRun(due, due.next_run, [], "missed"), [_missed(schedule, due, stamp)]
     else:
         added = await add_jobs(tx, due.project, list(jobs_of(schedule, minute)), stamp)
-        run = Run(due, minute, [_task_run(each) for each in added])
+        run = ScheduleRun(due, minute, [_task_run(each) for each in added])
         events = list(_still_active(schedule, run.jobs, state.last_jobs, stamp))
     await tx.execute(
         """UPDATE periodic_jobs SET next_run = $3, planned = $4, last_run = $5, last_jobs = $6
@@ -219,7 +219,7 @@ def _still_active(
             yield PeriodicEvent(PERIODIC_ACTIVE, stamp.by, schedule.id, message, run.job)
 
 
-def _missed(schedule: PeriodicJob, due: Due, stamp: Stamp) -> PeriodicEvent:
+def _missed(schedule: PeriodicJob, due: DueRun, stamp: Stamp) -> PeriodicEvent:
     message = f"Nothing ran from {_minute_text(due.next_run)} on: no server was running, or its clock was changed."
     return PeriodicEvent(PERIODIC_MISSED, stamp.by, schedule.id, message)
 

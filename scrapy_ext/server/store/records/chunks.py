@@ -24,7 +24,7 @@ _OBJECT: Final = 200
 Record = Any
 
 
-class Tally:
+class RecordTally:
     """Stats of some records: the number of occurrences of each field, and their size."""
 
     __slots__ = ("counts", "size")
@@ -38,12 +38,12 @@ class Tally:
         """Bytes of memory that it uses."""
         return _OBJECT * (1 + len(self.counts)) + sum(map(len, self.counts))
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: RecordTally) -> None:
         """Add the other's records."""
         self.counts.update(other.counts)
         self.size += other.size
 
-    def subtract(self, other: Tally) -> None:
+    def subtract(self, other: RecordTally) -> None:
         """Subtract the other's records."""
         self.counts.subtract(other.counts)
         self.size -= other.size
@@ -56,13 +56,14 @@ class RecordKind(NamedTuple):
     names: Callable[[Record], tuple[str, ...]]
     size: Callable[[Sequence[Record]], int]
 
-    def tally(self, records: Sequence[Record]) -> Tally:
+    def tally(self, records: Sequence[Record]) -> RecordTally:
+        """Return the tally of some records."""
         return tally_of(Counter(map(self.names, records)), self.size(records))
 
 
-def tally_of(occurrences: Mapping[tuple[str, ...], int], size: int) -> Tally:
+def tally_of(occurrences: Mapping[tuple[str, ...], int], size: int) -> RecordTally:
     """Return the tally of records of ``size`` bytes, given the number of records by their exact set of names."""
-    tally = Tally()
+    tally = RecordTally()
     tally.size = size
     for names, number in occurrences.items():
         for name in names:
@@ -75,7 +76,7 @@ class RecordChunk(NamedTuple):
 
     records: int
     body: bytes
-    tally: Tally
+    tally: RecordTally
 
     @property
     def held(self) -> int:
@@ -209,7 +210,7 @@ class Packer:
 _decode: Final = msgspec.json.Decoder().decode
 
 
-def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> Tally:
+def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> RecordTally:
     """Return the tally of stored lines."""
     return kind.tally(list(map(_decode, lines)))
 

@@ -120,11 +120,11 @@ class RecordStore:
 
     async def stats(self, key: JobKey) -> Stats:
         """Return the stats of a job's records; zeros without any."""
-        return await self._engine.glance(_stats, self._owner(key))
+        return await self._engine.read_inline(_stats, self._owner(key))
 
     async def indexes(self, key: JobKey) -> range:
         """Return the range of a job's indexes."""
-        return await self._engine.glance(_indexes, self._owner(key))
+        return await self._engine.read_inline(_indexes, self._owner(key))
 
     async def progress(self, key: JobKey, points: int) -> list[tuple[int, int]]:
         """Return about ``points`` pairs of time (ms) and number of records, both increasing.
@@ -140,7 +140,7 @@ class RecordStore:
         return await self._engine.read(_at, self._owner(key), numbers)
 
     async def _one(self, key: JobKey, number: int) -> list[Slice]:
-        row = await self._engine.glance(_chunk_of, self._owner(key), number)
+        row = await self._engine.read_inline(_chunk_of, self._owner(key), number)
         if row is None:
             return []
         start, ts, times, body = row

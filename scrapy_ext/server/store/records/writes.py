@@ -25,7 +25,7 @@ from scrapy_ext.server.store.records.chunks import (
     MAX_LINES,
     RecordChunk,
     RecordKind,
-    Tally,
+    RecordTally,
     tally_of_lines,
     unpack_lines,
 )
@@ -85,7 +85,7 @@ async def write_records(
     if start > end and (records or not may_skip):
         raise ContractError([_gap(start, records, end)])
     stop = start + sum(chunk.records for chunk in chunks)
-    change, replaced = Tally(), 0
+    change, replaced = RecordTally(), 0
     if start < end:
         if stop <= end and await _is_stored(tx, owner, start, chunks):
             return start
@@ -158,9 +158,9 @@ async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence
     return True
 
 
-async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high: int) -> tuple[Tally, int]:
+async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high: int) -> tuple[RecordTally, int]:
     """Remove the records ``low`` to ``high - 1`` from their chunks; return their tally and number."""
-    removed, number, kept = Tally(), 0, []
+    removed, number, kept = RecordTally(), 0, []
     for row in await _overlapping(tx, owner, low, high):
         segments = row.segments()
         first, last = max(low - row.start, 0), min(high - row.start, row.chunk.records)
@@ -222,7 +222,7 @@ async def _insert(tx: Transaction, owner: Owner, rows: Sequence[_Row]) -> None:
     )
 
 
-async def _add_to_totals(tx: Transaction, owner: Owner, records: int, skipped: int, change: Tally) -> None:
+async def _add_to_totals(tx: Transaction, owner: Owner, records: int, skipped: int, change: RecordTally) -> None:
     await tx.execute(
         """UPDATE record_totals SET records = records + $5, skipped = skipped + $6, bytes = bytes + $7
            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4""",

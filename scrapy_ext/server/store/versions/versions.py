@@ -7,17 +7,17 @@ versions are kept, and those that active jobs need.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.versions import KEPT, SpiderInfo, Version, VersionState
+from scrapy_ext.api.platform.versions import KEPT, SpiderInfo, VersionState
 from scrapy_ext.server.store.counters import advance, hold
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
 from scrapy_ext.server.store.versions.rows import (
     UPLOADING,
-    StoredVersion,
     current_version,
     get_version,
     list_versions,
@@ -52,100 +52,8 @@ class InUseError(Exception):
     """The version cannot be removed; the message has the reason."""
 
 
-class VersionStore:
-    """The versions of all projects."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    # ── uploading ──
-
-    async def begin(self, project: int, new: NewVersion, by: str) -> int:
-        """Start the upload of a version; return its number."""
-        return await self._engine.write(_begin, project, new, by, self._clock())
-
-    async def put(self, project: int, deploy: int, piece: int, body: bytes) -> None:
-        """Store a piece of the archive, up to :data:`PIECE` bytes. Pieces count from 0."""
-        await self._engine.write(_put, project, deploy, piece, body)
-
-    async def arrived(self, project: int, deploy: int) -> None:
-        """Complete an upload: the version is visible and waits for its check."""
-        await self._engine.write(_set_state, project, deploy, state=VersionState.UPLOADED, now=self._clock())
-
-    async def discard(self, project: int, deploy: int) -> None:
-        """Remove a version that was never ready."""
-        await self._engine.write(_remove, project, deploy)
-
-    async def archive(self, project: int, deploy: int) -> AsyncIterator[bytes]:
-        """Yield the pieces of an archive."""
-        piece = 0
-        while (body := await self._engine.read(piece_of, project, deploy, piece)) is not None:
-            yield body
-            piece += 1
-
-    # ── checking ──
-
-    async def progress(self, project: int, deploy: int, message: str) -> None:
-        """Record the progress of the check."""
-        await self._engine.write(_progress, project, deploy, message, self._clock())
-
-    async def ready(self, project: int, deploy: int, spiders: Sequence[SpiderInfo]) -> None:
-        """Record that the check has passed: the version is runnable."""
-        await self._engine.write(_ready, project, deploy, spiders, self._clock())
-
-    async def failed(self, project: int, deploy: int, message: str) -> None:
-        """Record that the check has failed."""
-        await self._engine.write(_failed, project, deploy, message, self._clock())
-
-    async def unchecked(self, idle: int) -> list[tuple[int, int]]:
-        """Return project and number of versions whose check was idle for ``idle`` milliseconds."""
-        now = self._clock()
-        return await self._engine.read(unchecked_versions, now - idle, now + _CLOCKS_DIFFER)
-
-    # ── reading ──
-
-    async def listed(self, project: int) -> list[Version]:
-        """Return the versions of a project, newest first."""
-        return await self._engine.read(list_versions, project)
-
-    async def get(self, project: int, deploy: int) -> StoredVersion | None:
-        """Return a version by its number."""
-        return await self._engine.read(get_version, project, deploy)
-
-    async def named(self, project: int, name: str) -> StoredVersion | None:
-        """Return the runnable version of a name, else its last deployed one."""
-        return await self._engine.read(named_version, project, name)
-
-    async def current(self, project: int) -> str | None:
-        """Return the name of the version that jobs run; None without any."""
-        found = await self._engine.glance(current_version, project)
-        return found.name if found else None
-
-    async def spiders(self, project: int, name: str | None = None) -> list[SpiderInfo]:
-        """Return the spiders and scripts of a version (None: the current one), by name."""
-        return await self._engine.read(spiders_of, project, name)
-
-    async def refuses(self, project: int, spider: str, name: str | None = None) -> list[str] | None:
-        """Return None when jobs of this name can be added; else the names of the version's spiders.
-
-        A project without a version accepts any name.
-        """
-        return await self._engine.glance(refused_for, project, spider, name)
-
-    # ── changing ──
-
-    async def make_current(self, project: int, name: str) -> bool:
-        """Make a version current for new jobs; False when there is no runnable one of this name."""
-        return await self._engine.write(_make_current, project, name)
-
-    async def remove(self, project: int, name: str) -> bool:
-        """Remove every deploy of a name; False when there is none. Raises :class:`InUseError` for the current one while
-        there are others, and for one that an active job needs."""
-        return await self._engine.write(_remove_named, project, name)
-
-
-async def _begin(tx: Transaction, project: int, new: NewVersion, by: str, now: int) -> int:
+async def _begin(tx: Transaction, now: int, project: int, new: NewVersion, by: str) -> int:
+    """Start the upload of a version; return its number."""
     deploy = await advance(tx, project, "deploy")
     stale = await tx.fetch(
         "SELECT deploy FROM versions WHERE project = $1 AND state = $2 AND touched < $3 ORDER BY deploy",
@@ -175,6 +83,7 @@ async def _begin(tx: Transaction, project: int, new: NewVersion, by: str, now: i
 
 
 async def _put(tx: Transaction, project: int, deploy: int, piece: int, body: bytes) -> None:
+    """Store a piece of the archive, up to :data:`PIECE` bytes. Pieces count from 0."""
     await tx.execute(
         "INSERT INTO version_pieces (project, deploy, piece, body) VALUES ($1, $2, $3, $4)",
         project,
@@ -197,7 +106,8 @@ async def _set_state(
     )
 
 
-async def _progress(tx: Transaction, project: int, deploy: int, message: str, now: int) -> None:
+async def _progress(tx: Transaction, now: int, project: int, deploy: int, message: str) -> None:
+    """Record the progress of the check."""
     await tx.execute(
         "UPDATE versions SET message = $3, touched = $4 WHERE project = $1 AND deploy = $2 AND state = $5",
         project,
@@ -208,7 +118,8 @@ async def _progress(tx: Transaction, project: int, deploy: int, message: str, no
     )
 
 
-async def _ready(tx: Transaction, project: int, deploy: int, spiders: Sequence[SpiderInfo], now: int) -> None:
+async def _ready(tx: Transaction, now: int, project: int, deploy: int, spiders: Sequence[SpiderInfo]) -> None:
+    """Record that the check has passed: the version is runnable."""
     await hold(tx, project, "deploy")
     found = await get_version(tx, project, deploy)
     if found is None or found.shown.state is not VersionState.UPLOADED:
@@ -225,7 +136,8 @@ async def _ready(tx: Transaction, project: int, deploy: int, spiders: Sequence[S
     await _remove_old(tx, project)
 
 
-async def _failed(tx: Transaction, project: int, deploy: int, message: str, now: int) -> None:
+async def _failed(tx: Transaction, now: int, project: int, deploy: int, message: str) -> None:
+    """Record that the check has failed."""
     await hold(tx, project, "deploy")
     found = await get_version(tx, project, deploy)
     if found is None or found.shown.state is not VersionState.UPLOADED:
@@ -269,6 +181,7 @@ async def _needed(tx: Transaction, project: int) -> set[int]:
 
 
 async def _remove(tx: Transaction, project: int, deploy: int) -> None:
+    """Remove a version that was never ready."""
     for table in ("versions", "version_pieces", "version_spiders"):
         await tx.execute(f"DELETE FROM {table} WHERE project = $1 AND deploy = $2", project, deploy)  # noqa: S608
 
@@ -283,6 +196,7 @@ async def _set_current(tx: Transaction, project: int, deploy: int) -> None:
 
 
 async def _make_current(tx: Transaction, project: int, name: str) -> bool:
+    """Make a version current for new jobs; False when there is no runnable one of this name."""
     await hold(tx, project, "deploy")
     found = await runnable(tx, project, name)
     if found is None:
@@ -292,6 +206,8 @@ async def _make_current(tx: Transaction, project: int, name: str) -> bool:
 
 
 async def _remove_named(tx: Transaction, project: int, name: str) -> bool:
+    """Remove every deploy of a name; False when there is none. Raises :class:`InUseError` for the current one while
+    there are others, and for one that an active job needs."""
     await hold(tx, project, "deploy")
     rows = await tx.fetch(
         "SELECT deploy, name, state FROM versions WHERE project = $1 AND state <> $2", project, UPLOADING
@@ -308,3 +224,63 @@ async def _remove_named(tx: Transaction, project: int, name: str) -> bool:
     for deploy in doomed:
         await _remove(tx, project, deploy)
     return bool(doomed)
+
+
+class VersionStore(EngineStore):
+    """The versions of all projects."""
+
+    # ── uploading ──
+
+    begin = TimedMethod("write", _begin)
+    put = Method("write", _put)
+
+    async def arrived(self, project: int, deploy: int) -> None:
+        """Complete an upload: the version is visible and waits for its check."""
+        await self._engine.write(_set_state, project, deploy, state=VersionState.UPLOADED, now=self._clock())
+
+    discard = Method("write", _remove)
+
+    async def archive(self, project: int, deploy: int) -> AsyncIterator[bytes]:
+        """Yield the pieces of an archive."""
+        piece = 0
+        while (body := await self._engine.read(piece_of, project, deploy, piece)) is not None:
+            yield body
+            piece += 1
+
+    # ── checking ──
+
+    progress = TimedMethod("write", _progress)
+    ready = TimedMethod("write", _ready)
+    failed = TimedMethod("write", _failed)
+
+    async def unchecked(self, idle: int) -> list[tuple[int, int]]:
+        """Return project and number of versions whose check was idle for ``idle`` milliseconds."""
+        now = self._clock()
+        return await self._engine.read(unchecked_versions, now - idle, now + _CLOCKS_DIFFER)
+
+    # ── reading ──
+
+    listed = Method("read", list_versions)
+    get = Method("read", get_version)
+    named = Method("read", named_version)
+
+    async def current(self, project: int) -> str | None:
+        """Return the name of the version that jobs run; None without any."""
+        found = await self._engine.read_inline(current_version, project)
+        return found.name if found else None
+
+    async def spiders(self, project: int, name: str | None = None) -> list[SpiderInfo]:
+        """Return the spiders and scripts of a version (None: the current one), by name."""
+        return await self._engine.read(spiders_of, project, name)
+
+    async def refuses(self, project: int, spider: str, name: str | None = None) -> list[str] | None:
+        """Return None when jobs of this name can be added; else the names of the version's spiders.
+
+        A project without a version accepts any name.
+        """
+        return await self._engine.read_inline(refused_for, project, spider, name)
+
+    # ── changing ──
+
+    make_current = Method("write", _make_current)
+    remove = Method("write", _remove_named)

@@ -28,6 +28,7 @@ from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.activity.outbox import Event, about, add_deliveries, delivery_id
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
 
 _SECOND: Final = 1000
 _HOUR: Final = 3600 * _SECOND
@@ -68,62 +69,8 @@ class Claimed(NamedTuple):
         return delivery_id(self.project, self.webhook, self.number)
 
 
-class WebhookStore:
-    """Webhooks by project and number."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._clock = clock
-        #: Set when a delivery may be due.
-        self.changed = asyncio.Event()
-
-    async def add(self, project: int, url: str, events: list[str], secret: str) -> Webhook:
-        """Store a webhook; raise :class:`ContractError` when the project has too many."""
-        return await self._engine.write(_add, project, url, events, secret=secret, now=self._clock())
-
-    async def listed(self, project: int) -> list[Webhook]:
-        """Return the webhooks of a project, oldest first."""
-        return await self._engine.read(_list, project)
-
-    async def get(self, project: int, number: int) -> Webhook | None:
-        return await self._engine.read(_get, project, number)
-
-    async def remove(self, project: int, number: int) -> bool:
-        """Delete a webhook and its deliveries; return whether there was one."""
-        return await self._engine.write(_remove, project, number)
-
-    async def disable(self, project: int, number: int, disabled: bool) -> Webhook | None:
-        """Disable a webhook and delete its pending deliveries, or enable it again."""
-        return await self._engine.write(_disable, project, number, disabled)
-
-    async def test(self, project: int, number: int) -> Delivery | None:
-        """Add a test delivery, also for a disabled webhook; None when there is no such webhook."""
-        delivery = await self._engine.write(_test, project, number, self._clock())
-        self.changed.set()
-        return delivery
-
-    async def deliveries(self, project: int, number: int, count: int = MAX_LISTED) -> list[Delivery]:
-        """Return past and pending deliveries of a webhook, newest first."""
-        return await self._engine.read(_deliveries, project, number, count)
-
-    async def waiting(self) -> list[tuple[int, int]]:
-        """Return project and number of the webhooks with due deliveries."""
-        return await self._engine.read(_waiting, self._clock())
-
-    async def claim(self, project: int, number: int) -> Claimed | None:
-        """Claim the delivery that has been due longest."""
-        return await self._engine.write(_claim, project, number, self._clock())
-
-    async def delivered(self, sent: Claimed, outcome: str) -> None:
-        """Record that a delivery succeeded."""
-        await self._engine.write(_delivered, sent, outcome)
-
-    async def failed(self, sent: Claimed, outcome: str) -> None:
-        """Record that a delivery failed: it is retried later, or given up."""
-        await self._engine.write(_failed, sent, outcome, self._clock())
-
-
-async def _add(tx: Transaction, project: int, url: str, events: list[str], *, secret: str, now: int) -> Webhook:
+async def _add(tx: Transaction, now: int, project: int, url: str, events: list[str], *, secret: str) -> Webhook:
+    """Store a webhook; raise :class:`ContractError` when the project has too many."""
     number = await advance(tx, project, "webhook")
     if len(await _list(tx, project)) >= MAX_WEBHOOKS:
         raise ContractError(
@@ -142,6 +89,7 @@ async def _add(tx: Transaction, project: int, url: str, events: list[str], *, se
 
 
 async def _list(tx: Transaction, project: int) -> list[Webhook]:
+    """Return the webhooks of a project, oldest first."""
     rows = await tx.fetch(
         f"SELECT {_WEBHOOK} FROM webhooks WHERE project = $1 ORDER BY number",  # noqa: S608 - fixed text
         project,
@@ -150,6 +98,7 @@ async def _list(tx: Transaction, project: int) -> list[Webhook]:
 
 
 async def _get(tx: Transaction, project: int, number: int) -> Webhook | None:
+    """Return one webhook."""
     row = await tx.fetchrow(
         f"SELECT {_WEBHOOK} FROM webhooks WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
         project,
@@ -172,12 +121,14 @@ def _webhook(project: int, row: Row) -> Webhook:
 
 
 async def _remove(tx: Transaction, project: int, number: int) -> bool:
+    """Delete a webhook and its deliveries; return whether there was one."""
     await hold(tx, project, "activity")
     await tx.execute("DELETE FROM webhook_deliveries WHERE project = $1 AND webhook = $2", project, number)
     return await tx.execute("DELETE FROM webhooks WHERE project = $1 AND number = $2", project, number) > 0
 
 
 async def _disable(tx: Transaction, project: int, number: int, disabled: bool) -> Webhook | None:
+    """Disable a webhook and delete its pending deliveries, or enable it again."""
     await hold(tx, project, "activity")
     await _set_disabled(tx, project, number, disabled)
     return await _get(tx, project, number)
@@ -214,7 +165,8 @@ async def _test(tx: Transaction, project: int, number: int, now: int) -> Deliver
     return _delivery(project, number, row) if row else None
 
 
-async def _deliveries(tx: Transaction, project: int, number: int, count: int) -> list[Delivery]:
+async def _deliveries(tx: Transaction, project: int, number: int, count: int = MAX_LISTED) -> list[Delivery]:
+    """Return past and pending deliveries of a webhook, newest first."""
     rows = await tx.fetch(
         f"""SELECT {_DELIVERY} FROM webhook_deliveries
             WHERE project = $1 AND webhook = $2 ORDER BY number DESC LIMIT $3""",  # noqa: S608 - fixed text
@@ -239,6 +191,7 @@ def _delivery(project: int, webhook: int, row: Row) -> Delivery:
 
 
 async def _waiting(tx: Transaction, now: int) -> list[tuple[int, int]]:
+    """Return project and number of the webhooks with due deliveries."""
     rows = await tx.fetch(
         """SELECT project, webhook FROM webhook_deliveries WHERE due <= $1 OR due > $2
            GROUP BY project, webhook ORDER BY min(due), project, webhook""",
@@ -266,6 +219,7 @@ async def _claim(tx: Transaction, project: int, webhook: int, now: int) -> Claim
 
 
 async def _delivered(tx: Transaction, sent: Claimed, outcome: str) -> None:
+    """Record that a delivery succeeded."""
     await hold(tx, sent.project, "activity")
     if await _settle(tx, sent, None, "delivered", outcome):
         await tx.execute(
@@ -276,7 +230,8 @@ async def _delivered(tx: Transaction, sent: Claimed, outcome: str) -> None:
         )
 
 
-async def _failed(tx: Transaction, sent: Claimed, outcome: str, now: int) -> None:
+async def _failed(tx: Transaction, now: int, sent: Claimed, outcome: str) -> None:
+    """Record that a delivery failed: it is retried later, or given up."""
     where = (sent.project, sent.webhook)
     await hold(tx, sent.project, "activity")
     row = await tx.fetchrow(
@@ -342,3 +297,34 @@ async def _settle(tx: Transaction, sent: Claimed, due: int | None, state: str, o
             KEPT,
         )
     return found > 0
+
+
+class WebhookStore(EngineStore):
+    """Webhooks by project and number."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        super().__init__(engine, clock)
+        #: Set when a delivery may be due.
+        self.changed = asyncio.Event()
+
+    add = TimedMethod("write", _add)
+    listed = Method("read", _list)
+    get = Method("read", _get)
+    remove = Method("write", _remove)
+    disable = Method("write", _disable)
+
+    async def test(self, project: int, number: int) -> Delivery | None:
+        """Add a test delivery, also for a disabled webhook; None when there is no such webhook."""
+        delivery = await self._engine.write(_test, project, number, self._clock())
+        self.changed.set()
+        return delivery
+
+    deliveries = Method("read", _deliveries)
+    waiting = TimedMethod("read", _waiting)
+
+    async def claim(self, project: int, number: int) -> Claimed | None:
+        """Claim the delivery that has been due longest."""
+        return await self._engine.write(_claim, project, number, self._clock())
+
+    delivered = Method("write", _delivered)
+    failed = TimedMethod("write", _failed)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.collections import CollectionName, check_name, parse_type
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.store.collections.collections import Record
+from scrapy_ext.server.store.collections.collections import CollectionRecord
 from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, prefix_range
 from scrapy_ext.server.ui.downloads import download_records
@@ -26,7 +26,7 @@ _COUNTED_IN_LIST: Final = 1000
 #: Records per page, which ends earlier at this number of bytes.
 _RECORDS: Final = 50
 _PAGE_BYTES: Final = 4 * 1024 * 1024
-#: Keys per counting step and steps per page; an inline read blocks other requests (``Engine.glance``).
+#: Keys per counting step and steps per page; an inline read blocks other requests (``Engine.read_inline``).
 _COUNTED: Final = 10_000
 _STEPS: Final = 10
 _MAX_KEY: Final = 32 * 1024
@@ -171,7 +171,7 @@ async def _record(visit: Visit) -> Response:
     return _editor(visit, which, key, copies, text)
 
 
-async def _copies(visit: Visit, which: Collection, key: str) -> list[Record]:
+async def _copies(visit: Visit, which: Collection, key: str) -> list[CollectionRecord]:
     if which.type.copies > 1:
         return await visit.store.collections.copies(which, key.encode())
     found = await visit.store.collections.get(which, key.encode())
@@ -185,7 +185,13 @@ def _formatted(value: bytes) -> str:
 
 
 def _editor(
-    visit: Visit, which: Collection, key: str, copies: list[Record], text: str, *, error: ContractError | None = None
+    visit: Visit,
+    which: Collection,
+    key: str,
+    copies: list[CollectionRecord],
+    text: str,
+    *,
+    error: ContractError | None = None,
 ) -> Response:
     is_new = not _key_of(visit, "key")
     return visit.rendered(

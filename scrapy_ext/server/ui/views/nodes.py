@@ -9,7 +9,7 @@ from starlette.responses import Response
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.store.jobs.attempts import HeldJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.jobs.placing import Waiting
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
@@ -20,7 +20,7 @@ _FORBIDDEN: Final = "Nodes run the jobs of all projects. This key is limited to 
 
 
 class _Row(NamedTuple):
-    node: Node
+    node: StoredNode
     jobs: list[HeldJob]
     more: int
 

@@ -11,8 +11,8 @@ import pytest
 
 from scrapy_ext.server.auth.keyring import add_key, key_hash
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.engine.choose import open_engine
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.opening import open_engine
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer

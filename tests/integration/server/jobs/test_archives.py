@@ -105,7 +105,7 @@ def test_a_tar_file_with_paths_of_any_common_form_is_unpacked(tmp_path: Path) ->
     for form in ("gnu", "pax"):
         subprocess.run(["tar", "-C", "in", f"--format={form}", "-czf", "a.tar.gz", "."], cwd=tmp_path, check=True)
         with (tmp_path / "a.tar.gz").open("rb") as file:
-            assert archives.look(file).format == archives.FOLDER
+            assert archives.inspect(file).format == archives.FOLDER
         archives.unpack(tmp_path / "a.tar.gz", tmp_path / form)
         made = {str(path.relative_to(tmp_path / form)) for path in (tmp_path / form).rglob("*") if path.is_file()}
         assert made == {"scrapy.cfg", "a/ü" + "n" * 120}

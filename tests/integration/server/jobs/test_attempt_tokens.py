@@ -18,7 +18,7 @@ from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
@@ -46,7 +46,7 @@ async def given(store: Store, attempt: Attempt) -> None:
 async def beat(store: Store, name: str) -> None:
     """Say that a node lives, so that the server's own node does not take it for dead."""
     for number in itertools.count(2):
-        await store.nodes.beat(name, number)
+        await store.nodes.heartbeat(name, number)
         await asyncio.sleep(1)
 
 
@@ -62,7 +62,7 @@ async def running(server: RunningServer, project: int) -> AsyncIterator[Running]
             "tests",
         )
         first, second = (key for key in added if isinstance(key, JobKey))
-        node = Node(name, "here", 1, frozenset({f"tests-{project}"}), project, 1, 1, draining=False)
+        node = StoredNode(name, "here", 1, frozenset({f"tests-{project}"}), project, 1, 1, draining=False)
         await store.nodes.join(node)
         beating = asyncio.create_task(beat(store, name))
         attempt = Attempt(first, 1)

@@ -19,7 +19,7 @@ from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo, Version
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import run
-from scrapy_ext.server.jobs.versions import archives, environments
+from scrapy_ext.server.jobs.versions import archives, environments, retention
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.building import BASE, IN_USE, PART, READY
 from scrapy_ext.server.jobs.versions.deployments import Deployments
@@ -156,7 +156,7 @@ async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_t
     await setup.prepared(packed.wheel(entry_point=False), "1.0", settings="shop.settings")
     await setup.prepared(packed.wheel(entry_point=False), "2.0")
     two = packed.zip_of({**packed.FILES, "a/settings.py": "", "EGG-INFO/PKG-INFO": "", "scrapy.cfg": ""})
-    assert "does not say which settings" in (await setup.deploy(two, "3.0")).message
+    assert "does not name the settings" in (await setup.deploy(two, "3.0")).message
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_t
         pytest.param({"shop__settings": "raise SystemExit(0)"}, "SystemExit", id="settings"),
         pytest.param({"shop__settings": None}, "No module named 'shop.settings'", id="no-settings"),
         pytest.param({"shop__spiders": "x = 1"}, "no spiders", id="no-spiders"),
-        pytest.param({"shop__spiders": "import os; os._exit(0)"}, "cannot be understood", id="exit"),
+        pytest.param({"shop__spiders": "import os; os._exit(0)"}, "is not valid", id="exit"),
         pytest.param(
             {"shop__spiders": MUCH},
             "8388608 bytes",
@@ -211,6 +211,13 @@ async def test_requirements_that_cannot_be_installed_are_reported_with_the_outpu
     assert "could not install" in version.message
     assert "no-such-package==1" in version.message
     assert not list(setup.cache.glob(f"*/{READY}"))
+
+
+async def test_a_long_line_of_a_failed_build_is_cut_and_not_lost(setup: Setup, wheels: Path) -> None:
+    """Of about 1,000 characters, of which the names of the JSON around it once left too few."""
+    version = await setup.deploy(packed.folder(), requirements=f"{'x' * 980}-a/b\n")
+    assert version.state is VersionState.FAILED
+    assert f"Invalid requirement: '{'x' * 900}" in version.message
 
 
 async def test_a_build_sees_no_secrets(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +308,7 @@ def _killing(pids: list[int]):
 async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environments, "_FRESH", -1.0)
+    monkeypatch.setattr(retention, "_FRESH", -1.0)
     first = await setup.prepared(packed.folder(shop__a="1"), "1.0")
     sleeping = await asyncio.create_subprocess_exec(
         *(first.python, "-c", "print('there', flush=True); input()"),
@@ -316,11 +323,11 @@ async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     for path in (first, second):
         os.utime(path.directory.parent / READY, (1, 1))
     third = await setup.prepared(packed.folder(shop__a="3"), "3.0")
-    environments._trim(setup.cache, 1)
+    retention.trim(setup.cache, 1)
     assert [each.directory.exists() for each in (first, second, third)] == [True, False, True]
     sleeping.kill()
     await sleeping.wait()
-    environments._trim(setup.cache, 1)
+    retention.trim(setup.cache, 1)
     assert [each.directory.exists() for each in (first, second, third)] == [False, False, True]
     again = await small.prepare(1, "2.0")
     assert again == second
@@ -396,13 +403,13 @@ def test_an_environment_that_cannot_be_removed_is_logged_and_tried_again(
 
     monkeypatch.setattr(file_trees, "remove", refuse)
     for _ in range(2):
-        environments._trim(tmp_path, 1)
+        retention.trim(tmp_path, 1)
         assert f"The folder {old}, which no job needs any more, could not be removed: of a file system" in caplog.text
         assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["1-new", "1-old"]
         assert not (old / READY).exists()
         caplog.clear()
     monkeypatch.setattr(file_trees, "remove", remove)
-    environments._trim(tmp_path, 1)
+    retention.trim(tmp_path, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["1-new"]
     assert caplog.text == ""
 
@@ -413,7 +420,7 @@ async def test_a_build_is_whole_although_old_environments_cannot_be_looked_at(
     def fail(cache: Path, keep: int) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(environments, "_trim", fail)
+    monkeypatch.setattr(environments, "trim", fail)
     await setup.prepared(packed.folder())
     assert "stop the server and remove the folder" in caplog.text
 
@@ -504,4 +511,4 @@ def test_archives_that_are_none_or_reach_out_of_their_folder_are_refused(
     path = tmp_path / "archive"
     path.write_bytes(archive() if callable(archive) else archive)
     with path.open("rb") as file, pytest.raises(ArchiveError, match=message):
-        archives.look(file)
+        archives.inspect(file)

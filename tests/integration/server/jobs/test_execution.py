@@ -18,7 +18,7 @@ from scrapy_ext.server.jobs.versions.environments import Environments, LocalProj
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.jobs.rows import StoredJob
 from tests.support.eventually import TIMEOUT, eventually_async
 

@@ -16,7 +16,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.jobs.queue_messages import defer, queue_of
 from tests.support.eventually import eventually_async
 from tests.support.postgresql import Cluster
@@ -72,7 +72,7 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
     await add_job(stores[2])
     await eventually_async(lambda: all(notified), what="both hear of a job that was added")
     notified[:] = [0, 0]
-    await stores[2].nodes.join(Node(names[1], "h", 1, frozenset(), 1, 1, 1, False))
+    await stores[2].nodes.join(StoredNode(names[1], "h", 1, frozenset(), 1, 1, 1, False))
     assert len(await stores[2].attempts.place(notifiers[2].notify)) == 1
     await eventually_async(lambda: notified[1], what="the notification of its node")
     await eventually_async(
@@ -96,7 +96,7 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
 async def test_rows_of_nodes_that_are_gone_are_removed(ends: Ends) -> None:
     store = await ends.store()
     notifier = await ends.notifier(store)
-    await store.nodes.join(Node("gone", "h", 2, frozenset(), 1, 1, 1, False))
+    await store.nodes.join(StoredNode("gone", "h", 2, frozenset(), 1, 1, 1, False))
     for _ in range(2):
         await add_job(store)
     assert len(await store.attempts.place(notifier.notify)) == 2
@@ -109,7 +109,7 @@ async def test_rows_of_nodes_that_are_gone_are_removed(ends: Ends) -> None:
 async def test_a_transaction_that_fails_sends_nothing(ends: Ends) -> None:
     store = await ends.store()
     await ends.notifier(store)
-    await store.nodes.join(Node("n", "h", 1, frozenset(), 1, 1, 1, False))
+    await store.nodes.join(StoredNode("n", "h", 1, frozenset(), 1, 1, 1, False))
     await add_job(store)
 
     async def fail(tx: object, node: str, key: object, attempt: int) -> None:

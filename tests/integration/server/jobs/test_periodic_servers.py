@@ -82,10 +82,10 @@ async def test_runs_and_deliveries_go_on_when_the_database_was_away() -> None:
         store = await Store.open(DatabaseUrl(own.database()))
         async with Receiver() as receiver:
             sender = Sender(Guard([receiver.host]))
-            parts: list[Any] = [CronLoop(store, look=0.1), Dispatcher(store, sender, poll_interval=0.1)]
+            parts: list[Any] = [CronLoop(store, poll_interval=0.1), Dispatcher(store, sender, poll_interval=0.1)]
             tasks = [asyncio.create_task(part.run()) for part in parts]
             try:
-                await store.webhooks.add(1, receiver.url, ["*"], new_secret())
+                await store.webhooks.add(1, receiver.url, ["*"], secret=new_secret())
                 await store.activity.add(1, [b'{"event":"before"}'])
                 await receiver.has(1)
                 own.kill()

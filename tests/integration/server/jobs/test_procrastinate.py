@@ -1,6 +1,7 @@
-"""The reasons for the platform's own mechanisms beside Procrastinate: a job that its would lose, double or delay.
+"""Reasons for mechanisms of the platform instead of Procrastinate's, which would lose, double or delay a job.
 
-Each test shows the same event twice: to Procrastinate alone, with its own calls, and to the platform.
+Each test shows the same event to both: to Procrastinate by its own calls, and to the platform. The table in
+docs/architecture/nodes.rst names the tests.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from tests.support.eventually import eventually_async
 from tests.support.postgresql import Cluster
 from tests.support.schedules import books
@@ -74,7 +75,7 @@ class Both:
         return key
 
     async def join(self, name: str, units: int = 1) -> None:
-        await self.store.nodes.join(Node(name, "host", units, frozenset(), 1, 1, 1, draining=False))
+        await self.store.nodes.join(StoredNode(name, "host", units, frozenset(), 1, 1, 1, draining=False))
 
     async def placed(self) -> list[Attempt]:
         return await self.store.attempts.place()
@@ -195,8 +196,8 @@ async def test_a_node_that_was_found_dead_knows_it_at_its_next_heartbeat(both: B
     with pytest.raises(ConnectorException):  # its next job is refused to it, and it ends with all that it runs
         await both.fetched(worker)
     await both.join("node")
-    assert await both.store.attempts.reap("node", 1, 5) == []
-    assert await both.store.nodes.beat("node", 2) is False
+    assert await both.store.attempts.release_jobs("node", 1, 5) == []
+    assert await both.store.nodes.heartbeat("node", 2) is False
 
 
 async def test_the_end_of_an_earlier_attempt_ends_no_later_one(both: Both) -> None:
@@ -214,7 +215,7 @@ async def test_the_end_of_an_earlier_attempt_ends_no_later_one(both: Both) -> No
     await both.join("a")
     key = await both.add()
     (attempt,) = await both.placed()
-    await both.store.attempts.reap("a", 1, 5)
+    await both.store.attempts.release_jobs("a", 1, 5)
     await both.join("b")
     (again,) = await both.placed()
     assert await both.store.attempts.end(attempt, "failed") is False
@@ -234,7 +235,7 @@ async def test_a_process_that_dies_while_it_places_holds_nobody_up(both: Both) -
     assert len(await both.placed()) == 1  # which has made the row
     dying = await asyncpg.connect(both.url)
     await dying.execute("BEGIN")
-    await dying.execute("SELECT taken FROM turns WHERE name = 'placing' FOR UPDATE")
+    await dying.execute("SELECT created FROM locks WHERE name = 'placing' FOR UPDATE")
     await both.add()
     assert await both.placed() == []
     dying.terminate()
@@ -268,6 +269,36 @@ async def test_a_connection_that_is_lost_ends_no_heartbeat(both: Both) -> None:
     worker.cancel()
     with contextlib.suppress(asyncio.CancelledError, ConnectorException):
         await worker
+    await both.join("node")
+    both.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND application_name LIKE 'scrapy-ext %'"
+    )
+    assert await both.store.nodes.heartbeat("node", 2) is True
+
+
+async def test_a_job_is_released_once_when_two_nodes_detect_a_dead_one(both: Both) -> None:
+    """Doubled: the second retry of a stalled job is made while it runs again, and it is started once more."""
+    dead, second, third = [await both.engine.register_worker() for _ in range(3)]
+    await both.crawl.defer_async()
+    stalled = await both.fetched(dead)
+    assert stalled is not None
+    await both.again(stalled)
+    assert await both.fetched(second) is not None
+    await both.again(stalled)
+    twice = await both.fetched(third)
+    assert twice is not None
+    assert twice.id == stalled.id
+    await both.join("dead")
+    key = await both.add()
+    (attempt,) = await both.placed()
+    assert await both.store.attempts.release_jobs("dead", 1, 5) == [attempt]
+    for name in ("second", "third"):
+        await both.join(name)
+    (again,) = await both.placed()
+    assert await both.store.attempts.release_jobs("dead", 1, 5) == []
+    assert await both.placed() == []
+    assert await both.store.attempts.current(key) == again.number
 
 
 async def test_schedules_are_added_and_made_up_for_while_it_runs(both: Both) -> None:

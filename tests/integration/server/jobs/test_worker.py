@@ -128,7 +128,7 @@ WRONG = {
     "port": "cannot be reached",
     "newer": "has schema version 9999.*Upgrade scrapy-ext",
     "nothing": "a worker needs the database of a server",
-    "other": "does not know this database's jobs",
+    "other": "refuses this database's jobs",
     "url": "--url http://127.0.0.1:9 cannot be reached",
     "scheme": "must be the address of a server",
 }

@@ -20,13 +20,13 @@ from scrapy_ext.api.platform.versions import SpiderInfo
 from scrapy_ext.commands.platform import SUBCOMMANDS, load, parser_of
 from scrapy_ext.server.store import Store, StoreError, copying
 from scrapy_ext.server.store.collections.collections import Collection
-from scrapy_ext.server.store.comments import Place
+from scrapy_ext.server.store.comments import CommentSubject
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.engine.choose import FILE, open_engine
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.opening import FILE, open_engine
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.keys import StoredKey
 from scrapy_ext.server.store.records.chunks import ITEMS
 from scrapy_ext.server.store.versions.versions import NewVersion
@@ -68,7 +68,7 @@ def schedule(project: int) -> PeriodicJob:
 async def fill(store: Store) -> None:
     """Rows in every table, odd ones among them."""
     for project in (1, 2**31):
-        await store.webhooks.add(project, "http://ü/", ["*"], "whsec_")
+        await store.webhooks.add(project, "http://ü/", ["*"], secret="whsec_")
         job = NewJob("s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, "k")
         (key,) = await store.jobs.add(project, [job], "x")
         records = [{"n": n, "field\0": None} for n in range(250)]
@@ -83,10 +83,10 @@ async def fill(store: Store) -> None:
         await store.frontier.add(Slot(project, "f", "0"), requests)
         await store.frontier.read(Slot(project, "f", "0"), 100)
         await store.activity.add(project, [b'{"event":"x"}'])
-        await store.comments.add(Place(key.entity(3), "n"), "a\0", "ü")
+        await store.comments.add(CommentSubject(key.entity(3), "n"), "a\0", "ü")
         await store.periodic.add(schedule(project))
         await store.projects.merge(project, {"ü": b"[1]"})
-    await store.nodes.join(Node("n", "h", 6, frozenset({"t"}), 1, 1, 1, draining=False))
+    await store.nodes.join(StoredNode("n", "h", 6, frozenset({"t"}), 1, 1, 1, draining=False))
     await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
     assert await store.attempts.place()
     deploy = await store.versions.begin(1, NewVersion("é", "egg", "", 2, "f", "ü\n"), "x")

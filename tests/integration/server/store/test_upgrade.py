@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.store import Store, schema
+from scrapy_ext.server.store.engine.errors import SchemaError
 
 
 async def test_an_older_database_gets_what_it_lacks_and_keeps_what_it_has(
@@ -29,3 +30,15 @@ async def test_an_older_database_gets_what_it_lacks_and_keeps_what_it_has(
         ]
         assert database.execute("SELECT max(version) FROM schema_version").fetchone() == (added[0],)
     database.close()
+
+
+async def test_a_database_of_a_development_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    await (await Store.open(tmp_path)).close()
+    path = tmp_path / "platform.db"
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE schema_version SET version = 1 WHERE version > 0")
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(SchemaError, match=r"schema version 1, of a development version.*Use a new data directory"):
+        await Store.open(tmp_path)
+    assert path.read_bytes() == before

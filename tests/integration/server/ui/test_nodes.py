@@ -12,7 +12,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs import placing as waiting
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.job_projects import write_project
@@ -77,6 +77,6 @@ async def test_waiting_jobs_are_counted_by_what_they_need(tmp_path: Path, monkey
         ((), 2): (1, False),
         (("gpu",), 1): (1, False),
     }
-    node = Node("n", "h", 1, frozenset({"gpu"}), None, 0, 0, False)
+    node = StoredNode("n", "h", 1, frozenset({"gpu"}), None, 0, 0, False)
     assert [group.fits(node) for group in groups] == [group.units == 1 for group in groups]
     assert not any(group.fits(node._replace(draining=True)) for group in groups)

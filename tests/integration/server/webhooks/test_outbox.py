@@ -22,7 +22,7 @@ HOUR = 3_600_000
 
 
 async def hook(store: Store, *events: str, project: int = PROJECT) -> Webhook:
-    return await store.webhooks.add(project, "https://hooks.example/", list(events or ("*",)), "whsec_c2VjcmV0")
+    return await store.webhooks.add(project, "https://hooks.example/", list(events or ("*",)), secret="whsec_c2VjcmV0")
 
 
 async def post(store: Store, *names: str) -> None:

@@ -55,7 +55,7 @@ async def settled(store: Store, number: int = 1, attempts: int = 1) -> Delivery:
 
 
 async def test_events_are_sent_signed(store: Store, clock: Clock, receiver: Receiver) -> None:
-    await store.webhooks.add(PROJECT, f"{receiver.url}?x=1", ["job:*"], SECRET)
+    await store.webhooks.add(PROJECT, f"{receiver.url}?x=1", ["job:*"], secret=SECRET)
     async with sending(store, receiver.host):
         await post(store, "job:scheduled", "else", "job:started")
         bodies = await receiver.has(2)
@@ -85,7 +85,7 @@ def test_a_signature_is_that_of_the_published_form() -> None:
 async def test_any_other_answer_is_a_failure_and_is_repeated_with_the_same_id(
     store: Store, clock: Clock, receiver: Receiver, status: int, outcome: str
 ) -> None:
-    await store.webhooks.add(PROJECT, receiver.url, ["*"], SECRET)
+    await store.webhooks.add(PROJECT, receiver.url, ["*"], secret=SECRET)
     receiver.status = status
     async with sending(store, receiver.host):
         await post(store, "a")
@@ -102,9 +102,9 @@ async def test_a_slow_receiver_is_given_up_for_now_and_holds_nobody_up(
     store: Store, receiver: Receiver, clock: Clock
 ) -> None:
     receiver.gate.clear()
-    await store.webhooks.add(PROJECT, receiver.url, ["*"], SECRET)
+    await store.webhooks.add(PROJECT, receiver.url, ["*"], secret=SECRET)
     async with Receiver() as quick:
-        await store.webhooks.add(PROJECT, quick.url, ["*"], SECRET)
+        await store.webhooks.add(PROJECT, quick.url, ["*"], secret=SECRET)
         async with sending(store, receiver.host, quick.host, timeout=60):
             await post(store, "a", "b")
             assert [each["event"] for each in await quick.has(2)] == ["a", "b"]
@@ -127,7 +127,7 @@ NOT_PUBLIC = {
 
 async def test_addresses_that_are_not_public_are_not_called(store: Store) -> None:
     for url in NOT_PUBLIC:
-        await store.webhooks.add(PROJECT, url, ["*"], SECRET)
+        await store.webhooks.add(PROJECT, url, ["*"], secret=SECRET)
     async with sending(store):
         await post(store, "a")
         for number, outcome in enumerate(NOT_PUBLIC.values(), 1):
@@ -137,8 +137,8 @@ async def test_addresses_that_are_not_public_are_not_called(store: Store) -> Non
 async def test_what_cannot_be_reached_is_said_without_more(store: Store, receiver: Receiver) -> None:
     host = receiver.host
     await receiver.__aexit__()
-    await store.webhooks.add(PROJECT, f"http://{host}/secret-path", ["*"], SECRET)
-    await store.webhooks.add(PROJECT, f"https://{host}/", ["*"], SECRET)
+    await store.webhooks.add(PROJECT, f"http://{host}/secret-path", ["*"], secret=SECRET)
+    await store.webhooks.add(PROJECT, f"https://{host}/", ["*"], secret=SECRET)
     async with sending(store, host):
         await post(store, "a")
         for number in (1, 2):
@@ -148,7 +148,7 @@ async def test_what_cannot_be_reached_is_said_without_more(store: Store, receive
 async def test_it_goes_on_after_an_outage_of_the_database(
     store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.webhooks.add(PROJECT, receiver.url, ["*"], SECRET)
+    await store.webhooks.add(PROJECT, receiver.url, ["*"], secret=SECRET)
     outages = [StoreBusyError("busy"), RuntimeError("odd")]
     waiting, claim = store.webhooks.waiting, store.webhooks.claim
 
@@ -183,7 +183,7 @@ async def test_a_name_that_turns_private_between_two_lookups_is_not_called(store
     sender = Sender(guard)
     guard_ports, guard_module.PORTS = guard_module.PORTS, frozenset({port})
     try:
-        await store.webhooks.add(PROJECT, f"http://rebind.example:{port}/hook", ["*"], SECRET)
+        await store.webhooks.add(PROJECT, f"http://rebind.example:{port}/hook", ["*"], secret=SECRET)
         await post(store, "a")
         task = asyncio.create_task(Dispatcher(store, sender, poll_interval=0.01).run())
         outcome = (await settled(store)).outcome

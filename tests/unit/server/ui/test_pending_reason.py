@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
 
 
-def node(units: int, *tags: str, used: int = 0) -> Node:
-    return Node("n", "h", units, frozenset(tags), None, 1, 1, False, used)
+def node(units: int, *tags: str, used: int = 0) -> StoredNode:
+    return StoredNode("n", "h", units, frozenset(tags), None, 1, 1, False, used)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def node(units: int, *tags: str, used: int = 0) -> Node:
     ],
     ids=range(7),
 )
-def test_what_a_job_waits_for_is_reported(metadata: dict[str, Any], nodes: list[Node], message: str) -> None:
+def test_what_a_job_waits_for_is_reported(metadata: dict[str, Any], nodes: list[StoredNode], message: str) -> None:
     assert waiting(metadata, Capacity(nodes, True)) == message
 
 

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: how they are made, and what the server must be to be worked with."""
+"""Connections to PostgreSQL, and the requirements of its version and configuration."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ import asyncpg
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.postgresql.marks import prepare
+from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
+from scrapy_ext.server.store.engine.postgresql.commit_marks import prepare
 from scrapy_ext.server.store.engine.postgresql.pool import Pool
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import SERVER, Line
 
 logger = logging.getLogger(__name__)
 
-#: The oldest version that can tell what became of a transaction.
+#: The oldest supported version of PostgreSQL.
 OLDEST: Final = 13
 
 _CONNECT_SECONDS: Final = 10.0
-#: So much later than the server would a client give a statement up.
+#: Ratio of the client's timeout of a statement to the server's.
 _LATER: Final = 1.2
 _SESSION: Final = {
-    # A process that was stopped in a transaction must not keep its locks: others go on with its jobs.
+    # A process that was stopped within a transaction must release its locks: other nodes continue its jobs.
     "idle_in_transaction_session_timeout": "10s",
 }
 
 
 def application_name(host: str, process: int) -> str:
-    """The name under which the database lists the sessions of a process; it cuts longer ones off."""
+    """Return the name of a process's sessions, short enough for PostgreSQL not to cut it."""
     return f"scrapy-ext {host[-40:]} {process}"
 
 
 async def connect(url: DatabaseUrl) -> Any:
-    """A connection; raises what the driver raises, and :class:`StoreError` for a server that will not do."""
+    """Open a connection; raise the driver's errors, and :class:`StoreError` for an unsupported server."""
     connection = await connected(url, SERVER, {})
     try:
         await _check(connection, url)
@@ -46,24 +46,24 @@ async def connect(url: DatabaseUrl) -> Any:
     return connection
 
 
-async def new_pool(url: DatabaseUrl, size: int, line: Line, **session: str) -> Pool:
-    """A pool of at most so many connections, with these settings; raises as :func:`connect`."""
+async def new_pool(url: DatabaseUrl, size: int, limits: ConnectionLimits, **session: str) -> Pool:
+    """Open a pool of at most ``size`` connections with these settings; raise as :func:`connect`."""
     connection = await connect(url)
     try:
         await prepare(connection)
     finally:
         await connection.close(timeout=_CONNECT_SECONDS)
-    return Pool(lambda: connected(url, line, session), size)
+    return Pool(lambda: connected(url, limits, session), size)
 
 
-async def connected(url: DatabaseUrl, line: Line, session: Mapping[str, str]) -> Any:
-    """A connection of a line, with these settings, to a server that is known to do."""
+async def connected(url: DatabaseUrl, limits: ConnectionLimits, session: Mapping[str, str]) -> Any:
+    """Open a connection with these limits and settings to a server that was checked."""
     name = application_name(socket.gethostname(), os.getpid())
-    waits = {"statement_timeout": f"{line.statement:g}s", "lock_timeout": f"{line.lock:g}s"}
+    waits = {"statement_timeout": f"{limits.statement:g}s", "lock_timeout": f"{limits.lock:g}s"}
     connection = await asyncpg.connect(
         dsn=url.secret,
-        timeout=min(_CONNECT_SECONDS, line.statement),
-        command_timeout=line.statement * _LATER,
+        timeout=min(_CONNECT_SECONDS, limits.statement),
+        command_timeout=limits.statement * _LATER,
         server_settings={"application_name": name, **_SESSION, **waits, **session},
         statement_cache_size=512,
         max_cached_statement_lifetime=0,
@@ -78,17 +78,17 @@ async def connected(url: DatabaseUrl, line: Line, session: Mapping[str, str]) ->
 
 async def _prepare(connection: Any) -> None:
     await connection.set_type_codec("text", schema="pg_catalog", encoder=encode_text, decoder=_decode, format="text")
-    # A commit that is answered before it is on the disk is no commit; stricter settings of the server stay.
+    # A commit returns after the sync of its data; stricter settings of the server remain.
     if await connection.fetchval("SHOW synchronous_commit") == "off":
         await connection.execute("SET synchronous_commit = on")
 
 
-#: PostgreSQL's text has no character 0, which JSON and SQLite have. U+FDD0 is no character, and no text has it.
+#: Escape for NUL, which PostgreSQL's text cannot contain, unlike JSON and SQLite. U+FDD0 is a noncharacter.
 _MARK: Final = "\ufdd0"
 
 
 def encode_text(text: str) -> str:
-    """A text as the database keeps it."""
+    """Escape a text for the database."""
     if "\0" in text or _MARK in text:
         return text.replace(_MARK, _MARK + "1").replace("\0", _MARK + "0")
     return text
@@ -111,4 +111,4 @@ async def _check(connection: Any, url: DatabaseUrl) -> None:
             f"createdb --template=template0 --encoding=UTF8 {url.database}."
         )
     if await connection.fetchval("SHOW fsync") == "off":
-        logger.warning("%s has fsync off: what it has stored may be lost or damaged in a power cut", url)
+        logger.warning("%s has fsync off: a power cut may lose or damage stored data. Set fsync = on.", url)

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own."""
+"""Event loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines to their end, whatever becomes of those that wait for them."""
+    """Thread that runs coroutines to their end, even if their callers are cancelled."""
 
     def __init__(self, name: str) -> None:
         self._loop = _new_loop()
-        #: Those under way, which the loop itself does not hold.
+        #: Running tasks, to which the loop has only weak references.
         self._running: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine that runs in the thread."""
+        """Run a coroutine in the thread, and return its result."""
         result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._loop.call_soon_threadsafe(self._start, coroutine, result)
         return await result
@@ -31,7 +31,7 @@ class LoopThread:
         def deliver(done: asyncio.Task[T]) -> None:
             self._running.discard(done)
             error = done.exception()
-            with contextlib.suppress(RuntimeError):  # the loop of the one who waits has ended
+            with contextlib.suppress(RuntimeError):  # the loop of the caller has ended
                 result.get_loop().call_soon_threadsafe(_settle, result, done, error)
 
         task = self._loop.create_task(coroutine)
@@ -39,14 +39,14 @@ class LoopThread:
         task.add_done_callback(deliver)
 
     async def close(self) -> None:
-        """End the thread; what it still runs is given up."""
+        """End the thread, and abandon its running tasks."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
         self._loop.close()
 
 
 def _settle(result: asyncio.Future[T], done: asyncio.Task[T], error: BaseException | None) -> None:
-    if result.done():  # nobody waits any more
+    if result.done():  # the caller was cancelled
         return
     if error is None:
         result.set_result(done.result())

@@ -1,4 +1,4 @@
-"""Connections that are kept. Unlike the driver's pool, taking one that is free and giving it back costs nothing."""
+"""Connection pool. Unlike in the driver's, acquiring an idle connection and releasing it cost no round trip."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any, Final
 
 from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS
 
-#: What has not been used for so long is replaced: whatever stands between may have forgotten it.
+#: Seconds without use after which a connection is replaced: a firewall in between may have dropped it.
 _IDLE_SECONDS: Final = 300.0
 
 
 class Pool:
-    """At most ``size`` connections, made when they are needed. Whoever has waited longest is served first."""
+    """At most ``size`` connections, opened when needed, and given out in the order of the calls."""
 
     def __init__(self, make: Callable[[], Awaitable[Any]], size: int) -> None:
         self.size = size
         self._make = make
         self._free = asyncio.Semaphore(size)
-        #: Those that nobody has, and since when; the last was used last.
+        #: Unused connections and the time of their release, least recently used first.
         self._idle: list[tuple[Any, float]] = []
 
-    async def take(self, seconds: float) -> Any:
-        """A connection of the caller's own; raises :class:`TimeoutError`, and what making one raises."""
+    async def acquire(self, seconds: float) -> Any:
+        """Return a connection for exclusive use; raise ``TimeoutError``, or the error of opening one."""
         if self._free.locked():
             async with asyncio.timeout(seconds):
                 await self._free.acquire()
@@ -44,8 +44,8 @@ class Pool:
             self._free.release()
             raise
 
-    def give_back(self, connection: Any) -> None:
-        """Let others have it. One that is in a transaction is thrown away, and its transaction with it."""
+    def release(self, connection: Any) -> None:
+        """Return a connection to the pool. One that is in a transaction is closed."""
         if not connection.is_closed():
             if connection.is_in_transaction():
                 connection.terminate()
@@ -54,7 +54,7 @@ class Pool:
         self._free.release()
 
     async def close(self, seconds: float) -> None:
-        """Wait so long for those that are in use, and close those that have come back."""
+        """Wait up to ``seconds`` for connections in use, and close all released ones."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for _ in range(self.size):

@@ -1,17 +1,17 @@
-"""PostgreSQL behind the seam: pools of connections, in a thread and an event loop of their own.
+"""PostgreSQL engine: connection pools in a thread with an event loop of its own.
 
-The thread keeps a transaction, and the locks it holds, from waiting for whatever else the server's loop has to do,
-and the server's loop from waiting while an operation unpacks what it has read.
+Because of the thread, a transaction with its locks does not wait for other work of the server's loop, nor the server's
+loop for an operation that unpacks its rows.
 
 Writes run at READ COMMITTED, where ``FOR UPDATE`` reads what others have just committed; reads at REPEATABLE READ,
-in which several statements see one state. What a transaction came to is always known:
+where several statements see one state. The outcome of a transaction is always known:
 
 - One that the database rolled back (a deadlock, a serialization failure) runs again.
-- One whose connection broke before its COMMIT was sent is rolled back too, and runs again.
-- One whose connection broke after that has left a mark or not (``postgresql_marks``): it runs again when it was rolled
-  back, and its result stands when it was committed. So no operation needs to be idempotent.
+- One whose connection was lost before its COMMIT was sent is rolled back too, and runs again.
+- For one whose connection was lost later, the mark of its commit is looked up (``commit_marks``): it runs again if it
+  was rolled back, and its result is returned if it was committed. So no operation needs to be idempotent.
 
-A database that is away is waited for, but not for long; then the caller is told to try again.
+Calls wait a limited time for an unavailable database, and then raise ``StoreBusyError``.
 """
 
 from __future__ import annotations
@@ -27,17 +27,21 @@ from typing import Any, Final, TypeVar
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
-from scrapy_ext.server.store.engine.interface import Operation, P, Snapshot, Transaction
-from scrapy_ext.server.store.engine.measures import Measures
+from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Transaction
+from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
+from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark, is_set, new_mark
 from scrapy_ext.server.store.engine.postgresql.connection import application_name, connect, new_pool
-from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS, Failure, failure_of, translated
+from scrapy_ext.server.store.engine.postgresql.errors import (
+    DATABASE_ERRORS,
+    Availability,
+    Failure,
+    failure_of,
+    translated,
+)
 from scrapy_ext.server.store.engine.postgresql.loop_thread import LoopThread
-from scrapy_ext.server.store.engine.postgresql.marks import SET_MARK, Mark, is_set, new_mark
-from scrapy_ext.server.store.engine.postgresql.outage import Outage
 from scrapy_ext.server.store.engine.postgresql.pool import Pool
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import SERVER, Line
 from scrapy_ext.server.store.engine.postgresql.transaction import (
-    UNHURRIED_SECONDS,
+    MAINTENANCE_SECONDS,
     OneStatement,
     PostgresqlTransaction,
     SeveralStatements,
@@ -45,9 +49,9 @@ from scrapy_ext.server.store.engine.postgresql.transaction import (
 
 T = TypeVar("T")
 
-#: How long a database that is away, or that rolls an operation back again and again, is tried.
-PATIENCE_SECONDS: Final = 15.0
-_PATIENCE_AT_START: Final = 3.0
+#: Seconds of retries while the database is unavailable, or rolls a transaction back.
+RETRY_SECONDS: Final = 15.0
+_RETRY_AT_START: Final = 3.0
 _LONGEST_PAUSE: Final = 0.5
 
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -57,33 +61,37 @@ _Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 
 
 class PostgresqlEngine:
-    """A database of a PostgreSQL server. Reads have connections of their own, so that they do not wait while all
-    writes wait for one lock."""
+    """The engine of a PostgreSQL database, opened by :meth:`open`.
 
-    def __init__(self, url: DatabaseUrl, line: Line, loop: LoopThread, writers: Pool, readers: Pool) -> None:
+    Reads have a pool of their own, so that they are possible while all writes wait for one lock.
+    """
+
+    def __init__(
+        self, url: DatabaseUrl, limits: ConnectionLimits, loop: LoopThread, writers: Pool, readers: Pool
+    ) -> None:
         self._url = url
-        self._patience = line.patience
-        #: How long a free connection is waited for.
-        self._wait = line.lock
+        self._retry_seconds = limits.retry
+        #: Maximum seconds until a connection is free.
+        self._wait = limits.lock
         self._loop = loop
         self._writers = writers
         self._readers = readers
-        #: The reading operations that are more than one statement.
-        self._several: weakref.WeakSet[Operation[..., Any]] = weakref.WeakSet()
+        #: Read operations of more than one statement.
+        self._multi_statement: weakref.WeakSet[Operation[..., Any]] = weakref.WeakSet()
         self._closed = False
         self._measures = Measures()
-        self._outage = Outage(url, quiet=line.quiet)
+        self._availability = Availability(url, quiet=limits.quiet)
 
     @classmethod
-    async def open(cls, url: DatabaseUrl, line: Line = SERVER) -> PostgresqlEngine:
-        """Connect, and check what is there; raises :class:`StoreError`."""
+    async def open(cls, url: DatabaseUrl, limits: ConnectionLimits = SERVER) -> PostgresqlEngine:
+        """Connect, and check the server; raise :class:`StoreError`."""
         loop = LoopThread("store-postgresql")
         try:
-            pools = await loop.run(_patiently(url, lambda: _pools(url, line), _PATIENCE_AT_START))
+            pools = await loop.run(_retried(url, lambda: _pools(url, limits), _RETRY_AT_START))
         except BaseException:
             await loop.close()
             raise
-        return cls(url, line, loop, *pools)
+        return cls(url, limits, loop, *pools)
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See :class:`Engine`."""
@@ -95,13 +103,13 @@ class PostgresqlEngine:
         self._check_open()
         return await self._loop.run(self._read(operation, lambda tx: operation(tx, *args, **kwargs)))
 
-    async def glance(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Engine`. The way to the database is no shorter."""
+    async def read_inline(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """See :class:`Engine`."""
         return await self.read(operation, *args, **kwargs)
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
-        """See :class:`Engine`. Rows that are deleted meanwhile cannot be cleaned up before it ends."""
+        """Rows that are deleted meanwhile stay on disk until its end."""
         self._check_open()
         snapshot = _PostgresqlSnapshot(self._url, self._loop)
         await snapshot.begin()
@@ -111,26 +119,26 @@ class PostgresqlEngine:
             await snapshot.end()
 
     async def forget_deleted(self) -> None:
-        """See :class:`Engine`. Dead rows stay until the database's own vacuum, and in its log until that is reused."""
+        """Dead rows stay until the next vacuum of the database, and in its log until that is reused."""
 
     async def end_sessions(self, host: str, process: int) -> None:
-        """See :class:`Engine`. The server's own limits do not end one that waits for the rest of a command."""
+        """The timeouts of the server do not end a session that waits for the rest of a command."""
         await self.write(_end_sessions, application_name(host, process))
 
     async def vacuum(self) -> None:
-        """See :class:`Engine`. Nobody waits for it."""
+        """Nobody waits for it."""
         self._check_open()
-        await self._loop.run(_patiently(self._url, lambda: _vacuum(self._url)))
+        await self._loop.run(_retried(self._url, lambda: _vacuum(self._url)))
 
     @property
     def measures(self) -> Measures:
-        """See :class:`Engine`. Each write is a commit of its own."""
+        """See :class:`Engine`."""
         return self._measures
 
     @property
     def trouble(self) -> str | None:
         """See :class:`Engine`."""
-        return self._outage.cause
+        return self._availability.cause
 
     async def size(self) -> int:
         """See :class:`Engine`."""
@@ -150,22 +158,21 @@ class PostgresqlEngine:
     # ── in the engine's thread ──
 
     async def _read(self, operation: Operation[..., T], start: _Start[T]) -> T:
-        """Most reads are one statement, which needs no transaction around it: a third of the ways to the database.
-        Those that turn out to need more are run again, and from then on in a transaction."""
+        """Run a read, without a transaction if it is one statement: that needs a third of the round trips."""
 
         async def attempt() -> T:
             async with self._connection(self._readers) as connection:
-                if operation not in self._several:
+                if operation not in self._multi_statement:
                     try:
                         return await start(OneStatement(connection))
                     except SeveralStatements:
-                        self._several.add(operation)
+                        self._multi_statement.add(operation)
                 await connection.execute(_BEGIN_READ)
                 result = await start(PostgresqlTransaction(connection))
                 await connection.execute("COMMIT")
                 return result
 
-        return await _patiently(self._url, attempt, self._patience, self._outage)
+        return await _retried(self._url, attempt, self._retry_seconds, self._availability)
 
     async def _write(self, start: _Start[T]) -> T:
         began, changed = time.perf_counter(), 0
@@ -183,7 +190,7 @@ class PostgresqlEngine:
                     changed = transaction.changed
                     await commit.run(connection, transaction)
             except DATABASE_ERRORS as error:
-                self._outage.failed(error)
+                self._availability.failed(error)
                 if not (commit.is_sent and failure_of(error) is Failure.LOST):
                     raise
                 if not await self._is_committed(commit):
@@ -192,7 +199,7 @@ class PostgresqlEngine:
 
         self._measures.waiting += 1
         try:
-            result = await _patiently(self._url, attempt, self._patience, self._outage)
+            result = await _retried(self._url, attempt, self._retry_seconds, self._availability)
         except StoreError as error:
             self._measures.failures += 1
             self._measures.failed(error)
@@ -205,7 +212,7 @@ class PostgresqlEngine:
     @contextlib.asynccontextmanager
     async def _connection(self, pool: Pool) -> AsyncIterator[Any]:
         try:
-            connection = await pool.take(self._wait)
+            connection = await pool.acquire(self._wait)
         except TimeoutError as error:
             raise StoreBusyError(
                 f"{self._url}: none of {pool.size} connections was free for {self._wait:.0f} s. Try again."
@@ -215,15 +222,15 @@ class PostgresqlEngine:
         except BaseException as error:
             with contextlib.suppress(*DATABASE_ERRORS):
                 if failure_of(error) is Failure.LOST:
-                    connection.terminate()  # whatever the driver thinks of it; its transaction ends with it
+                    connection.terminate()  # the driver may regard it as usable
                 elif connection.is_in_transaction():
                     await connection.execute("ROLLBACK")
             raise
         finally:
-            pool.give_back(connection)
+            pool.release(connection)
 
     async def _is_committed(self, commit: _Commit) -> bool:
-        """What became of a transaction whose COMMIT was sent and not answered."""
+        """Return true when a transaction was committed whose COMMIT was sent and not answered."""
         mark = commit.mark
         assert mark is not None  # noqa: S101 - a transaction that was begun has one
 
@@ -232,19 +239,19 @@ class PostgresqlEngine:
                 return await is_set(connection, mark)
 
         try:
-            return await _patiently(self._url, look, self._patience, self._outage)
+            return await _retried(self._url, look, self._retry_seconds, self._availability)
         except StoreError as error:
             raise self._uncertain() from error
 
     def _uncertain(self) -> StoreUncertainError:
         return StoreUncertainError(
-            f"{self._url} went away while it was committing, and cannot tell whether it did. "
-            "What was sent may be stored or not: look, or send it again if that does no harm."
+            f"{self._url} could not be reached during a commit: what was sent may be stored or not. "
+            "Read the data before you repeat the write, unless that does no harm."
         )
 
 
 class _Commit:
-    """The end of a transaction: whether it was asked for, and the mark by which its outcome can be found out."""
+    """The commit of a transaction: whether it was sent, and its mark."""
 
     def __init__(self) -> None:
         self.is_sent = False
@@ -254,12 +261,13 @@ class _Commit:
         if transaction.unset_mark is not None:
             await connection.execute(SET_MARK, *transaction.unset_mark)
         self.is_sent = True
-        if await connection.execute("COMMIT") != "COMMIT":  # a failed transaction is rolled back without an error
-            raise RuntimeError("a store operation went on after an error of the database")
+        # PostgreSQL rolls a failed transaction back without an error.
+        if await connection.execute("COMMIT") != "COMMIT":
+            raise RuntimeError("a store operation continued after an error of the database")
 
 
 class _PostgresqlSnapshot:
-    """A connection of its own, in one transaction."""
+    """One transaction of a connection that is not in a pool."""
 
     def __init__(self, url: DatabaseUrl, loop: LoopThread) -> None:
         self._url = url
@@ -271,13 +279,11 @@ class _PostgresqlSnapshot:
             self._connection = await connect(self._url)
             await self._connection.execute(_BEGIN_READ)
             await self._connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-            await self._connection.execute("SELECT 1")  # the state is that of the first read
+            await self._connection.execute("SELECT 1")  # the first read determines the state
 
-        await self._loop.run(_patiently(self._url, begin))
+        await self._loop.run(_retried(self._url, begin))
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Snapshot`."""
-
         async def run() -> T:
             try:
                 return await operation(PostgresqlTransaction(self._connection), *args, **kwargs)
@@ -294,39 +300,39 @@ class _PostgresqlSnapshot:
         await self._loop.run(end())
 
 
-async def _patiently(
+async def _retried(
     url: DatabaseUrl,
     attempt: Callable[[], Coroutine[Any, Any, T]],
     seconds: float | None = None,
-    outage: Outage | None = None,
+    availability: Availability | None = None,
 ) -> T:
-    """The result of an attempt, made again while that can help; raises :class:`StoreError`."""
-    deadline = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds)
+    """Return the result of an attempt, retried for errors that may pass; raise :class:`StoreError`."""
+    deadline = time.monotonic() + (RETRY_SECONDS if seconds is None else seconds)
     for number in itertools.count():
         began = time.monotonic()
         try:
             result = await attempt()
         except DATABASE_ERRORS as error:
-            if outage is not None:
-                outage.failed(error)
+            if availability is not None:
+                availability.failed(error)
             if failure_of(error) is Failure.FINAL or time.monotonic() > deadline:
                 raise translated(error, url) from error
         else:
-            if outage is not None and outage.cause is not None:
-                outage.worked(began)
+            if availability is not None and availability.cause is not None:
+                availability.worked(began)
             return result
         await asyncio.sleep(random.uniform(0, min(0.005 * 2**number, _LONGEST_PAUSE)))
     raise AssertionError
 
 
-async def _pools(url: DatabaseUrl, line: Line) -> tuple[Pool, Pool]:
-    readers = await new_pool(url, line.readers, line, default_transaction_read_only="on")
-    return await new_pool(url, line.writers, line), readers
+async def _pools(url: DatabaseUrl, limits: ConnectionLimits) -> tuple[Pool, Pool]:
+    readers = await new_pool(url, limits.readers, limits, default_transaction_read_only="on")
+    return await new_pool(url, limits.writers, limits), readers
 
 
 async def _close(*pools: Pool) -> None:
     for pool in pools:
-        await pool.close(PATIENCE_SECONDS)
+        await pool.close(RETRY_SECONDS)
 
 
 async def _size(tx: Transaction) -> int:
@@ -338,7 +344,7 @@ async def _vacuum(url: DatabaseUrl) -> None:
     connection = await connect(url)
     try:
         await connection.execute("SET statement_timeout = 0")
-        await connection.execute("VACUUM (ANALYZE)", timeout=UNHURRIED_SECONDS)
+        await connection.execute("VACUUM (ANALYZE)", timeout=MAINTENANCE_SECONDS)
     finally:
         await connection.close(timeout=5)
 

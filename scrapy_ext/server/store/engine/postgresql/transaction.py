@@ -1,4 +1,4 @@
-"""What an operation uses on PostgreSQL, and the little in its SQL that is said otherwise there."""
+"""Transactions of PostgreSQL, and the SQL of the stores in PostgreSQL's dialect."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.server.store.engine.interface import Row
+from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark
 from scrapy_ext.server.store.engine.postgresql.connection import encode_text
-from scrapy_ext.server.store.engine.postgresql.marks import SET_MARK, Mark
 
-#: Of what may take as long as it does.
-UNHURRIED_SECONDS: Final = 7 * 86400.0
-#: Rows from which on one statement for all of them is faster than one for each.
+#: Timeout of migrations and of VACUUM.
+MAINTENANCE_SECONDS: Final = 7 * 86400.0
+#: Minimum rows for which one statement for all is faster than one each.
 _MANY: Final = 6
 
 
 class PostgresqlTransaction:
-    """A transaction on one connection."""
+    """Implementation of :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
 
-    #: Writes of pages are put off for minutes and gathered, and rows that move have to be vacuumed.
+    #: PostgreSQL defers and combines writes of pages, and moved rows need a vacuum.
     sorted_runs = False
 
     def __init__(self, connection: Any, mark: Mark | None = None) -> None:
         self._connection = connection
-        #: How many rows it has changed.
+        #: Number of changed rows.
         self.changed = 0
-        #: What is to be set before it commits.
+        #: The mark to set before the commit; None once it is set.
         self.unset_mark = mark
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         return list(map(tuple, await self._connection.fetch(sql, *arguments)))
 
     async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         return await self.fetch(sql, *arguments, list(keys))
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         if self.unset_mark is not None and _LOCKS.search(sql):
-            # On the way of another statement it costs none of its own.
+            # Within another statement the mark needs no round trip of its own.
             row = await self._connection.fetchrow(_marking_lock(sql, len(arguments)), *arguments, *self.unset_mark)
             self.unset_mark = None
             return None if row is None else tuple(row)
@@ -49,7 +49,7 @@ class PostgresqlTransaction:
         return None if row is None else tuple(row)
 
     async def execute(self, sql: str, *arguments: Any) -> int:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         if self.unset_mark is not None and _CHANGES.match(sql):
             marking = _marking_change(sql, len(arguments))
             changed = await self._connection.fetchval(marking, *arguments, *self.unset_mark)
@@ -60,7 +60,7 @@ class PostgresqlTransaction:
         return int(changed)
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         if len(rows) == 1:
             await self.execute(sql, *rows[0])
         elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
@@ -71,7 +71,7 @@ class PostgresqlTransaction:
             self.changed += len(rows)
 
     async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         if not rows:
             return []
         statement, columns = await self._insert(sql, rows)
@@ -79,40 +79,40 @@ class PostgresqlTransaction:
         return await self.fetch(statement, *columns)
 
     async def _insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[Sequence[Any]]]:
-        """An INSERT of one row as it is sent for many, and its arguments."""
+        """Return the statement and arguments of an INSERT for many rows."""
         insert = _INSERTS.get(sql)
         if insert is None:
             types = [given.name for given in (await self._connection.prepare(sql)).get_parameters()]
             insert = _INSERTS[sql] = _Insert(_unnested(sql, types), tuple(name == "text" for name in types))
         columns: list[Sequence[Any]] = [
-            # The driver does not know that the texts of an array are texts, too.
+            # The codec of text does not apply to the members of an array.
             [value if value is None else encode_text(value) for value in column] if is_text else column
             for is_text, column in zip(insert.texts, zip(*rows, strict=True), strict=True)
         ]
         return insert.statement, columns
 
     async def script(self, sql: str) -> None:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         await self._connection.execute("SET LOCAL statement_timeout = 0")
-        await self._connection.execute(_for_postgresql(sql), timeout=UNHURRIED_SECONDS)
+        await self._connection.execute(_for_postgresql(sql), timeout=MAINTENANCE_SECONDS)
 
 
-class SeveralStatements(Exception):  # noqa: N818 - nothing has gone wrong
-    """A second statement, where only one sees a single state of the data."""
+class SeveralStatements(Exception):  # noqa: N818 - control flow, not an error
+    """An operation has a second statement, and needs a transaction to read one state of the data."""
 
 
 class OneStatement(PostgresqlTransaction):
-    """What an operation gets that has been one statement up to now."""
+    """Connection without a transaction, for an operation of one statement."""
 
     _used = False
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         self._use()
         return await super().fetch(sql, *arguments)
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        """See :class:`Transaction`."""
         self._use()
         return await super().fetchrow(sql, *arguments)
 
@@ -123,12 +123,12 @@ class OneStatement(PostgresqlTransaction):
 
 
 def _changed(status: str) -> int:
-    """The rows that a statement changed, from what the server says at its end: ``INSERT 0 5``."""
+    """Parse the number of changed rows from a status such as ``INSERT 0 5``."""
     number = status.rpartition(" ")[2]
     return int(number) if number.isdigit() else 0
 
 
-#: A statement that changes rows and returns nothing of them, and one that locks rows.
+#: A statement that changes rows without returning them, and one that locks rows.
 _CHANGES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b(?!.*\bRETURNING\b)", re.DOTALL)
 _LOCKS: Final = re.compile(r"\bFOR (UPDATE|SHARE)\s*$")
 
@@ -140,7 +140,6 @@ def _marking_lock(sql: str, arguments: int) -> str:
 
 @cache
 def _marking_change(sql: str, arguments: int) -> str:
-    """It returns how many rows were changed."""
     changed = f"WITH changed AS ({sql} RETURNING 1)"
     return f"{changed}, marked AS ({_set_mark(arguments)}) SELECT count(*) FROM changed"  # noqa: S608 - likewise
 
@@ -150,18 +149,18 @@ def _set_mark(arguments: int) -> str:
 
 
 class _Insert(NamedTuple):
-    """A statement of ``insert_many`` as it is sent, and which of its columns are texts."""
+    """An INSERT for many rows, and which of its columns are texts."""
 
     statement: str
     texts: tuple[bool, ...]
 
 
-#: By the statement as the stores write it; there are as many as they have.
+#: By the statement of the store.
 _INSERTS: Final[dict[str, _Insert]] = {}
 
 
 def _unnested(sql: str, types: Sequence[str]) -> str:
-    """``INSERT … VALUES ($1, …)`` for any number of rows, whose columns come as arrays."""
+    """Rewrite ``INSERT … VALUES ($1, …)`` for any number of rows, with an array per column."""
     head, group, tail = re.split(r"VALUES\s*\(([^()]*)\)", sql, maxsplit=1)
     arrays = ", ".join(f"${place}::{name}[]" for place, name in enumerate(types, 1))
     columns = ", ".join(f"c{place}" for place in range(1, len(types) + 1))
@@ -170,9 +169,9 @@ def _unnested(sql: str, types: Sequence[str]) -> str:
 
 
 def _for_postgresql(sql: str) -> str:
-    """Migrations may say something to PostgreSQL alone, inside what other engines read as a comment.
+    """Translate a migration. ``/*postgresql … */`` is SQL for PostgreSQL, and a comment for SQLite.
 
-    Text is compared by its bytes, as in SQLite, whatever the language of the server is.
+    Text is compared by its bytes, as in SQLite, whatever the locale of the server.
     """
-    told = re.sub(r"/\*postgresql\s(.*?)\*/", r"\1", sql, flags=re.DOTALL)
-    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', re.sub(r"--[^\n]*", "", told))
+    own = re.sub(r"/\*postgresql\s(.*?)\*/", r"\1", sql, flags=re.DOTALL)
+    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', re.sub(r"--[^\n]*", "", own))

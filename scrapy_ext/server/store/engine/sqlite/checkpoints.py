@@ -1,17 +1,17 @@
-"""Writing the log back into the database beside the commits, so that none of them waits for all of it.
+"""Checkpoints of SQLite's write-ahead log in a thread of their own, so that no commit waits for a whole one.
 
-SQLite writes the log back within the commit that makes it long: a second and more, when pages that are far apart have
-changed. Here a thread does nearly all of it through a connection of its own, while commits go on; the writer does the
-rest between two commits, a few pages, after which it begins the log anew. Where that does not come about (a reader
-holds an old state), SQLite's own limit, which is higher, does as before.
+SQLite writes the log back within the commit that exceeds its limit: a second and more when distant pages have changed.
+Here a thread writes most pages back through a connection of its own during commits. The writer writes the remaining few
+between two commits, after which it starts the log anew. While a reader holds an old state, the log grows to SQLite's
+own limit, which is higher.
 
-After a deletion the log is emptied as well (:meth:`Checkpoints.forget`), so that no file has what was deleted: the
-thread writes it back, and the writer cuts it to nothing between two commits, as soon as no reader needs it. It waits
-for readers for a moment only, and tries again later.
+After a deletion the log is emptied as well (:meth:`Checkpoints.forget`), so that no file contains deleted data: the
+thread writes it back, and the writer truncates it between two commits once no reader needs it. The writer waits for
+readers briefly, and retries later.
 
-How long the log is stands in the ``-shm`` file, which must not be opened here: the locks of SQLite are on that file,
-and to close it would give up all those of this process (https://sqlite.org/howtocorrupt.html, 2.2). So it is seen from
-the log itself, on which there are none.
+The length of the log is in the ``-shm`` file, which must not be opened here: SQLite's locks are on that file, and
+closing it would release all those of this process (https://sqlite.org/howtocorrupt.html, 2.2). So the length is read
+from the log itself, which has no locks.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ import time
 from pathlib import Path
 from typing import Final
 
-#: Pages of the log at which it is written back: what changes often is written once for many commits.
+#: Pages of the log at which it is written back. A page that changes often is then written once for many commits.
 _PAGES: Final = 8000
-#: Of the log's header (https://sqlite.org/fileformat.html, The WAL File Format): size of a page, and the salts, which
-#: are others whenever the log is begun anew. A page of the present log has them before it, in a header of its own.
+#: Page size and salts in the header of the log (https://sqlite.org/fileformat.html, The WAL File Format). The salts
+#: change when the log starts anew, and each page of the current log has them in its own header.
 _HEADER: Final = struct.Struct(">8xI4x8s8x")
 _PAGE_HEADER: Final = 24
 _PAGE_SALTS_AT: Final = 8
-#: Milliseconds for which the writer, and whoever waits for it, waits for readers of the log that is to be emptied.
+#: Milliseconds that the writer waits for readers before it empties the log.
 _READERS_WAIT: Final = 20
-#: Seconds until the next try: the first time, and the longest. A backup reads for as long as it takes.
+#: Seconds until the next attempt to empty the log: the first wait, and the maximum. A backup may read for long.
 _AGAIN: Final = (0.05, 5.0)
 
 
 class Checkpoints:
     """The thread that writes the log back."""
 
-    #: Seconds until :meth:`committed` is to be called although nothing was committed; None: not at all.
+    #: Seconds after which the writer calls :meth:`committed` without a commit; None: never.
     wait: float | None = None
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -59,7 +59,7 @@ class Checkpoints:
         self._thread.start()
 
     def committed(self, writer: sqlite3.Connection) -> None:
-        """Told by the writer between two commits."""
+        """Continue a checkpoint, or start one; called by the writer between two commits."""
         if self._ready:
             self._ready = False
             with contextlib.suppress(sqlite3.Error):
@@ -71,7 +71,7 @@ class Checkpoints:
             self._due.set()
 
     def forget(self) -> None:
-        """Empty the log soon, by calls of :meth:`committed`; called by the writer."""
+        """Empty the log soon, in calls of :meth:`committed`; called by the writer."""
         self._to_empty = True
         self._empty_at, self.wait = 0.0, _AGAIN[0]
 
@@ -101,7 +101,7 @@ class Checkpoints:
         self._empty_at = time.monotonic() + self.wait
 
     def _has_grown(self) -> bool:
-        """Whether the log has so many pages more than when it was last written back."""
+        """Return true when the log has ``_PAGES`` more pages than after the last checkpoint."""
         try:
             log = os.open(self._log, os.O_RDONLY)
         except OSError:
@@ -113,7 +113,7 @@ class Checkpoints:
             page_size: int
             salts: bytes
             page_size, salts = _HEADER.unpack(header)
-            if salts != self._salts:  # it has begun anew
+            if salts != self._salts:  # the log has started anew
                 self._salts, self._length_at_last = salts, 0
             pages = self._length_at_last + _PAGES - 1
             last = _HEADER.size + pages * (_PAGE_HEADER + page_size)
@@ -124,14 +124,15 @@ class Checkpoints:
             os.close(log)
 
     def _run(self) -> None:
-        while self._due.wait() and not self._ends():
-            # What fails here, the writer meets too, in an operation whose caller is told.
+        while self._due.wait() and not self._is_closed():
+            # The writer meets the same error, in an operation that reports it to its caller.
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._ready = True
             self._due.clear()
-            if self._ends():  # which was perhaps said before that
+            # ``close`` may have set the event before it was cleared.
+            if self._is_closed():
                 break
 
-    def _ends(self) -> bool:
+    def _is_closed(self) -> bool:
         return self._closed

@@ -1,4 +1,4 @@
-"""An SQLite file: how it is opened, and what to say when it fails."""
+"""Connections to an SQLite file, and their errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from scrapy_ext.server.store.engine.errors import SchemaError, StoreBusyError, StoreError, StoreFullError
 
-#: How long a lock that another process holds is waited for.
+#: Maximum wait for a lock of another process.
 BUSY_SECONDS: Final = 30.0
 LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -18,7 +18,7 @@ _OLDEST_SQLITE: Final = (3, 35, 0)
 
 
 def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A connection, which waits so many seconds for a lock."""
+    """Open a connection that waits up to ``wait`` seconds for a lock."""
     connection = sqlite3.connect(
         path, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=512
     )
@@ -27,14 +27,14 @@ def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
 
 
 def connect_reader(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A connection that cannot write, and waits so many seconds for a lock."""
+    """Open a read-only connection that waits up to ``wait`` seconds for a lock."""
     connection = connect(path, wait)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def vacuum(path: Path) -> None:
-    """Rewrite the file without what was deleted; raises :class:`StoreError`."""
+    """Rewrite the file without its free space; raise :class:`StoreError`."""
     try:
         with contextlib.closing(connect(path)) as connection:
             connection.execute("VACUUM")
@@ -45,25 +45,26 @@ def vacuum(path: Path) -> None:
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
-    """Open or create the file, in WAL mode, synced at every commit; raises :class:`StoreError`."""
+    """Open or create the file, in WAL mode, synced at every commit; raise :class:`StoreError`."""
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
         raise StoreError(
             f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or later is needed. Use a newer Python or SQLite."
         )
-    with contextlib.suppress(OSError):  # SQLite says what is wrong with the path
-        path.touch(mode=0o600)  # the data is its owner's; SQLite gives the files beside it the same mode
+    # SQLite reports an unusable path itself, and creates its other files with the same mode.
+    with contextlib.suppress(OSError):
+        path.touch(mode=0o600)
     try:
         connection = connect(path)
         _check_whose(connection, path)
         _enter_wal(connection)
-        # FULL syncs the log at every commit: what was answered with 200 survives a power cut, not only a crash.
+        # FULL syncs the log at every commit, so that a stored record survives a power cut, not only a crash.
         connection.execute("PRAGMA synchronous = FULL")
-        # The log is written back by another thread (sqlite_checkpoints); this is for when that one cannot.
+        # The thread of ``checkpoints`` writes the log back earlier, unless a reader prevents that.
         connection.execute("PRAGMA wal_autocheckpoint = 48000")
         connection.execute("PRAGMA journal_size_limit = 67108864")
         connection.execute("PRAGMA cache_size = -65536")
-        # What is deleted is overwritten with zeros, also where a page comes free. Debian's SQLite does that by itself.
-        # FAST, which leaves free pages, costs nothing; this one writes a third more where a crawl takes its requests.
+        # Deleted data is overwritten with zeros, in freed pages too. Debian's SQLite does that by default. FAST, which
+        # skips freed pages, costs nothing; ON writes a third more while a crawl reads its requests.
         connection.execute("PRAGMA secure_delete = ON")
     except sqlite3.Error as error:
         raise translated(error, path) from error
@@ -71,7 +72,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
 
 
 def size_of(path: Path) -> int:
-    """Bytes that the file and those beside it take."""
+    """Return the bytes of the file, its log and its index of the log."""
     size = 0
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(OSError):
@@ -80,16 +81,14 @@ def size_of(path: Path) -> int:
 
 
 def _check_whose(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database of another program before anything is changed in it."""
+    """Refuse a database of another program before any change."""
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if names and "schema_version" not in names:
-        raise SchemaError(
-            f"{path} is not a database of this server, but of another program. Use another data directory."
-        )
+        raise SchemaError(f"{path} is a database of another program. Use another data directory.")
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:
-    """Switching the journal does not wait for other processes that are opening the same file, so wait here."""
+    # SQLite does not wait here for other processes that open the same file.
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -102,12 +101,12 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
 
 
 def code_of(error: sqlite3.Error) -> int:
-    """What kind of error it is."""
+    """Return the primary result code of SQLite."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def translated(error: sqlite3.Error, path: Path) -> StoreError:
-    """The error that a store raises instead."""
+    """Return the error of the store for an error of SQLite."""
     code = code_of(error)
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return StoreFullError(
@@ -116,13 +115,13 @@ def translated(error: sqlite3.Error, path: Path) -> StoreError:
     if code in LOCKED:
         return StoreBusyError(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Try again.")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        # A disk that fails is made read-only by the system: for clients that is as one that is full.
+        # The system makes a failing disk read-only.
         kind = StoreFullError if code == sqlite3.SQLITE_READONLY else StoreError
         return kind(
             f"{path} cannot be written ({error}). Check the permissions of the data directory, or use another one."
         )
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
         return StoreError(
-            f"{path} is damaged or not a database ({error}). Move it away to start afresh, or put a backup in place."
+            f"{path} is damaged or not a database ({error}). Move it elsewhere to start empty, or restore a backup."
         )
     return StoreError(f"{path}: the database refused an operation ({error}). Please report this.")

@@ -1,11 +1,10 @@
-"""SQLite behind the seam: a file in WAL mode, one writing thread, several reading ones.
+"""SQLite engine: a file in WAL mode, with one writer thread and several reader threads.
 
-A transaction never suspends here, so that one thread drives operations as plain calls (``coroutine.send(None)``
-runs one to its end). That thread takes whatever operations have queued up while the last commit was syncing and
-commits them together, each in a savepoint of its own: one slow sync pays for many callers, and one that fails does
-not disturb the others. Several processes may share the file; each commit takes SQLite's write lock
-(``BEGIN IMMEDIATE``) before it reads anything, which is why ``FOR UPDATE`` means nothing more here, and a lock
-held elsewhere is waited for.
+A transaction never suspends, so that a thread runs operations as plain calls (:func:`drive`). The writer takes all
+operations that were queued during the last sync and commits them together, each in its own savepoint: one slow sync
+serves many callers, and a failed operation does not affect the others. Several processes may share the file. Each
+commit takes SQLite's write lock (``BEGIN IMMEDIATE``) before its first read, so that ``FOR UPDATE`` has no further
+effect.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.interface import Operation, P, Snapshot, Transaction
-from scrapy_ext.server.store.engine.measures import Measures
+from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Transaction
 from scrapy_ext.server.store.engine.sqlite.checkpoints import Checkpoints
 from scrapy_ext.server.store.engine.sqlite.file import (
     LOCKED,
@@ -35,23 +34,64 @@ from scrapy_ext.server.store.engine.sqlite.file import (
     translated,
     vacuum,
 )
-from scrapy_ext.server.store.engine.sqlite.inline_reads import Glances, NotAtOnceError
 from scrapy_ext.server.store.engine.sqlite.transaction import SqliteTransaction, Start, drive, run_reading
 
 T = TypeVar("T")
 
-#: Operations in one commit.
+#: Maximum operations per commit.
 _MAX_GROUP: Final = 128
 _READERS: Final = 4
+#: Seconds after which an inline read is aborted, and SQLite's steps between two checks: some tens of microseconds.
+_INLINE_SECONDS: Final = 0.001
+_INLINE_STEPS: Final = 1000
 _CLOSED: Final = "The store is closed. The server is shutting down; try again when it is back."
 
 
-class SqliteEngine:
-    """A database file in WAL mode: one writing thread, several reading ones."""
+class NotInlineError(Exception):
+    """The read must run in a thread."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, glances: Glances) -> None:
+
+class InlineReader:
+    """Connection for short reads in the event loop's own thread.
+
+    Passing a read to another thread takes several times as long as a look-up by key. An inline read blocks the loop
+    only briefly: it waits for no lock, is aborted after a millisecond, and reads a bounded number of bytes (see
+    :class:`Engine`). A read that is refused or aborted runs again in a thread.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._connection = connect_reader(path, wait=0)
+        self._connection.set_progress_handler(self._is_late, _INLINE_STEPS)
+        self._until = 0.0
+        self._closed = False
+
+    def read(self, start: Start[T]) -> T:
+        """Run a read-only operation; raise :class:`NotInlineError`."""
+        self._until = time.perf_counter() + _INLINE_SECONDS
+        try:
+            return run_reading(self._connection, start)
+        # Other errors than a lock or the time limit occur in the thread again.
+        except sqlite3.Error:
+            self._until = inf  # a rollback takes steps, too
+            if not self._closed and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise NotInlineError from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._closed = True
+        self._connection.close()
+
+    def _is_late(self) -> bool:
+        return time.perf_counter() > self._until
+
+
+class SqliteEngine:
+    """The engine of a database file, opened by :meth:`open`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, inline: InlineReader) -> None:
         self._path = path
-        self._glances = glances
+        self._inline = inline
         self._writer = _Writer(path, connection)
         self._writer.start()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
@@ -61,8 +101,8 @@ class SqliteEngine:
 
     @classmethod
     async def open(cls, path: Path) -> SqliteEngine:
-        """Open or create the file; raises :class:`StoreError`."""
-        return cls(path, *await asyncio.to_thread(lambda: (open_writer(path), Glances(path))))
+        """Open or create the file; raise :class:`StoreError`."""
+        return cls(path, *await asyncio.to_thread(lambda: (open_writer(path), InlineReader(path))))
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See :class:`Engine`."""
@@ -77,16 +117,16 @@ class SqliteEngine:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, lambda tx: operation(tx, *args, **kwargs))
 
-    async def glance(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def read_inline(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See :class:`Engine`."""
         try:
-            return self._glances.read(lambda tx: operation(tx, *args, **kwargs))
-        except NotAtOnceError:
+            return self._inline.read(lambda tx: operation(tx, *args, **kwargs))
+        except NotInlineError:
             return await self.read(operation, *args, **kwargs)
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
-        """See :class:`Engine`. The log cannot be cut shorter while it lasts."""
+        """The log is not shortened meanwhile."""
         with ThreadPoolExecutor(1, thread_name_prefix="store-snapshot") as thread:
             loop = asyncio.get_running_loop()
             try:
@@ -99,15 +139,15 @@ class SqliteEngine:
                 await loop.run_in_executor(thread, snapshot.close)
 
     async def forget_deleted(self) -> None:
-        """See :class:`Engine`. The log is emptied once no reader needs it."""
+        """The log is emptied once no reader needs it."""
         self._writer.forget_deleted()
         await self.write(_nothing)
 
     async def end_sessions(self, host: str, process: int) -> None:
-        """See :class:`Engine`. The locks of a dead process are gone; one that was stopped cannot lose its."""
+        """The locks of a dead process are released already; those of a stopped one cannot be released."""
 
     async def vacuum(self) -> None:
-        """See :class:`Engine`. Writes wait for it."""
+        """See :class:`Engine`."""
         await asyncio.to_thread(vacuum, self._path)
 
     @property
@@ -118,7 +158,7 @@ class SqliteEngine:
 
     @property
     def trouble(self) -> str | None:
-        """See :class:`Engine`. A file is never away: what is wrong with it fails the call."""
+        """Always None: an unusable file fails each call."""
         return None
 
     async def size(self) -> int:
@@ -128,7 +168,7 @@ class SqliteEngine:
     async def close(self) -> None:
         """See :class:`Engine`."""
         self._closed = True
-        self._glances.close()
+        self._inline.close()
         await asyncio.to_thread(self._readers.shutdown)
         for connection in self._connections:
             connection.close()
@@ -149,17 +189,16 @@ class SqliteEngine:
 
 
 class _SqliteSnapshot:
-    """A connection of its own, in one transaction; used by one thread."""
+    """One transaction of a connection that one thread uses."""
 
     def __init__(self, path: Path, thread: ThreadPoolExecutor) -> None:
         self._path = path
         self._thread = thread
         self._connection = connect_reader(path)
         self._connection.execute("BEGIN")
-        self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # the state is that of the first read
+        self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # the first read determines the state
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Snapshot`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._read, lambda tx: operation(tx, *args, **kwargs))
 
@@ -174,7 +213,7 @@ class _SqliteSnapshot:
 
 
 class _Job(Generic[T]):
-    """An operation that waits for the writer, and where its outcome goes."""
+    """A queued operation, and its outcome."""
 
     def __init__(self, start: Start[T], loop: asyncio.AbstractEventLoop) -> None:
         self.start = start
@@ -192,7 +231,7 @@ class _Job(Generic[T]):
 
 
 class _Writer(threading.Thread):
-    """The thread that owns the writing connection."""
+    """Thread with the writing connection."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         super().__init__(name="store-writer", daemon=True)
@@ -207,11 +246,10 @@ class _Writer(threading.Thread):
 
     @property
     def waiting(self) -> int:
-        """Operations that are in the queue."""
         return self._waiting.qsize()
 
     def submit(self, job: _Job[Any]) -> None:
-        with self._closing:  # nothing comes behind the end of the queue, where it would wait for ever
+        with self._closing:  # an operation behind the end of the queue would never run
             if not self._closed:
                 self._waiting.put(job)
                 return
@@ -261,7 +299,8 @@ class _Writer(threading.Thread):
         try:
             self._commit(group)
         except sqlite3.Error as error:
-            if len(group) > 1 and code_of(error) not in LOCKED:  # alone, those that are not to blame may succeed
+            # One by one, the operations that did not cause the error succeed.
+            if len(group) > 1 and code_of(error) not in LOCKED:
                 for job in group:
                     self._run_group([job])
                 return
@@ -272,7 +311,7 @@ class _Writer(threading.Thread):
         except BaseException as error:
             for job in group:
                 job.outcome = error
-        with contextlib.suppress(RuntimeError):  # the loop is gone: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop of the callers has ended
             group[0].loop.call_soon_threadsafe(_deliver, group)
 
     def _commit(self, group: list[_Job[Any]]) -> None:
@@ -304,7 +343,7 @@ class _Writer(threading.Thread):
 
 
 async def _nothing(_: Transaction) -> None:
-    """A commit of nothing, after which the writer looks at the log."""
+    """Cause a commit, after which the writer checks the log."""
 
 
 def _deliver(group: list[_Job[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""A transaction of SQLite, and the SQL of the stores as SQLite takes it."""
+"""Transactions of SQLite, and the SQL of the stores in SQLite's dialect."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from scrapy_ext.server.store.engine.interface import Row, Transaction
 
 T = TypeVar("T")
 
-#: An operation with its arguments: what is left is a transaction to run it in.
+#: An operation with its arguments, without its transaction.
 Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 
-#: Rows of one INSERT that returns something.
+#: Rows per INSERT with RETURNING.
 _ROWS_PER_INSERT: Final = 128
-#: Keys of one query that looks for many.
-_KEY_ROOMS: Final = (8, 32, 128)
-_KEYS_PER_QUERY: Final = _KEY_ROOMS[-1]
-#: Locks of rows, which other engines need.
+#: Keys per query: few sizes, so that few statements are prepared.
+_KEYS: Final = (8, 32, 128)
+#: Row locks, which other databases need.
 _ROW_LOCK: Final = re.compile(r"\s+FOR (?:UPDATE|SHARE)(?: SKIP LOCKED)?\b")
 
 
 def run_reading(connection: sqlite3.Connection, start: Start[T]) -> T:
-    """Run an operation that only reads, in a transaction of its own."""
+    """Run a read-only operation in its own transaction."""
     connection.execute("BEGIN")
     try:
         return drive(start(SqliteTransaction(connection)))
@@ -35,7 +34,7 @@ def run_reading(connection: sqlite3.Connection, start: Start[T]) -> T:
 
 
 def drive(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run an operation to its end, which it reaches without suspending."""
+    """Run an operation, which never suspends."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -46,9 +45,9 @@ def drive(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 class SqliteTransaction:
-    """See :class:`Transaction`."""
+    """Implementation of :class:`Transaction`."""
 
-    #: Every page that a commit changes is written and synced.
+    #: A commit writes and syncs every page that it changes.
     sorted_runs = True
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -61,11 +60,11 @@ class SqliteTransaction:
     async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
         """See :class:`Transaction`."""
         found: list[Row] = []
-        for first in range(0, len(keys), _KEYS_PER_QUERY):
-            part = list(keys[first : first + _KEYS_PER_QUERY])
-            room = next(size for size in _KEY_ROOMS if size >= len(part))
-            part += part[-1:] * (room - len(part))  # few sizes: so that statements are prepared once
-            found += self._connection.execute(_with_any(sql, room), (*arguments, *part)).fetchall()
+        for first in range(0, len(keys), _KEYS[-1]):
+            part = list(keys[first : first + _KEYS[-1]])
+            size = next(size for size in _KEYS if size >= len(part))
+            part += part[-1:] * (size - len(part))
+            found += self._connection.execute(_with_any(sql, size), (*arguments, *part)).fetchall()
         return found
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
@@ -94,7 +93,7 @@ class SqliteTransaction:
 
     async def script(self, sql: str) -> None:
         """See :class:`Transaction`."""
-        # sqlite3.executescript would commit first; a migration belongs to its transaction.
+        # ``executescript`` would commit the transaction first.
         for statement in statements_for_sqlite(sql):
             self._connection.execute(statement)
 
@@ -118,7 +117,7 @@ def _multiplied(sql: str, rows: int) -> str:
 
 
 def statements_for_sqlite(sql: str) -> list[str]:
-    """The statements of a migration, which may say something to SQLite alone, inside what others read as a comment."""
+    """Split a migration into statements. ``/*sqlite … */`` is SQL for SQLite, and a comment for PostgreSQL."""
     shared = re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL)
-    told = re.sub(r"/\*sqlite\s(.*?)\*/", r"\1", shared, flags=re.DOTALL)
-    return [statement for statement in told.split(";\n") if statement.strip()]
+    own = re.sub(r"/\*sqlite\s(.*?)\*/", r"\1", shared, flags=re.DOTALL)
+    return [statement for statement in own.split(";\n") if statement.strip()]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.store.engine.choose import open_engine
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.opening import open_engine
 from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
 from tests.support.stores import Where
 
@@ -147,15 +147,15 @@ async def test_a_snapshot_stays_as_it_is(engine: Engine) -> None:
     assert await engine.read(_all) == [1, 2]
 
 
-async def test_an_inline_read_returns_what_a_read_returns_and_writes_nothing(engine: Engine) -> None:
+async def test_an_inline_read_returns_the_same_as_a_read_and_writes_nothing(engine: Engine) -> None:
     await engine.write(_insert, 2, 1)
-    assert await engine.glance(_all) == await engine.read(_all) == [1, 2]
+    assert await engine.read_inline(_all) == await engine.read(_all) == [1, 2]
     with pytest.raises(StoreError):
-        await engine.glance(_insert, 3)
-    assert await engine.glance(_all) == [1, 2]
+        await engine.read_inline(_insert, 3)
+    assert await engine.read_inline(_all) == [1, 2]
 
 
-async def test_an_inline_read_that_takes_long_is_a_read_and_the_next_one_is_inline_again(sqlite: SqliteEngine) -> None:
+async def test_a_long_inline_read_runs_in_a_thread_and_the_next_one_inline(sqlite: SqliteEngine) -> None:
     threads: list[str] = []
 
     async def count(tx: Transaction, rows: int) -> int:
@@ -168,10 +168,10 @@ async def test_an_inline_read_that_takes_long_is_a_read_and_the_next_one_is_inli
 
     for _ in range(3):
         threads.clear()
-        assert await sqlite.glance(count, 1_000_000) == 1_000_000
+        assert await sqlite.read_inline(count, 1_000_000) == 1_000_000
         assert [name.partition("_")[0] for name in threads] == ["MainThread", "store-reader"]
     threads.clear()
-    assert await sqlite.glance(count, 10) == 10
+    assert await sqlite.read_inline(count, 10) == 10
     assert threads[0] == "MainThread"
 
 
@@ -180,16 +180,16 @@ async def test_an_inline_read_waits_for_no_writer(sqlite: SqliteEngine, tmp_path
     other = sqlite3.connect(tmp_path / "test.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     other.execute("INSERT INTO t (a, b) VALUES (2, 'x')")
-    assert await sqlite.glance(_all) == [1]
+    assert await sqlite.read_inline(_all) == [1]
     other.execute("COMMIT")
     other.close()
-    assert await sqlite.glance(_all) == [1, 2]
+    assert await sqlite.read_inline(_all) == [1, 2]
 
 
 async def test_a_closed_database_says_that_it_is_closed(where: Where) -> None:
     engine = await open_engine(where)
     await engine.write(_create)
     await engine.close()
-    for use in (engine.write, engine.read, engine.glance):
+    for use in (engine.write, engine.read, engine.read_inline):
         with pytest.raises(StoreError, match="closed"):
             await use(_all)

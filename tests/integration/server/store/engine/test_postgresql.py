@@ -21,13 +21,13 @@ from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.collections.selections import Selection, prefix_range
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreUncertainError
+from scrapy_ext.server.store.engine.opening import NODE, SERVER
 from scrapy_ext.server.store.engine.postgresql import connection as connection_module
 from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
 from scrapy_ext.server.store.engine.postgresql.connection import application_name
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import RUNNER, SERVER
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.records.chunks import ITEMS
 from tests.support.cut_connections import Cutter
 from tests.support.eventually import eventually_async
@@ -118,7 +118,7 @@ async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody
 
 
 async def test_what_cannot_be_known_is_reported(store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.2)
     cutter.after, cutter.dark_after_cut = 1, True
     with pytest.raises(StoreUncertainError, match="may be stored or not"):
         await store.items.write(KEY, 0, [pack_chunk(ITEMS, [b"{}"], [{}])])
@@ -129,9 +129,9 @@ async def test_what_cannot_be_known_is_reported(store: Store, cutter: Cutter, mo
 
 
 async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.5)
     monkeypatch.setattr(connection_module, "_CONNECT_SECONDS", 1.0)
-    store = await Store.open(DatabaseUrl(own.database()), line=SERVER._replace(statement=1.0))
+    store = await Store.open(DatabaseUrl(own.database()), limits=SERVER._replace(statement=1.0))
     chunk = pack_chunk(ITEMS, [b"{}"], [{}])
     try:
         for turn in range(3):
@@ -155,7 +155,7 @@ async def test_a_limit_of_connections_is_obeyed_or_reported(own: Cluster, monkey
     try:  # it has one for writes and one for reads
         await asyncio.gather(*(store.keys.keep(f"{number}", "x") for number in range(20)))
         assert await store.keys.get("19") == "x"
-        monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.3)
+        monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.3)
         with pytest.raises(StoreBusyError, match=r"no connection left .*Raise max_connections"):
             async with store._engine.snapshot():
                 pass
@@ -206,7 +206,7 @@ async def test_what_is_read_most_is_one_statement(store: Store) -> None:
     assert await store.jobs.get(KEY) is not None
     assert await store.keys.named() == []
     engine: Any = store._engine
-    assert not list(engine._several)
+    assert not list(engine._multi_statement)
     assert store.measures.operations == commits
 
 
@@ -262,7 +262,7 @@ async def refusal(url: str) -> str:
 
 
 async def test_every_reason_not_to_open_is_named_with_its_remedy(postgresql: Cluster, monkeypatch: Any) -> None:
-    monkeypatch.setattr(engine_module, "_PATIENCE_AT_START", 0.1)
+    monkeypatch.setattr(engine_module, "_RETRY_AT_START", 0.1)
     port = postgresql.port
     assert "password" in await refusal(f"postgresql://scrapy:opensesame@127.0.0.1:{port}/postgres")
     without_tls = await refusal(f"{postgresql.url('postgres')}?sslmode=require")
@@ -309,7 +309,7 @@ async def test_what_a_stopped_process_has_locked_is_free_for_who_takes_its_jobs_
 ) -> None:
     """Stopped in the middle of a command: none of PostgreSQL's limits ends its session then."""
     name = "a-host-4242-00c0ffee"
-    await store.nodes.join(Node(name, "a-host", 1, frozenset(), 1, 1, 1, draining=False))
+    await store.nodes.join(StoredNode(name, "a-host", 1, frozenset(), 1, 1, 1, draining=False))
     await store.jobs.add(1, [NewJob("spider", JobState.PENDING, {})], "tests")
     (attempt,) = await store.attempts.place()
     stopped = await asyncpg.connect(
@@ -318,11 +318,11 @@ async def test_what_a_stopped_process_has_locked_is_free_for_who_takes_its_jobs_
     other = await asyncpg.connect(store_database.secret, server_settings={"application_name": "scrapy-ext a-host 42"})
     await stopped.execute("BEGIN")
     await stopped.execute("SELECT FROM attempts FOR SHARE")
-    runner = await store.beside(store_database, RUNNER)
+    runner = await store.with_pool(store_database, NODE)
     with pytest.raises(StoreBusyError):
-        await runner.attempts.reap(name, 1, 5)
+        await runner.attempts.release_jobs(name, 1, 5)
     assert await runner.attempts.orphaned() == [name]
-    assert await runner.attempts.reap(name, 0, 5) == [attempt]
+    assert await runner.attempts.release_jobs(name, 0, 5) == [attempt]
     assert await other.fetchval("SELECT 1") == 1, "sessions of others go on"
     await other.close()
     stopped.terminate()

@@ -108,7 +108,7 @@ async def test_filters_have_a_bound_together(store: Store, monkeypatch: pytest.M
 
 
 async def test_a_filter_that_grows_is_asked_until_the_larger_one_knows_all() -> None:
-    filters, numbers = fingerprint_filter.Filters(), [b"%d" % n for n in range(3000)]
+    filters, numbers = fingerprint_filter.SlotFilters(), [b"%d" % n for n in range(3000)]
     for known in range(0, 2990, 10):
         chosen, there = filters.of((1, 1), 0, 10), sorted(numbers[:known])
         after = chosen.loaded

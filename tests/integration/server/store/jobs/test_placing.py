@@ -16,14 +16,14 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.jobs.rows import MAX_METADATA_BYTES, StoredJob
 from scrapy_ext.server.store.jobs.states import Change
 from tests.support.stores import ENGINES
 
 
 async def join(store: Store, name: str, units: int, *, tags: Sequence[str] = (), project: int = 1) -> None:
-    await store.nodes.join(Node(name, "host", units, frozenset(tags), project, 1, 1, draining=False))
+    await store.nodes.join(StoredNode(name, "host", units, frozenset(tags), project, 1, 1, draining=False))
 
 
 async def add(store: Store, *jobs: dict[str, Any], project: int = 1) -> list[JobKey]:
@@ -246,7 +246,7 @@ async def test_a_script_whose_node_is_lost_is_not_run_again(store: Store) -> Non
         if isinstance(key, JobKey)
     ]
     assert await placed(store) == [key]
-    assert await store.attempts.reap("a", 1, 5) == [Attempt(key, 1)]
+    assert await store.attempts.release_jobs("a", 1, 5) == [Attempt(key, 1)]
     job = await store.jobs.get(key)
     assert job is not None
     assert (job.state, job.metadata["close_reason"]) == (JobState.FINISHED, "node_lost")

@@ -266,11 +266,11 @@ async def test_it_waits_by_itself_looks_when_a_schedule_is_edited_and_goes_on_af
     monkeypatch.setattr(store.periodic, "due", due)
     await store.periodic.add(books())
     clock.now = at(2026, 3, 10, 4)
-    quick = asyncio.create_task(CronLoop(store, look=0.01).run())
+    quick = asyncio.create_task(CronLoop(store, poll_interval=0.01).run())
     await has(1)
     quick.cancel()
     assert outages == []
-    slow = asyncio.create_task(CronLoop(store, look=3600).run())
+    slow = asyncio.create_task(CronLoop(store, poll_interval=3600).run())
     await asyncio.sleep(0)
     await store.periodic.add(books("5 4 * * *", tasks=[Task(name="films")]))
     clock.now = at(2026, 3, 10, 4, 5)

@@ -1,6 +1,6 @@
--- The project comes first in every key, so that the tables can be spread by project; numbers come from
--- counters, not from sequences. Byte strings where the order of keys is the order of their bytes. On PostgreSQL the
--- large tables are spread over partitions; that of a row is found by the beginning of its key.
+-- The project is first in every key, so that tables can be distributed by project. Numbers come from counters, not from
+-- sequences. Keys that are ordered by their bytes are byte strings. On PostgreSQL the large tables are partitioned by the
+-- first columns of their keys.
 
 CREATE TABLE counters (
     project BIGINT NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE counters (
     PRIMARY KEY (project, name)
 ) /*sqlite WITHOUT ROWID*/;
 
--- Hashes of API keys by what they open, and the secret that job tokens are made with.
+-- Hashes of API keys by their purpose, the secrets that tokens are signed with, and ended sessions.
 CREATE TABLE access_keys (
     name TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE access_keys (
 );
 
 -- API keys with names. projects: numbers joined by commas, * for all of them, '' for none. may_write, extraction,
--- suspended: 0 or 1; extraction: the key opens the extraction service, for an organisation ('': none).
+-- suspended: 0 or 1; extraction: access to the extraction service, for an organisation ('': none).
 CREATE TABLE api_keys (
     name TEXT NOT NULL PRIMARY KEY,
     hash TEXT NOT NULL,
@@ -49,11 +49,11 @@ CREATE TABLE spiders (
 );
 CREATE UNIQUE INDEX spiders_by_id ON spiders (project, spider);
 
--- changed: when the job entered its state. unique_key: set while the job is active and must have no double.
--- metadata: a JSON object with everything else, and with what the columns repeat for searching. The next job to start is
--- the first by priority and queued, which numbers the jobs of a project in their order. units, node_tags: what the job
--- needs of its node; node_tags is a JSON array of sorted names. since: when the job was scheduled (ms), unchanged when it
--- has to wait once more. deploy: the version that it was scheduled with; 0: none.
+-- changed: time of the last change of state. unique_key: set while the job is active, if it must be the only one.
+-- metadata: a JSON object with all other fields, and with those that the columns repeat for queries. The next job to
+-- start is the first by priority and queued, which numbers the jobs of a project. units, node_tags: needs of the job;
+-- node_tags is a JSON array of sorted names. since: when the job was scheduled (ms), unchanged when its node is lost.
+-- deploy: the version that it was scheduled with; 0: none.
 CREATE TABLE jobs (
     project BIGINT NOT NULL,
     spider BIGINT NOT NULL,
@@ -88,21 +88,21 @@ CREATE TABLE job_tags (
 ) /*sqlite WITHOUT ROWID*/;
 CREATE INDEX job_tags_by_job ON job_tags (project, spider, job, tag);
 
--- Processes that run jobs. beat counts up while the process lives. tags: a JSON array of names. project: the one whose
--- code the process has without a deployed version. draining: 1 when it takes no more jobs.
+-- Processes that run jobs. heartbeat: number of the last heartbeat. tags: a JSON array of names. project: the one whose
+-- code the process has without a deployed version. draining: 1 when no more jobs are placed on it.
 CREATE TABLE nodes (
     node TEXT NOT NULL PRIMARY KEY,
     host TEXT NOT NULL,
     units BIGINT NOT NULL,
     tags TEXT NOT NULL,
     project BIGINT,
-    beat BIGINT NOT NULL,
+    heartbeat BIGINT NOT NULL,
     started BIGINT NOT NULL,
     draining BIGINT NOT NULL DEFAULT 0
 );
 
--- Jobs that a node has now. attempt counts how often the job was given to one: what an earlier attempt writes is
--- refused. outcome: the close_reason that the job's process has written; it counts once the process has ended.
+-- Jobs that are assigned to a node. attempt: number of the attempt at the job; writes of earlier ones are refused.
+-- outcome: the close_reason that the job's process has sent, which applies once the process has ended.
 CREATE TABLE attempts (
     project BIGINT NOT NULL,
     spider BIGINT NOT NULL,
@@ -116,14 +116,14 @@ CREATE TABLE attempts (
 );
 CREATE INDEX attempts_by_node ON attempts (node);
 
--- A row that whoever places a job holds for so long.
-CREATE TABLE turns (
+-- Rows that are locked by processes for an operation that one process does at a time: the placing of jobs.
+CREATE TABLE locks (
     name TEXT NOT NULL PRIMARY KEY,
-    taken BIGINT NOT NULL
+    created BIGINT NOT NULL
 );
 
--- Items, request records and logs: what a job has of each, and the records in compressed chunks. skipped: how many
--- indexes below that of the last record have no record. The next record goes to records + skipped.
+-- Items, request records, logs and samples: totals by job, and the records in compressed chunks. skipped: number of
+-- indexes below the last record that have none. The next record has the index records + skipped.
 CREATE TABLE record_totals (
     project BIGINT NOT NULL,
     kind TEXT NOT NULL,
@@ -145,7 +145,7 @@ CREATE TABLE record_counts (
     PRIMARY KEY (project, kind, spider, job, field)
 ) /*sqlite WITHOUT ROWID*/;
 
--- times: how many records of the chunk have which time, where there are several; ts is then that of the first.
+-- times: the numbers of records with the same time, if there are several times; ts is the first time.
 CREATE TABLE record_chunks (
     project BIGINT NOT NULL,
     kind TEXT NOT NULL,
@@ -170,7 +170,7 @@ CREATE TABLE record_chunks_7 PARTITION OF record_chunks FOR VALUES WITH (MODULUS
 ALTER TABLE record_chunks ALTER COLUMN body SET STORAGE EXTERNAL; -- it is compressed already
 */
 
--- A collection's records hang on its number, so that renaming and deleting do not touch them.
+-- Records refer to the number of their collection, so that renaming and deleting do not change them.
 CREATE TABLE collections (
     project BIGINT NOT NULL,
     name TEXT NOT NULL,
@@ -179,7 +179,7 @@ CREATE TABLE collections (
     PRIMARY KEY (project, name, type)
 );
 
--- ts_1, value_1, ts_2, value_2: the two copies before the present one, newest first, where the type keeps copies.
+-- ts_1, value_1, ts_2, value_2: the two copies before the current one, newest first, if the type keeps copies.
 CREATE TABLE collection_records (
     project BIGINT NOT NULL,
     collection BIGINT NOT NULL,
@@ -206,8 +206,8 @@ CREATE TABLE collection_records_7 PARTITION OF collection_records FOR VALUES WIT
 CREATE INDEX collection_records_by_expiry ON collection_records (project, collection, expires)
     WHERE expires IS NOT NULL;
 
--- runs: the sorted runs of the slot's fingerprints, JSON; NULL before the first. stamp: drawn anew by whoever adds to
--- them, so that a process knows whether what it remembers is complete.
+-- runs: the sorted runs of the slot's fingerprints, JSON; NULL before the first. stamp: a new random number for each
+-- addition, by which a process detects additions of others.
 CREATE TABLE frontier_slots (
     project BIGINT NOT NULL,
     frontier TEXT NOT NULL,
@@ -219,7 +219,7 @@ CREATE TABLE frontier_slots (
     PRIMARY KEY (project, frontier, slot)
 );
 
--- run: which sorted run of its slot a fingerprint is in (fingerprints.py).
+-- run: the sorted run of a fingerprint (fingerprints.py).
 CREATE TABLE frontier_fingerprints (
     project BIGINT NOT NULL,
     slot BIGINT NOT NULL,
@@ -239,8 +239,8 @@ CREATE TABLE frontier_fingerprints_6 PARTITION OF frontier_fingerprints FOR VALU
 CREATE TABLE frontier_fingerprints_7 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 7);
 */
 
--- The fingerprints of runs that are not added to any more, some hundreds in a row (fingerprint_runs.py).
--- first: the lowest of them. fps: all, in order. fdata: theirs, if any of them has some.
+-- The fingerprints of packed runs, some hundreds per row (fingerprint_runs.py). first: the lowest of a row. fps: all of
+-- them, in order. fdata: their data, if any has some.
 CREATE TABLE frontier_fingerprint_blocks (
     project BIGINT NOT NULL,
     slot BIGINT NOT NULL,
@@ -251,7 +251,7 @@ CREATE TABLE frontier_fingerprint_blocks (
     PRIMARY KEY (project, slot, run, first)
 ) /*sqlite WITHOUT ROWID*/;
 
--- requests: JSON pairs [fp, qdata], joined by commas. fixed: 1 once a client has seen the batch.
+-- requests: JSON pairs [fp, qdata], joined by commas. fixed: 1 once the batch is full or was read.
 CREATE TABLE frontier_batches (
     project BIGINT NOT NULL,
     slot BIGINT NOT NULL,
@@ -273,7 +273,7 @@ CREATE TABLE frontier_batches_6 PARTITION OF frontier_batches FOR VALUES WITH (M
 CREATE TABLE frontier_batches_7 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 7);
 */
 
--- Collections and slots that were deleted by name and whose rows are being removed.
+-- Collections and slots that were deleted by name, and whose rows are removed in steps.
 CREATE TABLE discarded (
     project BIGINT NOT NULL,
     kind TEXT NOT NULL,
@@ -289,8 +289,8 @@ CREATE TABLE activity (
     PRIMARY KEY (project, number)
 );
 
--- events: a JSON array of names, which may end in *. failing_since: when the first attempt of those failed that no
--- success has followed (ms). dropped, given_up: events that were not kept and deliveries that were given up since then.
+-- events: a JSON array of names, which may end in *. failing_since: time (ms) of the first failure since the last
+-- success. dropped, given_up: events that were not queued and deliveries that were given up since then.
 CREATE TABLE webhooks (
     project BIGINT NOT NULL,
     number BIGINT NOT NULL,
@@ -305,8 +305,8 @@ CREATE TABLE webhooks (
     PRIMARY KEY (project, number)
 );
 
--- number: that of the activity message. due: when to send it (ms); NULL once it was delivered or given up. outcome: what
--- came of the last attempt.
+-- number: the number of the activity message. due: when to send it (ms); NULL once it was delivered or given up.
+-- outcome: the result of the last attempt.
 CREATE TABLE webhook_deliveries (
     project BIGINT NOT NULL,
     webhook BIGINT NOT NULL,
@@ -324,10 +324,9 @@ CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due, project, webhook
 CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (project, webhook, due, number) WHERE due IS NOT NULL;
 CREATE INDEX webhook_deliveries_past ON webhook_deliveries (project, webhook, state, number) WHERE due IS NULL;
 
--- definition: a JSON object with the schedule as the API shows it. cron, disabled (0 or 1) and tasks (how many it has)
--- repeat what the load of the hours is computed from. next_run: when it runs next (ms); NULL when it is disabled or never
--- does. planned: when that was computed (ms). last_run: the minute (ms) of the last run; last_jobs: what
--- became of its tasks then, JSON.
+-- definition: a JSON object with the schedule as the API shows it. cron, disabled (0 or 1) and tasks (their number)
+-- repeat fields of it for the load per hour. next_run: time of the next run (ms); NULL for none. planned: when that was
+-- computed (ms). last_run: the minute (ms) of the last run; last_jobs: the results of its tasks, JSON.
 CREATE TABLE periodic_jobs (
     project BIGINT NOT NULL,
     number BIGINT NOT NULL,

@@ -1,0 +1,63 @@
+"""Engines by the location of a database, and the limits of their connections.
+
+Clients of a server may wait for long and take long. The heartbeats of a node may not, so that a process has several
+connection pools to one PostgreSQL database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.engine.interface import Engine
+from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
+
+#: The database in a data directory.
+FILE: Final = "platform.db"
+
+
+class ConnectionLimits(NamedTuple):
+    """Limits of the connections to a PostgreSQL server; times in seconds."""
+
+    #: Maximum connections for writes and for reads; they are opened when needed.
+    writers: int
+    readers: int
+    #: Time for which calls are retried while the database is unavailable; None: the default of the engine.
+    retry: float | None = None
+    #: Maximum time of one statement, and of its wait for a lock.
+    statement: float = 60.0
+    lock: float = 30.0
+    #: Outages are not logged: another pool of the process logs them.
+    quiet: bool = False
+
+
+#: For the clients of a server, and for those of a worker: its own jobs.
+SERVER: Final = ConnectionLimits(writers=8, readers=4)
+WORKER: Final = ConnectionLimits(writers=4, readers=2)
+#: For placing, starting and ending the jobs of a node. Rows that a dead node has locked must not delay it for long.
+NODE: Final = ConnectionLimits(writers=2, readers=1, retry=3.0, statement=6.0, lock=3.0, quiet=True)
+#: For the heartbeats of a node: each ends in time for the next one.
+HEARTBEATS: Final = ConnectionLimits(writers=1, readers=1, retry=1.0, statement=3.0, lock=2.0, quiet=True)
+
+
+async def open_engine(where: Path | DatabaseUrl, limits: ConnectionLimits = SERVER) -> Engine:
+    """Open the database of a directory, which is created if missing, or of a URL; raise :class:`StoreError`."""
+    if isinstance(where, DatabaseUrl):
+        try:
+            # Imported where it is used: the driver is an extra.
+            from scrapy_ext.server.store.engine.postgresql.postgresql import PostgresqlEngine
+        except ImportError as error:
+            if error.name != "asyncpg":
+                raise
+            raise StoreError(f'{where} needs asyncpg: pip install "scrapy-ext[postgresql]".') from error
+        return await PostgresqlEngine.open(where, limits)
+    try:
+        await asyncio.to_thread(where.mkdir, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"The data directory {where} cannot be created ({error.strerror}). Choose another with --data."
+        ) from error
+    return await SqliteEngine.open(where / FILE)
