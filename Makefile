@@ -1,5 +1,5 @@
-# What a fresh machine needs beside this file: Python 3.11 or later, git and make.
-# Each target sets up what it needs, says what it does, and does nothing twice.
+# A fresh machine needs Python 3.11 or later, git and make beside this file.
+# Each target sets up its requirements, prints its steps, and does nothing twice.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # More workers than the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loadscope-reorder
 
-# What is started again and again (servers, crawls, commands) is compiled once, wherever this is run.
+# Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help dev assets demo test test-unit test-long test-crash test-full test-scrapy fuzz check audit crash soak bench wheel docs clean
@@ -15,23 +15,23 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
-	@echo "make test   run the tests but the longest ones (under 10 minutes on two cores); needs PostgreSQL's programs (apt-get install postgresql)"
+	@echo "make test   run all tests but the longest (under 10 minutes on two cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make test-unit  run those that need Python alone (under a minute)"
 	@echo "make test-long  run those that take long: the examples of the guide, the example project, the HTTP API on PostgreSQL"
-	@echo "make check  lint and types"
-	@echo "make audit  look at the licences and the known weaknesses of all dependencies"
+	@echo "make check  lint, types and words"
+	@echo "make audit  check the licences and the known vulnerabilities of all dependencies"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
-	@echo "make soak   harm everything at random for 30 minutes, and compare what was acknowledged with what is there; TIME=4h, SEED=7"
+	@echo "make soak   inject random faults for 30 minutes, and compare the acknowledged writes with the stored data; TIME=4h, SEED=7"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
-	@echo "make test-full  run all the tests there are, with more of each kind, Scrapy's own, and fuzz (takes longer)"
+	@echo "make test-full  run all tests, with more of each kind, Scrapy's own, and fuzz (takes longer)"
 	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for 10 minutes; TIME=1h, SEED=7; Linux on x86-64"
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make docs   build the documentation into docs/_build/html"
-	@echo "make dev    set up .venv with everything a contributor needs"
-	@echo "make assets  bring the front-end files of the pages, which are not part of the repository; needs npm"
-	@echo "make clean  remove what make made"
+	@echo "make dev    set up .venv with all that a contributor needs"
+	@echo "make assets  get the front-end files of the pages, which are not part of the repository; needs npm"
+	@echo "make clean  remove all that make has created"
 
 # ── setting up ──
 
@@ -77,6 +77,7 @@ check: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/prose.py
 
 # AUDIT=--require-advisories: fails where the advisories cannot be reached.
 audit: $(VENV)/installed
@@ -98,13 +99,13 @@ test-scrapy: $(VENV)/installed
 crash: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests/acceptance/crash --full
 
-# TIME: such as 90s, 30m or 4h; SEED: draws the same harms again.
+# TIME: such as 90s, 30m or 4h; SEED: repeats the same faults.
 soak: $(VENV)/installed
 	@$(BIN)/python -m tests.soak --time $(or $(TIME),30m) $(if $(SEED),--seed $(SEED))
 
 # BENCH=--quick: only to see that they work.
 bench: $(VENV)/installed $(VENV)/browser
-	@command -v redis-server >/dev/null || { echo "What is compared with needs redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2; exit 1; }
+	@command -v redis-server >/dev/null || { echo "The peers need redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@for script in benchmarks/*.py; do $(BIN)/python $$script $(BENCH) || exit 1; done
 

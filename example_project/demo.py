@@ -25,11 +25,11 @@ from rich.console import Console
 from rich.table import Table
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import get_project_settings
-from scrapy_ext.crawl.commit.staging import COLLECTION as COMMITS
 
 from example_project.site import news, shop
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.crawl.commit.staging import COLLECTION as COMMITS
 from scrapy_ext.crawl.session.embedded import platform_client
 
 PROJECT = Path(__file__).parent

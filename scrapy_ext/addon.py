@@ -16,7 +16,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
-from scrapy_ext.crawl.session.purpose import command_of
+from scrapy_ext.crawl.session.project import command_of
 from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.extensions import FrozenStartup, LogUploader, PlatformJob, RequestLog

@@ -27,11 +27,9 @@ from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
 from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.frontier.filtering import Filtering
-from scrapy_ext.crawl.frontier.frontier import Frontier, Options
-from scrapy_ext.crawl.frontier.hosts import retry_after
-from scrapy_ext.crawl.frontier.order import Order, warn_of_own_queues
-from scrapy_ext.crawl.frontier.slots import Worker
-from scrapy_ext.crawl.frontier.workers import Leases
+from scrapy_ext.crawl.frontier.frontier import CrawlFrontier, Options
+from scrapy_ext.crawl.frontier.hosts import Order, retry_after, warn_of_own_queues
+from scrapy_ext.crawl.frontier.workers import Leases, Worker
 from scrapy_ext.crawl.session.job import JobFile, cannot_be_resumed, is_over
 from scrapy_ext.crawl.session.scrapy_engine import watch
 from scrapy_ext.crawl.session.session import Session
@@ -62,7 +60,7 @@ class FrontierScheduler(BaseScheduler):
         self._crawler = crawler
         self._session = Session.of(crawler).require(platform=True)
         self._dupefilter: CollectionDupeFilter | None = None
-        self._frontier: Frontier | None = None
+        self._frontier: CrawlFrontier | None = None
         self._ownership: Ownership | None = None
         self._leases: Leases | None = None
         self._filtering = Filtering(crawler)
@@ -128,7 +126,7 @@ class FrontierScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Return true while there are requests here or in the frontier, or uncommitted results."""
-        return self._frontier is not None and not self._frontier.drain.is_drained
+        return self._frontier is not None and not self._frontier.reading.is_drained
 
     def __len__(self) -> int:
         """Return the number of requests in the memory of this process."""
@@ -143,7 +141,7 @@ class FrontierScheduler(BaseScheduler):
             # The session could not be opened: the spider is about to be closed, and nothing was started.
             return False
         self._session.unknown_names.check_meta(request.meta)
-        return self._frontier.intake.add(request)
+        return self._frontier.enqueuing.add(request)
 
     def next_request(self) -> Request | None:
         """Return the next request to download, or None; the engine is woken for a later one."""
@@ -192,7 +190,7 @@ class FrontierScheduler(BaseScheduler):
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)
 
-    async def _open_frontier(self) -> Frontier:
+    async def _open_frontier(self) -> CrawlFrontier:
         session, job = self._session, self._session.job
         name = self._name or f"job-{job.key.spider}-{job.key.job}"
         foreign = await self._foreign_slots(name) if job.resumed or self._name is not None else []
@@ -212,7 +210,7 @@ class FrontierScheduler(BaseScheduler):
         )
         return await self._open_owned(ownership)
 
-    async def _open_owned(self, ownership: Ownership) -> Frontier:
+    async def _open_owned(self, ownership: Ownership) -> CrawlFrontier:
         mine = {slot for slot in range(self._slots) if self._worker is not None and self._worker.owns(slot)}
         await ownership.open(mine, self._job_is_over if self._name is None else None)
         if self._worker is not None:
@@ -227,7 +225,7 @@ class FrontierScheduler(BaseScheduler):
             order=self._order,
             first_item=stats.totals.input_values,
         )
-        frontier = Frontier(self._crawler, self._session, ownership, self._filtering, options)
+        frontier = CrawlFrontier(self._crawler, self._session, ownership, self._filtering, options)
         frontier.start(mine)
         if self._worker is None:
             self._leases = self._new_leases(ownership, frontier)
@@ -250,7 +248,7 @@ class FrontierScheduler(BaseScheduler):
         session = self._session
         return await self._retry.until_done(lambda: cannot_be_resumed(session.client, session.job), "read the job")
 
-    def _new_leases(self, ownership: Ownership, frontier: Frontier) -> Leases:
+    def _new_leases(self, ownership: Ownership, frontier: CrawlFrontier) -> Leases:
         lease_time: float = names.FRONTIER_LEASE_TIME.read(self._crawler.settings)
         leases = Leases(ownership, self._slots, lease_time, on_change=frontier.own, on_lost=frontier.give_up)
         frontier.may_work = lambda: not leases.has_lapsed
@@ -283,7 +281,7 @@ class FrontierScheduler(BaseScheduler):
     async def _close(self, reason: str) -> None:
         if self._frontier is None:
             return
-        complete = reason == FINISHED and self._frontier.drain.is_drained
+        complete = reason == FINISHED and self._frontier.reading.is_drained
         if self._leases is not None:
             await self._leases.close()
         await self._frontier.close()

@@ -37,8 +37,6 @@ class SettingType(str, Enum):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """A setting."""
-
     name: str
     type: SettingType
     default: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,7 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "full: one of many of its kind; runs with --full only")
-    config.addinivalue_line("markers", "long: takes long, or is the same on the other engine; runs with --long, --full")
+    config.addinivalue_line(
+        "markers",
+        "long(keep=0): takes long, or repeats cheaper tests; runs with --long, --full. keep: so many cases run always",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -53,13 +57,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--full"):
         return
     wanted = bool(config.getoption("--long"))
-    chosen = [
-        item
-        for item in items
-        if not item.get_closest_marker("full") and (item.get_closest_marker("long") is not None) is wanted
-    ]
+    cases: Counter[str] = Counter()
+    chosen = [item for item in items if not item.get_closest_marker("full") and _is_long(item, cases) is wanted]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
+
+
+def _is_long(item: pytest.Item, cases: Counter[str]) -> bool:
+    """Return True if an item runs with ``--long`` alone. ``cases`` counts the cases of each test so far."""
+    marks = list(item.iter_markers("long"))
+    test = item.nodeid.partition("[")[0]
+    cases[test] += 1
+    return any(cases[test] > mark.kwargs.get("keep", 0) for mark in marks)
 
 
 def _rank(item: pytest.Item) -> int:

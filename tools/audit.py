@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 ACCEPTED = Path(__file__).with_name("licences.toml")
 ROOT = ("scrapy-ext", frozenset({"all"}))
 #: Timeout in seconds for all requests to the advisories.
-PATIENCE = 600
+TIMEOUT = 600
 
 
 class Package:
@@ -98,7 +98,7 @@ def weak(packages: Iterable[Package], accepted: dict[str, Any], *, required: boo
             check=False,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
     try:
         answer = json.loads(done.stdout)["dependencies"]

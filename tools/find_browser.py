@@ -6,12 +6,12 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from scrapy_ext.server.extraction.browser.executable import BrowserMissingError, find_browser
+from scrapy_ext.server.extraction.browser.executable import BrowserNotFoundError, find_browser
 
 with sync_playwright() as playwright:
     own = Path(playwright.chromium.executable_path)
 try:
     print(find_browser(None, os.environ, own))
-except BrowserMissingError as error:
+except BrowserNotFoundError as error:
     print(error, file=sys.stderr)
     sys.exit(1)

@@ -24,7 +24,7 @@ VENDOR = ROOT / "scrapy_ext/server/ui/static/vendor"
 #: For tests only.
 CHECKS = ROOT / "tests/acceptance/server/ui/vendor"
 #: Timeout in seconds for one package.
-_PATIENCE = 120
+_TIMEOUT = 120
 
 
 class Package(NamedTuple):
@@ -77,7 +77,7 @@ def fetch(package: Package) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         what = f"{package.name}@{package.version}"
         command = [npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", folder, what]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False, cwd=folder)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False, cwd=folder)
         archives = list(Path(folder).glob("*.tgz"))
         if done.returncode or len(archives) != 1:
             sys.exit(f"{what} could not be had: {done.stderr.strip()[-500:]}")

@@ -26,7 +26,7 @@ PICTURE = ROOT / "docs" / "_static" / "pages.png"
 #: Pages of the site, and seconds between two requests: long enough for a chart.
 PAGES, DELAY = 240, 0.08
 #: Timeout of the crawl in seconds.
-_PATIENCE = 180
+_TIMEOUT = 180
 _KEYS = {"PLATFORM_API_KEY": "picture-platform", "EXTRACT_API_KEY": "picture-extraction"}
 
 SETTINGS = f"""
@@ -105,7 +105,7 @@ def run(url: str, site: str, project: Path, environment: dict[str, str]) -> None
         env={**environment, "PLATFORM_URL": url},
         stdout=subprocess.DEVNULL,
         check=True,
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT,
     )
 
 

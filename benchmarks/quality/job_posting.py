@@ -15,7 +15,7 @@ from data import page, timed
 from scores import count, median_ms, scored
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.support.job_pages import PAGES, told
+from tests.support.job_pages import PAGES, flat_item
 
 #: Minimum probability at which a page counts as a job.
 SURE = 0.5
@@ -24,7 +24,7 @@ SURE = 0.5
 def measure_job(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     for written in PAGES.values():
-        item = told(timed("jobPosting", written.html, written.url)[0])
+        item = flat_item(timed("jobPosting", written.html, written.url)[0])
         for field, value in written.truth.items():
             found = item.get(field)
             count(counts, {_hashable(value)} - {None}, _hashable(found))

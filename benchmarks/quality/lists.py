@@ -17,13 +17,13 @@ from data import page, timed
 from scores import count, mean, median_ms, scored, words
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.lists import judges as listed_articles
-from scrapy_ext.server.extraction.auto.lists import judges as listed_products
+from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.lists.listing import address_of_thing, things_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.urls import bare
+from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES
 
-TYPES = {"productList": listed_products.TYPES, "articleList": listed_articles.TYPES}
+TYPES = {"productList": PRODUCT_TYPES, "articleList": ARTICLE_TYPES}
 FEWEST_STATED = 3
 _JSON = re.compile(r"<script[^<>]*application/ld\+json[^<>]*>.*?</script\s*>", re.IGNORECASE | re.DOTALL)
 _MARKUP = re.compile(

@@ -154,7 +154,7 @@ class ExtractFields(Generated):
 class ExtractActions(Generated):
     """Table of the browser actions of the included service."""
 
-    sources = ("scrapy_ext.server.extraction.actions.reading",)
+    sources = ("scrapy_ext.server.extraction.actions.handlers",)
 
     def lines(self) -> Iterable[str]:
         # Imports the browser's library, which only the build of this page needs.

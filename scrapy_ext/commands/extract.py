@@ -62,7 +62,6 @@ class Command(ScrapyCommand):
             raise SystemExit(130) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the command."""
         from scrapy_ext.commands.extraction.execute import execute
 
         settings = cast("Settings", self.settings)
@@ -164,7 +163,6 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 def _fields(opts: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields for all lines."""
     import json
 
     try:

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.commands.subcommand import need_server
-from scrapy_ext.crawl.session.embedded import data_directory
+from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:

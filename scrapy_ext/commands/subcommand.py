@@ -22,9 +22,9 @@ from scrapy_ext.crawl.session.embedded import (
     Configured,
     EmbeddedServerError,
     check_installed,
-    data_directory,
     platform_client,
 )
+from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.settings import SettingError
 
 OK: Final = 0
@@ -68,7 +68,6 @@ class CommandAction:
     arguments: Sequence[AddOptions] = ()
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments to the parser of the action."""
         for add in (*self.arguments, view_options()):
             add(parser)
 
@@ -91,7 +90,6 @@ class Subcommand:
     in_full: Callable[[list[str]], list[str]] | None = None
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments to the parser of the subcommand."""
         for add in self.arguments:
             add(parser)
 

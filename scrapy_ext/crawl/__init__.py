@@ -1,1 +1,1 @@
-"""What the components of one crawl share: its services, its job, and the life of its requests."""
+"""State and logic that the components of one crawl share; the components are the modules beside this package."""

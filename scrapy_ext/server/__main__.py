@@ -1,4 +1,4 @@
-"""``python -m scrapy_ext.server``: the server by itself, without Scrapy; with the word ``worker``, a worker."""
+"""``python -m scrapy_ext.server``: the server without Scrapy, or, with ``worker`` as the first argument, a worker."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import sys
 
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.option import Role
-from scrapy_ext.server.config.options import add_options, config_from
-from scrapy_ext.server.config.parser import SuggestingParser
+from scrapy_ext.server.config.options import SuggestingParser, add_options, config_from
 from scrapy_ext.server.starting import start
 
 _DESCRIPTIONS = {
-    Role.SERVER: "The extraction API and the crawling platform, on one port. The word worker first: a worker.",
-    Role.WORKER: "Runs jobs of a server's database on this machine, too.",
+    Role.SERVER: "The extraction API and the crawling platform, on one port; with worker as first argument, a worker.",
+    Role.WORKER: "Run jobs of a server's database on this machine.",
 }
 
 

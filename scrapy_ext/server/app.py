@@ -1,4 +1,4 @@
-"""One application of the parts: the extraction service, the platform, and the pages for people."""
+"""The application: the extraction service, the platform, and the pages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import logging
 import math
 from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 
@@ -14,16 +15,14 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server import platform
-from scrapy_ext.server.auth.api_keys import Caller
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
-from scrapy_ext.server.auth.job_tokens import JobTokens
-from scrapy_ext.server.auth.keyring import Keyring
+from scrapy_ext.server.auth.keyring import Caller, Keyring
 from scrapy_ext.server.auth.rates import RateLimits
+from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.http.access import AccessCheck, presented
 from scrapy_ext.server.http.health import Health
 from scrapy_ext.server.http.limits import MIB
-from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.openapi import Description
 from scrapy_ext.server.http.routes import Access
 from scrapy_ext.server.http.service import Service
@@ -39,21 +38,18 @@ from scrapy_ext.server.ui import PageRoutes, PageServices
 logger = logging.getLogger(__name__)
 
 
-def build(config: ServerConfig) -> Front:
-    """The application; its parts start and stop with it.
-
-    When they cannot start, ``failure`` of what is returned is the error that says why.
-    """
+def build(config: ServerConfig) -> RequestMiddleware:
+    """Return the application, whose parts start and stop with it; its ``failure`` is the error of a failed start."""
     parts = _Parts()
     memory = None if config.memory is None else config.memory * MIB
-    front = Front(parts, slow=config.slow_request, patience=config.client_timeout, memory=memory)
-    parts.others = Starlette(lifespan=lambda _: _lifespan(parts, config, front))
+    middleware = RequestMiddleware(parts, slow=config.slow_request, client_timeout=config.client_timeout, memory=memory)
+    parts.others = Starlette(lifespan=lambda _: _lifespan(parts, config, middleware))
     parts.others.router.redirect_slashes = False
-    return front
+    return middleware
 
 
 class _Parts:
-    """The application without its front: each request goes to the part that declares its path, others to the pages."""
+    """The application without its middleware: a request goes to the part that declares its path, or to the pages."""
 
     others: Starlette
 
@@ -62,7 +58,7 @@ class _Parts:
         self._apps: dict[str, ASGIApp] = {}
 
     def serve(self, app: ASGIApp, beginnings: Iterable[str]) -> None:
-        """Have ``app`` answer whatever begins so; a beginning is the first part of a path, with its slash if any."""
+        """Send requests to ``app`` by the beginnings of their paths (``Route.beginning``)."""
         self._apps.update(dict.fromkeys(beginnings, app))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,19 +70,19 @@ class _Parts:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(parts: _Parts, config: ServerConfig, front: Front) -> AsyncIterator[None]:
-    async with contextlib.AsyncExitStack() as stack:
+async def _lifespan(parts: _Parts, config: ServerConfig, middleware: RequestMiddleware) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
         try:
-            await (_start_worker if config.worker else _start)(parts, config, front, stack)
+            await (_start_worker if config.worker else _start)(parts, config, middleware, stack)
         except Exception as error:
-            front.failure = error
+            middleware.failure = error
             raise
         yield
 
 
-async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> None:
-    """Start the parts, which ``stack`` will stop."""
-    # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
+async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddleware, stack: AsyncExitStack) -> None:
+    """Start the parts, which ``stack`` stops."""
+    # Imported at the start: the extraction libraries are heavy, and the configuration needs none of them.
     from scrapy_ext.server import routes
     from scrapy_ext.server.extraction import ExtractionService
     from scrapy_ext.server.extraction.routes import EXTRACT
@@ -95,7 +91,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     from scrapy_ext.server.webhooks.sending import Sender
 
     keys = Keyring()
-    # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
+    # First, because it checks the configuration: a server that does not start must not show a new key.
     extraction = ExtractionService(config, lambda key: _caller(keys, store, key))
     store = await Store.open(config.database or config.data)
     stack.push_async_callback(store.close)
@@ -109,16 +105,16 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     await deployments.resume()
     if config.runner or config.deploy != "none":
         stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
-    if not config.exit_with_stdin:  # else it serves one command, which is told by its job
+    if not config.exit_with_stdin:  # else it serves one command, whose job reports the error
         stack.push_async_callback(_ended, asyncio.create_task(environments.read_local()))
     node = await start_node(store, config, environments, stack) if config.runner else None
-    front.before_end = node.drain if node is not None else None
+    middleware.before_end = node.drain if node is not None else None
     if config.runner:
         webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
         for part in (CronLoop(store), webhooks):
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
     tokens = JobTokens(store)
-    health = Health(front, store, partial(presented, grant_of=keys.grant), extraction.metrics)
+    health = Health(middleware, store, partial(presented, grant_of=keys.grant), extraction.metrics)
     services = {
         JobTokens: tokens,
         Deploys: Deploys(deployments, config.deploy),
@@ -130,22 +126,24 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
         declared = [replace(each, access=Access.ANYONE) if each.access is Access.SERVER else each for each in declared]
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), _rates(config))
     service = Service(declared, store, check, services)
-    pages = PageRoutes(store, PageServices(keys, extraction, service.router), lambda: front.ending)
-    if not config.exit_with_stdin:  # a server that a crawl waits for, and hardly anybody looks at
+    pages = PageRoutes(store, PageServices(keys, extraction, service.router), lambda: middleware.ending)
+    if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
         pages.prepare()
     parts.serve(service, (route.beginning for route in declared))
     parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
     parts.others.router.routes[:] = pages.routes
-    front.metrics.resources = {route.first for route in routes.ROUTES} | {"ui"}
+    middleware.metrics.resources = {route.first for route in routes.ROUTES} | {"ui"}
 
 
-async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> None:
-    """Start what jobs need, and open it to the processes of jobs alone."""
+async def _start_worker(
+    parts: _Parts, config: ServerConfig, middleware: RequestMiddleware, stack: AsyncExitStack
+) -> None:
+    """Start a worker and the parts that its jobs need, for processes of jobs only."""
     from scrapy_ext.server.extraction import ExtractionService  # as above
     from scrapy_ext.server.extraction.routes import EXTRACT
 
     if config.database is None:
-        raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
+        raise ConfigError("A worker needs the database of its server: --database postgresql://…")
     store = await Store.open(config.database, line=WORKER)
     stack.push_async_callback(store.close)
     if config.server_url is not None:
@@ -159,19 +157,19 @@ async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack
         service = Service(platform.ROUTES, store, check, {JobTokens: tokens})
         parts.serve(service, (route.beginning for route in platform.ROUTES))
         parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
-        front.metrics.resources = {EXTRACT.first, *(route.first for route in platform.ROUTES)}
+        middleware.metrics.resources = {EXTRACT.first, *(route.first for route in platform.ROUTES)}
     environments = environments_of(store, config)
     stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
     node = await start_node(store, config, environments, stack)
-    front.before_end, front.ready = node.drain, node.name
+    middleware.before_end, middleware.ready = node.drain, node.name
 
 
 async def _nobody(_key: str) -> None:
-    """What the holder of a key may do here."""
+    """Return no rights: a worker accepts no API keys."""
 
 
 async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
-    """Who asks the extraction service: the holder of a key, or the process of a job."""
+    """Return the caller of the extraction service: the process of a job, or the holder of a key."""
     return await AttemptTokens(store).caller(key) or await keys.caller(key)
 
 
@@ -182,7 +180,7 @@ def _rates(config: ServerConfig) -> RateLimits | None:
 
 
 async def _purge(store: Store) -> None:
-    """Go on with what a crash cut off."""
+    """Complete deletions that a crash interrupted."""
     try:
         await store.purge()
     except StoreError as error:

@@ -1,8 +1,7 @@
-"""Runs the server: binds, starts, says that it is ready, and ends gracefully.
+"""Start, readiness and graceful end of the server process.
 
-On standard output there is one line, ``ready http://HOST:PORT``, once requests are accepted; a worker, whose jobs alone
-ask it something, says its name among the nodes instead of where. Whatever keeps the
-server from starting is one line on standard error and a return code that is not 0.
+The process prints one line on standard output once it accepts requests: ``ready http://HOST:PORT``, or the name of the
+node for a worker. A failed start is one line on standard error and an exit code other than 0.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.options import SECRETS
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections, limit_of
-from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.protocol import bounded
 from scrapy_ext.server.observability import logs
 from scrapy_ext.server.store import StoreError
 
-#: After the grace of requests under way: for connections to close.
+#: Seconds for connections to close, after the grace of requests under way.
 _LAST_SECONDS: Final = 2
-#: Longer than clients keep idle connections, so that it is not the server that closes one just as it is used.
+#: Longer than clients keep idle connections: otherwise the server would close some just as they are used again.
 _KEEP_ALIVE_SECONDS: Final = 75
 _MAX_CONNECTIONS: Final = limits.CONNECTIONS
 _BACKLOG: Final = 1024
 _MAX_FILES: Final = 16_384
-#: The store's threads need the interpreter often and for a moment: they would wait five times as long by default.
+#: The store's threads need the interpreter often and briefly; with Python's default they wait five times as long.
 _SWITCH_SECONDS: Final = 0.001
 _HINTS: Final = """\
 Pages for people: {url}/ (log in with the platform key)
@@ -52,14 +51,14 @@ logger = logging.getLogger(__name__)
 
 
 def serve(config: ServerConfig) -> int:
-    """Run until a signal (or the end of standard input, if so configured) comes; returns the exit code."""
+    """Run until a signal (or the end of standard input, if so configured); return the exit code."""
     for name in SECRETS:
-        # They are in `config`. No process that this one starts has any business with them.
+        # They are in `config`, and child processes must not inherit them.
         os.environ.pop(name, None)
     logs.start(config.log_format)
     if weak := weak_keys(config.extract_key, config.platform_key):
         logger.warning("%s", weak)
-    _UVICORN.setLevel(logging.CRITICAL)  # what it would say of a failed start is said here, in one line
+    _UVICORN.setLevel(logging.CRITICAL)  # a failed start is reported here, in one line
     try:
         listener = _listen(config.host, config.port)
     except OSError as error:
@@ -73,7 +72,7 @@ def serve(config: ServerConfig) -> int:
 
 
 async def _run(config: ServerConfig, listener: socket.socket) -> int:
-    front = build(config)
+    middleware = build(config)
     connections = Connections(
         limit_of(_files(), config.connections or _MAX_CONNECTIONS),
         config.connections_per_address,
@@ -81,8 +80,8 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
     )
     server = _Server(
         uvicorn.Config(
-            front,
-            http=bounded(config.client_timeout, front.metrics, front.memory, connections),
+            middleware,
+            http=bounded(config.client_timeout, middleware.metrics, middleware.memory, connections),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -93,15 +92,15 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_LAST_SECONDS,
         ),
-        front,
+        middleware,
     )
-    front.connections = connections
+    middleware.connections = connections
     if config.exit_with_stdin:
         _watch_stdin(asyncio.get_running_loop(), server)
     try:
         await server.serve(sockets=[listener])
-    except SystemExit:  # uvicorn's way to say that the application did not start
-        failure = front.failure
+    except SystemExit:  # uvicorn's signal that the application did not start
+        failure = middleware.failure
         if not isinstance(failure, StoreError | ConfigError):
             logger.error("The server did not start", exc_info=failure)
         return _failed(str(failure))
@@ -114,23 +113,23 @@ def _failed(reason: str) -> int:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, front: Front) -> None:
+    def __init__(self, config: uvicorn.Config, middleware: RequestMiddleware) -> None:
         super().__init__(config)
-        self._front = front
+        self._middleware = middleware
         self._ending: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and sockets:
-            # What is there now stays: looking at it again each time would make every full collection take 0.1 s.
+            # Present objects are permanent: without this, each full collection would take 0.1 s to visit them.
             gc.collect()
             gc.freeze()
             _UVICORN.setLevel(logging.WARNING)
             url = f"http://{_address(sockets[0])}"
-            said = self._front.ready
-            if sys.stderr.isatty() and said is None:
+            node = self._middleware.ready
+            if sys.stderr.isatty() and node is None:
                 print(_HINTS.format(url=url), file=sys.stderr, flush=True)  # noqa: T201 - for the person who started it
-            print(f"ready {said or url}", flush=True)  # noqa: T201 - what a starter waits for
+            print(f"ready {node or url}", flush=True)  # noqa: T201 - the line that programs wait for
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -146,14 +145,14 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     def end(self) -> None:
-        """Finish what is being answered, refuse what is new, then end; called again, end at once."""
+        """Finish requests under way, refuse new ones, then end; the second call ends at once."""
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self._end())
         else:
             self.force_exit = self.should_exit = True
 
     async def _end(self) -> None:
-        await self._front.end(limits.GRACE)
+        await self._middleware.end(limits.GRACE)
         self.should_exit = True
 
 
@@ -171,7 +170,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _allow_many_sockets() -> None:
-    """As many open files as the system lets this process have: each connection is one."""
+    """Raise the limit of open files as far as the system allows: each connection is one."""
     try:
         import resource  # not on every platform
 
@@ -180,11 +179,11 @@ def _allow_many_sockets() -> None:
         if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < wanted:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, highest))
     except (ImportError, OSError, ValueError):
-        return  # with fewer it works as well, for fewer clients
+        return  # the server works with fewer, for fewer clients
 
 
 def _files() -> int:
-    """The number of files and sockets that this process may open."""
+    """Return the number of files and sockets that this process may open."""
     try:
         import resource
 
@@ -207,9 +206,9 @@ def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
 
 
 def _watch_stdin(loop: asyncio.AbstractEventLoop, server: _Server) -> None:
-    """End with whoever holds the other end of standard input, in whatever way that ends.
+    """End the server with the process at the other end of standard input, however that ends.
 
-    A thread, because a read of standard input can block, and a daemon, because nothing may wait for it.
+    A read of standard input can block, hence a thread; nothing may wait for it, hence a daemon.
     """
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""What is wrong is told once, in words that help, with an exit status that is not 0, and without secrets."""
+"""Errors of the user are reported once, with the remedy, an exit status that is not 0, and without secrets."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -75,6 +76,7 @@ def test_a_setting_that_is_wrong_is_named_with_the_remedy(project, settings, wor
     assert crawl.reason == "bad_setting"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
@@ -99,7 +101,7 @@ def test_a_component_that_cannot_be_built_says_why_in_one_line(project, setting,
     assert "Traceback" not in crawl.log
 
 
-def test_a_platform_that_is_not_there_is_told(project):
+def test_a_platform_that_is_not_there_is_reported(project):
     address = f"http://localhost:{free_port()}"
     crawl = project.crawl("one", "-s", f"PLATFORM_URL={address}", "-s", f"PLATFORM_API_KEY={SECRET}")
     assert crawl.returncode != 0
@@ -110,7 +112,7 @@ def test_a_platform_that_is_not_there_is_told(project):
     assert "Embedded server" not in crawl.log
 
 
-def test_a_wrong_platform_key_is_told(project, server):
+def test_a_wrong_platform_key_is_reported(project, server):
     crawl = project.crawl("one", "-s", f"PLATFORM_URL={server.url}", "-s", f"PLATFORM_API_KEY={SECRET}")
     assert crawl.returncode != 0
     assert crawl.reason == "platform_bad_key"
@@ -137,8 +139,9 @@ def test_a_wrong_extraction_key_closes_the_spider_once_and_loses_no_request(proj
     assert resumed.stat("extract_api/attempts") == 1, "the request of the first run was there again"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("what", ["nothing", "another path", "another service"])
-def test_an_address_without_an_extraction_service_is_told_and_loses_no_request(project, server, what):
+def test_an_address_without_an_extraction_service_is_reported_and_loses_no_request(project, server, what):
     address = {
         "nothing": f"http://localhost:{free_port()}/v1",
         "another path": f"{server.url}/elsewhere/v1",
@@ -152,7 +155,7 @@ def test_an_address_without_an_extraction_service_is_told_and_loses_no_request(p
     assert SECRET not in crawl.log
 
 
-def test_a_data_directory_that_cannot_be_made_is_told(project):
+def test_a_data_directory_that_cannot_be_made_is_reported(project):
     (project.folder / ".scrapy").write_text("a file where the folder should be")
     crawl = project.crawl("one")
     assert crawl.returncode != 0
@@ -160,7 +163,7 @@ def test_a_data_directory_that_cannot_be_made_is_told(project):
     assert str(project.folder / ".scrapy") in crawl.errors[0]
 
 
-def test_a_proxy_that_cannot_be_read_is_told_without_its_credentials(project):
+def test_a_proxy_that_cannot_be_read_is_reported_without_its_credentials(project):
     crawl = project.crawl("one", "-s", f"SERVER_PROXIES=US=http://me:{SECRET}@proxy")
     assert crawl.returncode != 0
     assert crawl.reason == "embedded_server_failed"

@@ -1,4 +1,4 @@
-"""What an existing project gets from the one ADDONS line: real crawls with the embedded services."""
+"""Real crawls of an existing project with the ADDONS line alone and the embedded services."""
 
 from __future__ import annotations
 
@@ -130,6 +130,7 @@ def test_one_addons_line_stores_everything_without_account_key_or_server(project
     assert frontiers == [], "the frontier of a finished job is removed"
 
 
+@pytest.mark.long
 def test_a_second_crawl_is_a_second_job_beside_the_first(project, site):
     for _ in range(2):
         crawl = project.crawl("direct", "-a", f"site={site.url}")
@@ -190,6 +191,7 @@ def test_pages_that_a_crawl_has_stored_are_skipped_by_the_next_only_if_asked(pro
     assert project.crawl("direct", "-a", f"site={site.url}").stat("item_scraped_count") == site.pages + 1
 
 
+@pytest.mark.long
 def test_switches_turn_parts_off(project, site):
     alone = ("pages", "-a", f"site={site.url}", "-s", "PLATFORM_ENABLED=0", "-s", "FRONTIER_ENABLED=0")
     crawl = project.crawl(*alone, "-s", "EXTRACT_API_ENABLED=0")
@@ -212,6 +214,7 @@ def test_the_other_commands_of_scrapy_work_with_the_add_on(project, site):
     assert "pages" in project.command("list")
 
 
+@pytest.mark.long
 def test_a_script_runs_crawls_one_beside_the_other_in_one_process(project, site):
     script = project.folder / "run.py"
     script.write_text(

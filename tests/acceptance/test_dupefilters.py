@@ -329,6 +329,7 @@ def test_start_requests_are_never_skipped_and_their_own_duplicates_are(runs, sit
     assert site.hits["/page/1"] == 2
 
 
+@pytest.mark.long
 def test_a_page_without_an_item_is_fetched_again(runs, site):
     runs.crawl("empty")
     assert len(runs.recorded()) == site.pages - 1
@@ -336,6 +337,7 @@ def test_a_page_without_an_item_is_fetched_again(runs, site):
     assert site.hits["/page/7"] == 2
 
 
+@pytest.mark.long
 def test_keys_that_are_no_fingerprints_skip_nothing(runs, site, server):
     body = encode({"_key": name} for name in ("about", "12 34", "ABCD"))
 
@@ -348,7 +350,8 @@ def test_keys_that_are_no_fingerprints_skip_nothing(runs, site, server):
     assert "Collection seen has 3 keys that are not fingerprints" in crawl.log
 
 
-def test_a_wrong_type_is_told_in_one_line(runs):
+@pytest.mark.long
+def test_a_wrong_type_is_reported_in_one_line(runs):
     crawl = runs.crawl("products", "DUPEFILTER_COLLECTION_TYPE=vs")
     assert crawl.returncode != 0
     (error,) = crawl.errors
@@ -356,6 +359,7 @@ def test_a_wrong_type_is_told_in_one_line(runs):
     assert "Traceback" not in crawl.log
 
 
+@pytest.mark.long
 def test_a_killed_crawl_has_not_seen_what_it_did_not_store(runs, site, server):
     """Killed when every page is scraped and most items are not stored, because the platform does not take them."""
 
@@ -391,7 +395,7 @@ def test_a_crawl_killed_anywhere_loses_no_page(runs, site, hits):
     assert set(itertools.chain(*runs.stored().values())) == set(runs.recorded()) == pages
 
 
-def test_a_request_is_told_as_seen_the_second_time():
+def test_a_request_is_seen_the_second_time():
     dupefilter = CollectionDupeFilter.from_crawler(get_crawler(Any))
     assert not dupefilter.request_seen(Request("http://example.com/?b=2&a=1"))
     assert dupefilter.request_seen(Request("http://example.com/?a=1&b=2"))

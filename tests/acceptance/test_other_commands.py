@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 from scrapy.utils.spider import DefaultSpider
 
 from scrapy_ext import Addon
-from scrapy_ext.crawl.session.purpose import command_of
+from scrapy_ext.crawl.session.project import command_of
 from tests.support.crawls import Project, ask_server
 from tests.support.servers import RunningServer
 from tests.support.sites import Site
@@ -96,6 +96,7 @@ def run(project: Project, *arguments: str, **environment: str) -> subprocess.Com
     )
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("arguments", "shown", "said"),
     [
@@ -166,6 +167,7 @@ def test_a_crawl_has_no_command() -> None:
     assert command_of(crawler) is None
 
 
+@pytest.mark.long
 def test_est_of_the_telnet_console_shows_every_line(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", SPIDERS.format(url=""), "EXTRACT_API_ENABLED = False\n")
     crawl = project.crawl("status", "-s", "CONCURRENT_REQUESTS=1")

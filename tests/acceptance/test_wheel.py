@@ -1,4 +1,4 @@
-"""What is published works without this checkout."""
+"""The wheel works without this checkout."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _NEEDED = "Fuzzing needs atheris, which is there for Linux on x86-64: pip instal
 
 
 class Outcome(NamedTuple):
-    """What came of fuzzing one target."""
+    """Result of fuzzing one target."""
 
     runs: int
     covered: int

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.request_context import SCOPE_KEY, Exchange, Memory
+from scrapy_ext.server.http.request_context import SCOPE_KEY, RequestContext, RequestMemory
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def request_of(body: bytes, coding: str = "identity") -> Request:
         raise AssertionError("nothing is answered here")
 
     scope = scope_of(coding=coding)
-    exchange = Exchange(scope, receive, send, Memory(MEMORY), 60.0)
+    exchange = RequestContext(scope, receive, send, RequestMemory(MEMORY), 60.0)
     scope[SCOPE_KEY] = exchange
     return Request(scope, exchange.receive)
 

@@ -1,7 +1,7 @@
 """Run Scrapy's own tests plain and with the add-on switched on by default, and compare.
 
 Only tests that make a crawler are run with the add-on: the plain run notes which these are. A difference fails the
-command unless ``set_aside.toml`` has it with its reason, and so does an entry of that file that is about no difference.
+command unless ``known_differences.toml`` has it with its reason, and so does an entry there without a difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.scrapy_suite import environment
-from tests.scrapy_suite.comparison import SET_ASIDE, Difference, SetAside, differences, judge, read_set_aside
+from tests.scrapy_suite.comparison import KNOWN_DIFFERENCES, Difference, KnownDifference, differences, judge, read_known
 from tests.scrapy_suite.environment import Environment
 from tests.scrapy_suite.runs import Run, run_tests
 
@@ -28,7 +28,7 @@ PROOFS: Final = {
 
 
 class Place(NamedTuple):
-    """Where the runs of one version of Scrapy take place."""
+    """Folder of the runs of one version of Scrapy."""
 
     environment: Environment
     runs: Path
@@ -55,7 +55,7 @@ class Place(NamedTuple):
 def main() -> int:
     """Run the command; returns its exit code."""
     options = _options()
-    set_aside = read_set_aside(SET_ASIDE, PROOFS)
+    known = read_known(KNOWN_DIFFERENCES, PROOFS)
     found = _environment(options)
     place = Place(found, found.suite.parent / "runs", options.workers)
     noted = place.runs / "plain"
@@ -66,7 +66,7 @@ def main() -> int:
         return 1
     with_crawlers = Run(plain.folder, {test: plain.outcomes[test] for test in plain.with_crawlers})
     print(f"   {len(with_crawlers.outcomes)} of them make a crawler", flush=True)
-    codes = [_try(wiring, place, with_crawlers, set_aside) for wiring in options.wirings or PROOFS]
+    codes = [_try(wiring, place, with_crawlers, known) for wiring in options.wirings or PROOFS]
     return max(codes)
 
 
@@ -93,9 +93,9 @@ def _environment(options: argparse.Namespace) -> Environment:
     return environment.newest() if options.newest else environment.installed()
 
 
-def _try(wiring: str, place: Place, plain: Run, set_aside: list[SetAside]) -> int:
+def _try(wiring: str, place: Place, plain: Run, known: list[KnownDifference]) -> int:
     """Run the tests in a wiring and print what differs; returns the exit code for it."""
-    of_wiring = [entry for entry in set_aside if entry.wiring == wiring]
+    of_wiring = [entry for entry in known if entry.wiring == wiring]
     aside = {test for test in plain.outcomes if any(entry.holds_for(test) for entry in of_wiring)}
     wired = place.run(wiring, wiring, plain.outcomes.keys() - aside)
     outcomes = wired.outcomes
@@ -116,7 +116,7 @@ def _try(wiring: str, place: Place, plain: Run, set_aside: list[SetAside]) -> in
     print("   " + ", ".join(f"{name}: {count}" for name, count in stats.items()))
     if not all(stats.values()):
         print("   NOT SWITCHED ON: one of these is 0")
-    print(f"   {len(verdict.explained)} differences set aside, {len(unexplained)} unexplained", flush=True)
+    print(f"   {len(verdict.explained)} known differences, {len(unexplained)} unexplained", flush=True)
     return 1 if unexplained or verdict.stale or not all(stats.values()) else 0
 
 

@@ -1,4 +1,4 @@
-"""What a run in a wiring does otherwise than the plain run, and what is known of that."""
+"""Differences between a run in a wiring and the plain run, and the list of those that are known."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 from tests.scrapy_suite.runs import Run
 
-SET_ASIDE: Final = Path(__file__).parent / "set_aside.toml"
+KNOWN_DIFFERENCES: Final = Path(__file__).parent / "known_differences.toml"
 _KEYS: Final = {"wirings", "tests", "reason"}
 
 
-class SetAside(NamedTuple):
+class KnownDifference(NamedTuple):
     """Tests of a wiring that do not pass there, and why that is right. ``*`` in the pattern stands for anything."""
 
     wiring: str
@@ -22,7 +22,7 @@ class SetAside(NamedTuple):
     reason: str
 
     def holds_for(self, test: str) -> bool:
-        """Whether this is about that test."""
+        """Return True if this entry is about that test."""
         return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), test) is not None
 
 
@@ -35,29 +35,31 @@ class Difference(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is to be said of a run in a wiring."""
+    """Verdict on a run in a wiring."""
 
     explained: list[Difference]
     unexplained: list[Difference]
     #: Entries of the list that are about no test that differs.
-    stale: list[SetAside]
+    stale: list[KnownDifference]
 
 
-def read_set_aside(path: Path, wirings: Iterable[str]) -> list[SetAside]:
-    """The list of the tests set aside; raises :class:`ValueError` for an entry that is not whole."""
+def read_known(path: Path, wirings: Iterable[str]) -> list[KnownDifference]:
+    """The list of the known differences; raises :class:`ValueError` for an entry that is not whole."""
     known = set(wirings)
     return [
-        each for entry in tomllib.loads(path.read_text("utf-8")).get("set_aside", []) for each in _read(entry, known)
+        each
+        for entry in tomllib.loads(path.read_text("utf-8")).get("known_difference", [])
+        for each in _read(entry, known)
     ]
 
 
-def _read(entry: dict[str, object], known: set[str]) -> Iterator[SetAside]:
+def _read(entry: dict[str, object], known: set[str]) -> Iterator[KnownDifference]:
     match entry:
         case {"wirings": list(wirings), "tests": list(tests), "reason": str(reason)} if (
             entry.keys() == _KEYS and wirings and tests and reason.strip() and known.issuperset(wirings)
         ):
             for wiring in wirings:
-                yield from (SetAside(wiring, test, reason) for test in tests)
+                yield from (KnownDifference(wiring, test, reason) for test in tests)
         case _:
             raise ValueError(f"An entry needs wirings (of {sorted(known)}), tests and a reason, and no more: {entry}")
 
@@ -71,14 +73,14 @@ def differences(plain: Run, wired: Run) -> list[Difference]:
     ]
 
 
-def judge(found: Iterable[Difference], plain: Run, set_aside: Sequence[SetAside]) -> Verdict:
+def judge(found: Iterable[Difference], plain: Run, known: Sequence[KnownDifference]) -> Verdict:
     """Compare what was found in a wiring with the list for it."""
     verdict = Verdict([], [], [])
     for difference in found:
-        is_known = any(entry.holds_for(difference.test) for entry in set_aside)
+        is_known = any(entry.holds_for(difference.test) for entry in known)
         (verdict.explained if is_known else verdict.unexplained).append(difference)
     # What fails in plain Scrapy here says nothing about the list.
     fail_anyway = [test for test, outcome in plain.outcomes.items() if outcome == "failed"]
     tests = [*(difference.test for difference in verdict.explained), *fail_anyway]
-    verdict.stale.extend(entry for entry in set_aside if not any(map(entry.holds_for, tests)))
+    verdict.stale.extend(entry for entry in known if not any(map(entry.holds_for, tests)))
     return verdict

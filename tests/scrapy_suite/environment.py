@@ -26,7 +26,7 @@ _MORE: Final = ("Pillow",)
 
 
 class Environment(NamedTuple):
-    """Where Scrapy's tests are, and the Python that runs them."""
+    """Folder of Scrapy's tests, and the Python that runs them."""
 
     python: Path
     suite: Path
@@ -102,7 +102,7 @@ def _make_venv(folder: Path) -> None:
 
 
 def _requirements(tree: Path) -> list[str]:
-    """What Scrapy's tests need, by its own list."""
+    """Requirements of Scrapy's tests, by its own list."""
     tox = configparser.RawConfigParser(inline_comment_prefixes=("#",))
     tox.read(tree / "tox.ini", encoding="utf-8")
     lines = tox["test-requirements"]["deps"].splitlines()

@@ -32,7 +32,7 @@ _OURS: Final = re.compile(r"(EXTRACT_API|PLATFORM|FRONTIER|SERVER|SCRAPY|PYTEST)
 
 @dataclass
 class Run:
-    """How a run ended."""
+    """Result of a run."""
 
     folder: Path
     #: ``passed``, ``failed``, ``skipped`` or ``xfailed``, by test.

@@ -143,10 +143,10 @@ class Crawl:
         found = Counter[str]()
         for job in self.jobs:
             for item in await _records(clients, f"/items/{job}"):
-                told = item["told"]
-                if (length := re.search(r"\+(\d+)", told)) and len(item["pad"]) != int(length[1]):
-                    told = f"{told} with {len(item['pad'])} characters"
-                found[told] += 1
+                text = item["text"]
+                if (length := re.search(r"\+(\d+)", text)) and len(item["pad"]) != int(length[1]):
+                    text = f"{text} with {len(item['pad'])} characters"
+                found[text] += 1
         return found
 
     async def records(self, clients: list[Http]) -> int:

@@ -60,7 +60,7 @@ class Tree(scrapy.Spider):
         yield scrapy.Request(f"http://{self.host}/tree/{self.crawl}/0")
 
     def parse(self, response):
-        yield {"told": response.css("h1::text").get()}
+        yield {"text": response.css("h1::text").get()}
         for link in response.css("a"):
             yield response.follow(link)
 
@@ -91,7 +91,7 @@ class Tick(scrapy.Spider):
 
     def parse(self, response):
         for number in range(int(self.n)):
-            yield {"told": str(number)}
+            yield {"text": str(number)}
 '''
 _SCRIPT = """
 import sys

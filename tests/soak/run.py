@@ -18,7 +18,7 @@ from tests.soak.progress import Show
 from tests.soak.referee import Verdict, counted
 from tests.soak.report import Run, write_report
 from tests.soak.samples import Sampler
-from tests.soak.system import PATIENCE, System
+from tests.soak.system import RECOVERY_SECONDS, System
 from tests.support.http import Http
 
 #: Seconds for what was begun to end, at most.
@@ -129,7 +129,7 @@ class Soak:
         self._system.mend()
         await self._system.revive()
         if await self._system.well() is None:
-            self._system.fault(f"not well at the end, after {PATIENCE:g} s")
+            self._system.fault(f"not well at the end, after {RECOVERY_SECONDS:g} s")
         self._leaves.is_over = True
         await self._rounds.end()
         await self._work.end_schedule()

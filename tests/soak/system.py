@@ -26,7 +26,7 @@ SERVERS, WORKERS = 2, 3
 #: For calls whose body is a form in bytes.
 AS_FORM = {"Content_Type": "application/x-www-form-urlencoded"}
 #: Seconds until everything works again after a harm, at most.
-PATIENCE = 180.0
+RECOVERY_SECONDS = 180.0
 _PAUSE = 0.3
 
 
@@ -142,7 +142,7 @@ class System:
     async def well(self) -> float | None:
         """Wait until everything works again; returns the seconds, None when it does not."""
         began = time.monotonic()
-        while time.monotonic() < began + PATIENCE:
+        while time.monotonic() < began + RECOVERY_SECONDS:
             with contextlib.suppress(*AWAY):
                 if await self._is_well():
                     return time.monotonic() - began
@@ -195,7 +195,7 @@ async def ask(
     clients: list[Http], method: str, path: str, body: Any = None, *, first: int = 0, **headers: str
 ) -> Answer:
     """The answer (200 to 499, but for 429) of any server, however often it takes; ``first``: of which one at first."""
-    deadline = time.monotonic() + 2 * PATIENCE
+    deadline = time.monotonic() + 2 * RECOVERY_SECONDS
     number = first
     while True:
         with contextlib.suppress(aiohttp.ClientError, OSError):  # TimeoutError too

@@ -21,7 +21,7 @@ from tests.support.http import Answer, Http
 
 #: Between two attempts of a call that was not answered.
 _PAUSE = 0.03
-_PATIENCE = 300.0
+_TIMEOUT = 300.0
 
 
 class Caller:
@@ -165,7 +165,7 @@ class Records:
 
 
 class Queue:
-    """Adds requests to a slot, some of them again; each addition is told how many were new."""
+    """Adds requests to a slot, some of them again; each addition returns the number of new ones."""
 
     def __init__(self, number: int, chance: random.Random) -> None:
         self.path = f"/hcf/{number}/f/s/0"
@@ -315,7 +315,7 @@ async def write_through(
             await asyncio.sleep(0.01)
         ended.set()
 
-    async with asyncio.timeout(_PATIENCE + 30 * times), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(_TIMEOUT + 30 * times), asyncio.TaskGroup() as group:
         group.create_task(fail())
         for client in clients:
             group.create_task(work(client))

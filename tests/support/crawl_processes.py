@@ -1,4 +1,4 @@
-"""What several processes of a crawl do with the platform, all in this one."""
+"""Several processes of a crawl, all in this one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.retry import Retry
+from scrapy_ext.crawl.commit.events import Chunk, Redo
 from scrapy_ext.crawl.commit.journal import Fenced, Journal, Place
 from scrapy_ext.crawl.commit.ownership import Ownership
-from scrapy_ext.crawl.commit.protocol import Chunk, Redo
 
 PROJECT = 7
 
@@ -50,7 +50,7 @@ class Process:
         return redo
 
     async def can_commit(self) -> bool:
-        """Whether a commit of it would count."""
+        """True if a commit of it would count."""
         try:
             await self.log.write()
         except Fenced:

@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.crawl.session.embedded import platform_client
+from tests.support.documented_names import undocumented
 
 T = TypeVar("T")
 
@@ -55,14 +56,16 @@ class Running:
     log: Path
 
     def end(self, timeout: float = 300) -> Crawl:
-        """Wait until it has ended."""
+        """Wait until it has ended. All its stats and its close reason are documented."""
         try:
             self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
             raise AssertionError(f"the crawl did not end:\n{self.log.read_text()[-5000:]}") from None
-        return Crawl(self.process.returncode, self.log.read_text())
+        crawl = Crawl(self.process.returncode, self.log.read_text())
+        assert undocumented(crawl.log) == []
+        return crawl
 
 
 class Project:

@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 T = TypeVar("T")
 
 #: Seconds that a machine with much else to do may take for anything.
-PATIENCE = 180.0
+TIMEOUT = 180.0
 #: Seconds between two reads: few reads of a server that counts them, and no long wait for what comes at once.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.05
 
@@ -27,7 +27,7 @@ def eventually(
     accept: Callable[[T], object] = bool,
     what: str = "",
     *,
-    timeout: float = PATIENCE,
+    timeout: float = TIMEOUT,
     details: Callable[[], object] = str,
 ) -> T:
     """Return the first value that is accepted.
@@ -48,7 +48,7 @@ async def eventually_async(
     accept: Callable[[T], object] = bool,
     what: str = "",
     *,
-    timeout: float = PATIENCE,
+    timeout: float = TIMEOUT,
     details: Callable[[], object] = str,
 ) -> T:
     """Return the first value that is accepted, while the event loop goes on. ``read`` may return an awaitable."""

@@ -16,16 +16,16 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction import ExtractionService
-from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.net.guard import Resolve, system_resolve
 
 KEY = "k" * 32
 #: Times as in production: what runs out of them hangs. Tests of a time that is over have a service of their own.
-LIMITS = Limits(body_bytes=1024 * 1024, redirects=5)
+LIMITS = ServiceLimits(body_bytes=1024 * 1024, redirects=5)
 #: Who asks with a key.
 CALLERS = {
     KEY: Caller("tests", "tests"),
@@ -55,7 +55,7 @@ class Service:
     def __init__(
         self,
         *,
-        limits: Limits | None = None,
+        limits: ServiceLimits | None = None,
         resolve: Resolve = system_resolve,
         memory: int | None = None,
         **config: Any,
@@ -73,7 +73,7 @@ class Service:
             routes=[Route(path, self.service.app) for path in ("/v1", "/v1/{rest:path}")], lifespan=lifespan
         )
         if memory is not None:
-            app = self.front = Front(app, slow=1000, patience=60)
+            app = self.front = RequestMiddleware(app, slow=1000, client_timeout=60)
             self.front.memory.limit = memory
         self._server = uvicorn.Server(
             uvicorn.Config(

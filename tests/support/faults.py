@@ -20,7 +20,7 @@ from aiohttp import web
 
 
 class Fault(Enum):
-    """What becomes of a call."""
+    """Fate of a call."""
 
     LOST_REQUEST = "the connection breaks before the platform gets it"
     LOST_REPLY = "the platform does it, and the connection breaks before the answer"
@@ -33,11 +33,11 @@ Rule = Callable[[str, str, int], Fault | None]
 
 
 class Step(Enum):
-    """What a call is to a crawl, by the way that its requests and items take."""
+    """Step of a crawl that a call belongs to, in the order of its requests and items."""
 
     READ = "reading a slot"
     CHILDREN = "children to their slots"
-    DEAD_LETTERS = "requests that are set aside"
+    DEAD_LETTERS = "dead letters"
     PAYLOAD = "items put by"
     JOURNAL = "a record of the commit journal"
     ITEMS = "items stored"
@@ -62,13 +62,13 @@ _STEPS: Mapping[Step, str] = {
 
 
 def step_of(method: str, path: str) -> Step:
-    """What a call is to a crawl."""
+    """Return the step of a crawl that a call belongs to."""
     call = f"{method} {path}"
     return next((step for step, pattern in _STEPS.items() if re.fullmatch(pattern, call)), Step.OTHER)
 
 
 class When(Enum):
-    """When a process dies, by what becomes of a call of it."""
+    """Moment of a process's death, relative to a call of it."""
 
     BEFORE = "before the platform gets the call"
     LOST_REPLY = "when the platform has done it, before the answer"
@@ -154,7 +154,7 @@ class FaultProxy:
 
     @property
     def struck(self) -> bool:
-        """Whether the kill point was reached."""
+        """True if the kill point was reached."""
         return self._cut
 
     def mend(self) -> None:
@@ -164,7 +164,7 @@ class FaultProxy:
 
     @property
     def held(self) -> list[Step]:
-        """What is kept back."""
+        """Calls that are held back."""
         return [step_of(call.method, call.path) for call in self._held]
 
     def release(self) -> list[int]:
@@ -227,7 +227,7 @@ class FaultProxy:
         return answer
 
     def _fate(self, request: web.Request) -> tuple[Fault | None, When | None]:
-        """What is to become of a call."""
+        """Return the fate of a call."""
         place = request.method, request.path
         fault = self._rule(*place, self._calls[place])
         self._calls[place] += 1
@@ -239,7 +239,7 @@ class FaultProxy:
         return fault, when
 
     def _due(self, step: Step) -> When | None:
-        """What is to become of the process by this call, if anything."""
+        """Return the moment of the process's death by this call, if any."""
         point = self._kill_at
         if point is None or point.step not in (step, Step.ANY):
             return None
@@ -254,7 +254,7 @@ class FaultProxy:
                 os.kill(self.victim, how)
 
     async def _is_dark(self) -> bool:
-        """Whether nothing comes through; tells it only when that is over."""
+        """Return True if nothing is delivered, when the outage is over."""
         seconds = self._dark_until - time.monotonic()
         if seconds <= 0:
             return False

@@ -63,7 +63,7 @@ class Post:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is answered. ``body`` None is the page that was asked for, with ``members`` in place of its own.
+    """Answer of the service. ``body`` None is the page that was asked for, with ``members`` in place of its own.
 
     ``drop`` ends the connection instead of answering, ``cut`` after so many bytes of the body; ``after`` seconds
     pass before it, and it waits until ``when`` is true. ``leaves`` ends the service with it: no more connections are
@@ -105,9 +105,11 @@ def page(html: bytes | None = None, status: int = 200, type: str | None = "text/
 
 def problem(type: str, retry_after: int | str | None = None, **more: Any) -> Answer:
     """A problem of the contract's table."""
-    told = Problem.of(type, "because", blocked_domain="blocked.example" if "forbidden" in type else None)
+    problem = Problem.of(type, "because", blocked_domain="blocked.example" if "forbidden" in type else None)
     headers = () if retry_after is None else (("Retry-After", str(retry_after)),)
-    return Answer(told.status, msgspec.json.encode(told), type="application/problem+json", headers=headers, **more)
+    return Answer(
+        problem.status, msgspec.json.encode(problem), type="application/problem+json", headers=headers, **more
+    )
 
 
 def held(answer: Answer, when: Callable[[], object]) -> Answer:
@@ -149,7 +151,7 @@ class FaultyService:
     # ── from the test ──
 
     def plays(self, place: str, *plays: Play) -> None:
-        """What is answered for the page at an address without scheme, or for each page of a domain."""
+        """Set the answers for the page at an address without scheme, or for each page of a domain."""
         self._plays[place] = plays
         for known in [known for known in self._asked if known == place or known.partition("/")[0] == place]:
             del self._asked[known]
@@ -171,11 +173,11 @@ class FaultyService:
         return [post for post in list(self.posts) if place in (post.place, post.domain)]
 
     def count(self, place: str) -> int:
-        """How many requests for it have arrived."""
+        """Number of requests for it that have arrived."""
         return len(self.of(place))
 
     def answered(self, place: str) -> int:
-        """How many requests for it have been answered."""
+        """Number of requests for it that have been answered."""
         return sum(post.ended is not None for post in self.of(place))
 
     @staticmethod
@@ -184,7 +186,7 @@ class FaultyService:
         return time.monotonic()
 
     def most_at_once(self, *places: str) -> int:
-        """How many requests, of these domains or of all, were being answered at the same time, at most."""
+        """Highest number of requests, of these domains or of all, that were answered at the same time."""
         events: list[tuple[int, int]] = []
         for post in [post for place in places for post in self.of(place)] if places else self.posts:
             events.append((post.began, 1))
@@ -258,7 +260,7 @@ class FaultyService:
         return post
 
     async def _answer(self, post: Post, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection stays open."""
+        """Return True if the connection stays open."""
         answer = self._play(post)
         await asyncio.sleep(answer.after)
         while answer.when is not None and not answer.when():
@@ -322,7 +324,7 @@ async def _write(writer: asyncio.StreamWriter, answer: Answer, body: bytes, post
 
 
 def _result(fields: Mapping[str, Any], members: Mapping[str, Any]) -> bytes:
-    """What was asked for."""
+    """Return the requested body."""
     result: dict[str, Any] = {"url": fields["url"], "statusCode": 200}
     result.update((name, fields[name]) for name in ("echoData", "jobId") if name in fields)
     if fields.get("httpResponseBody"):

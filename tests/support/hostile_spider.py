@@ -25,7 +25,7 @@ _LONGEST = 20_000
 
 
 def tried(action: Callable[[], Any]) -> str:
-    """What an action returns, or why it fails."""
+    """Result of an action, or its error."""
     try:
         return str(action())[:_LONGEST]
     except Exception as error:
@@ -38,7 +38,7 @@ def first_bytes(path: str) -> bytes:
 
 
 def read_all() -> dict[str, str]:
-    """What was read of other processes, of the server's files and of its network."""
+    """Data that could be read of other processes, the server's files and its network."""
     own = {str(os.getpid()), "self"}
     found = {}
     for process in sorted(name for name in os.listdir("/proc") if name.isdigit()):

@@ -147,7 +147,7 @@ PAGES: dict[str, JobPage] = {
 }  # fmt: skip
 
 
-def told(item: dict[str, Any]) -> dict[str, Any]:
+def flat_item(item: dict[str, Any]) -> dict[str, Any]:
     """An item in the terms of :attr:`JobPage.truth`."""
     salary = item.get("baseSalary") or {}
     return {

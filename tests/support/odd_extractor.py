@@ -6,10 +6,10 @@ import time
 
 import msgspec
 
-from scrapy_ext.server.extraction.auto_process import Outcome, Task, message, read_message
+from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message, read_message
 
 while (body := read_message(sys.stdin.buffer)) is not None:
-    task = msgspec.json.decode(body, type=Task)
+    task = msgspec.json.decode(body, type=ExtractionTask)
     if task.html == "hang":
         time.sleep(3600)
     if task.html == "die":
@@ -17,5 +17,5 @@ while (body := read_message(sys.stdin.buffer)) is not None:
     if task.html == "babble":
         sys.stdout.buffer.write(b"\xff" * 100)
         sys.stdout.buffer.flush()
-    sys.stdout.buffer.write(message(msgspec.json.encode(Outcome(item={"pid": os.getpid()}))))
+    sys.stdout.buffer.write(message(msgspec.json.encode(ExtractionOutcome(item={"pid": os.getpid()}))))
     sys.stdout.buffer.flush()

@@ -126,7 +126,7 @@ def sdist(setup: str, **changes: str | None) -> bytes:
 
 
 def says(python: str, code: str, at: Path) -> str:
-    """What Python says to this code, in a folder."""
+    """Output of this code in Python, run in a folder."""
     done = subprocess.run([python, "-c", code], cwd=at, capture_output=True, text=True, timeout=300, check=False)
     return done.stdout.strip() + done.stderr
 

@@ -41,5 +41,5 @@ async def submit(http: Http, path: str, fields: dict[str, Any], *, shown_at: str
 
 
 def done(answer: Answer) -> str:
-    """What a page says of the form that led to it."""
+    """Message of a page about the form that led to it."""
     return " ".join(texts(page(answer), "//*[@role='status']"))

@@ -30,7 +30,7 @@ def plain(value):
 
 class Planned(scrapy.Spider):
     name = "planned"
-    #: Whether callbacks have no end, after they have told what they got.
+    #: Whether callbacks never end, after they have reported their response.
     endless = ""
 
     def __init__(self, domains="", **arguments):
@@ -69,7 +69,7 @@ class Planned(scrapy.Spider):
 
     def got(self, response, counts, planned):
         is_text = isinstance(response, scrapy.http.TextResponse)
-        self.tell(
+        self.report(
             counts,
             planned=planned,
             url=response.url,
@@ -92,11 +92,11 @@ class Planned(scrapy.Spider):
 
     def failed(self, failure):
         error, kwargs = failure.value, failure.request.cb_kwargs
-        self.tell(
+        self.report(
             kwargs["counts"],
             planned=kwargs["planned"],
             error=type(error).__name__,
-            told=str(error),
+            message=str(error),
             kinds=[kind.__name__ for kind in type(error).__mro__],
             type=getattr(error, "type", None),
             status=getattr(error, "status", None) or getattr(getattr(error, "response", None), "status", None),
@@ -109,7 +109,7 @@ class Planned(scrapy.Spider):
             own=failure.request.meta.get("own"),
         )
 
-    def tell(self, counts, **outcome):
+    def report(self, counts, **outcome):
         with open("outcomes.jsonl", "a") as file:
             file.write(json.dumps(outcome, default=plain) + "\\n")
         if counts:
@@ -139,7 +139,7 @@ IMPATIENT: dict[str, Any] = {
 
 @dataclass
 class Outcome:
-    """What became of a request: a response, or ``error``."""
+    """Outcome of a request: a response, or ``error``."""
 
     planned: str
     order: int
@@ -156,7 +156,7 @@ class Outcome:
     asked: str = ""
     own: Any = None
     error: str | None = None
-    told: str = ""
+    message: str = ""
     kinds: list[str] | None = None
     type: str | None = None
     retry_after: float | None = None
@@ -194,18 +194,18 @@ class Plan:
 
     @property
     def start_is_over(self) -> bool:
-        """Whether a crawl has asked for everything that it was to ask for: all of it is in the scheduler, or behind."""
+        """Return True if a crawl has made all its requests: all are in the scheduler, or behind it."""
         return (self.folder / "start-is-over").exists()
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """What became of the requests of every crawl here, in its order."""
+        """Outcomes of the requests of every crawl here, in its order."""
         file = self.folder / "outcomes.jsonl"
         lines = file.read_text().splitlines() if file.exists() else []
         return [Outcome(order=order, **json.loads(line)) for order, line in enumerate(lines)]
 
     def outcome(self, url: str) -> Outcome:
-        """What became of a request."""
+        """Return the outcome of a request."""
         (found,) = [outcome for outcome in self.outcomes if outcome.planned == url]
         return found
 

@@ -106,7 +106,7 @@ class PlayedServer:
             writer.close()
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection stays open."""
+        """Return True if the connection stays open."""
         reply = self._reply(request)
         if reply.until is not None and reply.pause_at is None:
             await reply.until.wait()

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 #: For an answer to come on a busy machine.
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 class RawAnswer(NamedTuple):
@@ -39,7 +39,7 @@ class Raw:
         """Send some bytes; False when the server has closed."""
         try:
             self.writer.write(data)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 await self.writer.drain()
         except ConnectionError:
             return False
@@ -59,7 +59,7 @@ class Raw:
 
     async def answer(self) -> RawAnswer:
         """Read an answer that has a Content-Length."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             pairs = (line.partition(": ") for line in head[1:] if line)
             headers = {name.lower(): value for name, _, value in pairs}
@@ -67,6 +67,6 @@ class Raw:
         return RawAnswer(int(head[0].split()[1]), headers, body)
 
     async def rest(self) -> bytes:
-        """What comes until the server closes."""
-        async with asyncio.timeout(PATIENCE):
+        """Bytes that arrive until the server closes."""
+        async with asyncio.timeout(TIMEOUT):
             return await self.reader.read()

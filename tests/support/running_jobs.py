@@ -42,7 +42,7 @@ class Platform:
         assert answer.status == 200, answer.text
 
     async def metadata(self, job: str) -> dict[str, Any]:
-        """What is known of a job."""
+        """The stored metadata of a job."""
         found: dict[str, Any] = (await self.http.get(f"/jobs/{job}")).json
         return found
 

@@ -33,13 +33,13 @@ async def jobs_of(store: Store) -> list[StoredJob]:
     return sorted(found, key=lambda job: job.key)
 
 
-async def told(store: Store) -> list[dict[str, Any]]:
+async def events_of(store: Store) -> list[dict[str, Any]]:
     """The activity, oldest first."""
     return [json.loads(one.event) async for page in store.activity.scan(PROJECT) for one in page][::-1]
 
 
 async def ran(store: Store) -> int:
-    """How many jobs the runs that are due add; they end at once, so that none is in the way of the next."""
+    """Return the number of jobs that due runs add; the jobs end at once, so that none is in the way of the next."""
     added = 0
     for run in await CronLoop(store).run_due():
         added += sum(job.added for job in run.jobs)

@@ -93,7 +93,7 @@ class RunningServer:
         return self.data if self.database is None else DatabaseUrl(self.database)
 
     def log(self) -> str:
-        """What the server has written to standard error."""
+        """Standard error of the server."""
         if not self._log.closed:
             self._log.seek(0)
             self._said = self._log.read().decode(errors="replace")

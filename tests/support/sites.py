@@ -13,7 +13,7 @@ LINKS = 7
 
 
 class Answer(NamedTuple):
-    """What a site answers."""
+    """Answer of a site."""
 
     status: int
     body: bytes = b""

@@ -1,4 +1,4 @@
-"""What tests of stores share: where a store is, a clock that the test moves, and a database without rows."""
+"""Helpers for tests of stores: the place of a store, a clock that the test moves, and a database without rows."""
 
 from __future__ import annotations
 

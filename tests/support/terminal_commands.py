@@ -26,14 +26,14 @@ from scrapy.cmdline import execute
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from tests.support.eventually import PATIENCE, eventually
+from tests.support.eventually import TIMEOUT, eventually
 
 T = TypeVar("T")
 
 
 @dataclass
 class Done:
-    """What a run of the command gave."""
+    """Result of a run of the command."""
 
     returncode: int
     stdout: str
@@ -98,11 +98,11 @@ class Going:
         return [json.loads(line) for line in whole.splitlines()]
 
     def text(self) -> str:
-        """What it has printed, without styles."""
+        """Its standard output without styles."""
         return plain(bytes(self.stdout).decode(errors="replace").replace("\r\n", "\n"))
 
     def said(self) -> str:
-        """What it has said on standard error."""
+        """Its standard error."""
         return bytes(self.stderr).decode()
 
     def until(self, condition: Callable[[], object]) -> None:
@@ -119,9 +119,9 @@ class Going:
 
     def end(self) -> int:
         """Wait until it has ended by itself; its exit code."""
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(TIMEOUT)
         for reader in self._readers:
-            reader.join(PATIENCE)
+            reader.join(TIMEOUT)
         return code
 
     def interrupt(self) -> int:
@@ -165,7 +165,7 @@ class Platform:
         return JobKey.parse(self.call(lambda client: client.jobq.push(self.project, spider, **metadata)).key)
 
     def ends(self, key: JobKey, reason: str = "finished") -> None:
-        """What a runner writes when a job has ended."""
+        """Metadata that a runner writes when a job has ended."""
         self.call(lambda client: client.jobq.update(self.project, key, state="finished", close_reason=reason))
 
     def run(self, *arguments: str, **environment: str) -> Done:
@@ -173,7 +173,7 @@ class Platform:
         return scrapy("platform", *arguments, folder=self.folder, environment={**self.environment, **environment})
 
     def lines(self, *arguments: str) -> list[dict[str, Any]]:
-        """What the command prints into a pipe."""
+        """Output of the command in a pipe."""
         done = self.run(*arguments)
         assert (done.returncode, done.stderr) == (0, "")
         return done.records
@@ -203,7 +203,7 @@ class Platform:
         return Going(process, process.stdout)
 
     def terminal(self, *arguments: str, columns: int = 120) -> str:
-        """What the command prints into a terminal."""
+        """Output of the command in a terminal."""
         with self.start(*arguments, terminal=True, columns=columns) as going:
             assert going.end() == 0, going.said()
         return bytes(going.stdout).decode().replace("\r\n", "\n")

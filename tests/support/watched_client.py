@@ -13,7 +13,7 @@ Hook = Callable[[str, tuple[Any, ...]], Awaitable[None]]
 
 
 async def nothing(name: str, arguments: tuple[Any, ...]) -> None:
-    """What a hook does that is not set."""
+    """Default of a hook that is not set."""
 
 
 class WatchedClient:

@@ -47,11 +47,11 @@ class Receiver:
         return web.Response(status=status, headers=headers, body=b"x" * 100_000)
 
     @property
-    def told(self) -> list[dict[str, Any]]:
+    def bodies(self) -> list[dict[str, Any]]:
         """The bodies that came."""
         return [json.loads(body) for _, body in self.requests]
 
     async def has(self, number: int) -> list[dict[str, Any]]:
-        """What came, once it is so many."""
+        """Deliveries that arrived, once there are so many."""
         await eventually_async(lambda: len(self.requests) >= number)
-        return self.told
+        return self.bodies

@@ -1,4 +1,4 @@
-"""What the add-on sets, and what it leaves to the project."""
+"""Settings that the add-on sets, and those that it leaves to the project."""
 
 from __future__ import annotations
 

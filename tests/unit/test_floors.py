@@ -73,6 +73,11 @@ def test_modules_import_from_floors_below_their_own(folder: str) -> None:
         # The contracts are data and rules: whoever reads them opens nothing.
         ("api", {"aiohttp", "asyncio", "asyncpg", "scrapy", "socket", "sqlite3", "starlette", "subprocess", "twisted"}),
         ("client", {"asyncpg", "scrapy", "starlette", "twisted", "uvicorn"}),
+        # State machines without I/O, event loop and clock.
+        *(
+            (f"crawl/commit/{module}", {"aiohttp", "asyncio", "logging", "random", "scrapy", "time", "twisted"})
+            for module in ("assignment", "events", "protocol")
+        ),
         ("server/jobs", {"starlette", "uvicorn"}),
         ("server/platform", {"asyncpg", "sqlite3"}),
         ("server/store", {"starlette", "uvicorn", "h11", "httpx"}),

@@ -1,4 +1,4 @@
-"""How settings are read."""
+"""Reading of settings."""
 
 import pytest
 from scrapy.settings import BaseSettings

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from scrapy_ext.api.extraction import limits
+from scrapy_ext.api.extraction import fields
 from scrapy_ext.api.extraction.attributes import faults_of
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM, OPTIONS, Field, JsonType
 from scrapy_ext.api.violations import Violation
@@ -63,10 +63,10 @@ def _not_a_choice(field: str, choices: tuple[str, ...], value: Any) -> Violation
 
 
 def _form_of_url(url: str) -> Iterator[Violation]:
-    if len(url) > limits.MAX_URL_LENGTH:
+    if len(url) > fields.MAX_URL_LENGTH:
         yield Violation(
             "url",
-            f"must be at most {limits.MAX_URL_LENGTH} characters, got {len(url)}",
+            f"must be at most {fields.MAX_URL_LENGTH} characters, got {len(url)}",
             "Send what makes it long in the request body instead.",
         )
         return
@@ -110,10 +110,10 @@ def _form_of_tags(tags: dict[str, Any]) -> Iterator[Violation]:
 
 
 def _form_of_request_body(data: str) -> Iterator[Violation]:
-    if len(data) > limits.MAX_HTTP_REQUEST_BODY_LENGTH:
+    if len(data) > fields.MAX_HTTP_REQUEST_BODY_LENGTH:
         yield Violation(
             "httpRequestBody",
-            f"must be at most {limits.MAX_HTTP_REQUEST_BODY_LENGTH} characters of Base64, got {len(data)}",
+            f"must be at most {fields.MAX_HTTP_REQUEST_BODY_LENGTH} characters of Base64, got {len(data)}",
             "Send a smaller body.",
         )
         return
@@ -124,16 +124,16 @@ def _form_of_request_body(data: str) -> Iterator[Violation]:
 
 
 def _form_of_request_text(text: str) -> Iterator[Violation]:
-    if not limits.MIN_HTTP_REQUEST_TEXT_LENGTH <= len(text) <= limits.MAX_HTTP_REQUEST_TEXT_LENGTH:
+    if not fields.MIN_HTTP_REQUEST_TEXT_LENGTH <= len(text) <= fields.MAX_HTTP_REQUEST_TEXT_LENGTH:
         yield Violation(
             "httpRequestText",
-            f"must be 1 to {limits.MAX_HTTP_REQUEST_TEXT_LENGTH} characters, got {len(text)}",
+            f"must be 1 to {fields.MAX_HTTP_REQUEST_TEXT_LENGTH} characters, got {len(text)}",
             "Leave it out for an empty body." if not text else "Send a smaller body.",
         )
 
 
 def _form_of_headers(headers: list[Any]) -> Iterator[Violation]:
-    if len(headers) > limits.MAX_CUSTOM_HEADERS:
+    if len(headers) > fields.MAX_CUSTOM_HEADERS:
         yield _too_many("customHttpRequestHeaders", headers)
         return
     for index, header in enumerate(headers):
@@ -141,7 +141,7 @@ def _form_of_headers(headers: list[Any]) -> Iterator[Violation]:
 
 
 def _too_many(field: str, values: list[Any]) -> Violation:
-    rule = f"must have at most {limits.MAX_CUSTOM_HEADERS} items, got {len(values)}"
+    rule = f"must have at most {fields.MAX_CUSTOM_HEADERS} items, got {len(values)}"
     return Violation(field, rule, "Send fewer headers.")
 
 
@@ -152,7 +152,7 @@ def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
     name, value = header["name"], header["value"]
     if not isinstance(name, str) or not isinstance(value, str):
         yield Violation(place, "must have strings as name and value", "Convert both to strings.")
-    elif len(name) < limits.MIN_HEADER_NAME_LENGTH:
+    elif len(name) < fields.MIN_HEADER_NAME_LENGTH:
         yield Violation(f"{place}.name", "must be at least 1 character", "Name the header.")
     elif not TOKEN.fullmatch(name):
         yield Violation(f"{place}.name", "has a character that no header name may have", "Use letters, digits and -.")
@@ -163,7 +163,7 @@ def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
 
 
 def _form_of_names(names: list[Any]) -> Iterator[Violation]:
-    if len(names) > limits.MAX_CUSTOM_HEADERS:
+    if len(names) > fields.MAX_CUSTOM_HEADERS:
         yield _too_many("omitHttpRequestHeaders", names)
         return
     for index, name in enumerate(names):

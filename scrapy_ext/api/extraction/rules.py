@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.extraction import limits
+from scrapy_ext.api.extraction import fields
 from scrapy_ext.api.extraction.decoding import decode, echo_data
 from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS, source_of
 from scrapy_ext.api.extraction.forms import form_of, shown
@@ -86,7 +86,7 @@ def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
     :class:`~scrapy_ext.api.extraction.decoding.InvalidJsonError` for a body that is not JSON, and
     :class:`~scrapy_ext.api.violations.ContractError` with every violation otherwise.
     """
-    if len(body) > limits.MAX_BODY_BYTES:
+    if len(body) > fields.MAX_BODY_BYTES:
         raise ContractError([body_too_large(len(body))])
     decoded = decode(body)
     if not isinstance(decoded, dict):
@@ -104,7 +104,7 @@ def body_too_large(size: int) -> Violation:
     """Return the violation of rule 12 for an encoded body of ``size`` bytes."""
     return Violation(
         "request body",
-        f"must be at most {limits.MAX_BODY_BYTES} bytes (5 MiB), got {size}",
+        f"must be at most {fields.MAX_BODY_BYTES} bytes (5 MiB), got {size}",
         "Send less in httpRequestBody, echoData or tags.",
         413,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import refused
@@ -76,3 +77,12 @@ def _numbers(text: str, field: str, parts: tuple[str, ...]) -> list[int]:
     if max(numbers) > MAX_NUMBER:
         raise refused(field, f"has a number over {MAX_NUMBER}", "Check the key.")
     return numbers
+
+
+# ── the hosts of the platform, which a server of this package has as one (platform-api.md, Hos ──
+
+
+class Host(str, Enum):
+    APP = "app"
+    STORAGE = "storage"
+    JOBQ = "jobq"

@@ -205,7 +205,6 @@ def type_of(tasks: Sequence[Task]) -> PeriodicType:
 
 
 def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
-    """Yield the violations of a schedule."""
     try:
         Cron.parse(schedule.cron)
     except ContractError as error:
@@ -223,7 +222,6 @@ def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
 
 
 def task_faults(task: Task) -> Iterator[Violation]:
-    """Yield the violations of a task."""
     if not is_name(task.name):
         yield Violation("tasks.name", f"must be 1 to {MAX_NAME} characters", "Name a spider, or write py:SCRIPT.")
     if not MIN_PRIORITY <= task.priority <= MAX_PRIORITY:

@@ -135,7 +135,6 @@ class Admission(Generic[T]):
         self._domain(domain).extractions += 1
 
     def end(self, domain: str) -> None:
-        """End an extraction."""
         state = self._domains[domain]
         state.extractions -= 1
         self._forget(domain, state)

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.extraction import OUTPUTS, PROBLEM_TYPES, check, limits
+from scrapy_ext.api.extraction import OUTPUTS, PROBLEM_TYPES, check
+from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
@@ -325,7 +326,7 @@ class ExtractClient:
         except (TypeError, ValueError, RecursionError) as error:
             rule = f"cannot be written as JSON: {error}"
             raise ContractError([Violation("request", rule, "Use strings, numbers, lists and dicts.")]) from None
-        if len(body) > limits.MAX_BODY_BYTES:
+        if len(body) > MAX_BODY_BYTES:
             raise ContractError([body_too_large(len(body))])
         return body
 

@@ -89,11 +89,9 @@ class Limiter:
         return self._admission.is_limited(domain, asyncio.get_running_loop().time())
 
     def begin(self, domain: str) -> None:
-        """Begin an extraction."""
         self._admission.begin(domain)
 
     def end(self, domain: str) -> None:
-        """End an extraction."""
         self._admission.end(domain)
         self._notify_room(domain)
 

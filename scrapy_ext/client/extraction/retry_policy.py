@@ -129,7 +129,6 @@ class RetryPolicy:
 
 
 def row_of(error: ExtractError) -> str:
-    """Return the row of an error."""
     if isinstance(error, UnreachableServiceError):
         return NETWORK if error.ambiguous else NO_CONNECTION
     if isinstance(error, UnexpectedAnswerError):

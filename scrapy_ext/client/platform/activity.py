@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.platform.webhooks import Delivery, Webhook
 from scrapy_ext.client.platform.calls import JSON, delete, get, path, post, send_json
 from scrapy_ext.client.platform.json_lines import encode

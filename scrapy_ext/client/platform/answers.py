@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 import aiohttp
 import msgspec
 
-from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.http import decompressed, is_compressed
 from scrapy_ext.client.platform import json_lines as lines
 from scrapy_ext.client.platform.calls import ClientCall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.platform.activity import Activity, Webhooks
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections

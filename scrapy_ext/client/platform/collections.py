@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.collections import RESERVED_KEYS, CollectionName, Count, check_name, parse_type
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, ClientCall, Value, delete, get, path, post
 from scrapy_ext.client.platform.errors import NotFound

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, revived
 from scrapy_ext.api.platform.frontier import (
+    DEAD_LETTERS,
     MAX_BATCH,
     Batch,
     Fingerprint,
@@ -16,8 +16,9 @@ from scrapy_ext.api.platform.frontier import (
     NewCount,
     QueueCount,
     check_name,
+    revived,
 )
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, delete, get, path, post

@@ -8,8 +8,8 @@ from typing import Any, TypedDict, Unpack, cast
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.api.platform.jobq import PushedJob, QueueEntry
+from scrapy_ext.api.platform.jobs import PushedJob, QueueEntry
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import ClientCall, Value, get, path, post
 from scrapy_ext.client.platform.errors import NotFound, UnexpectedAnswer

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.platform.periodic import PeriodicJob
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.calls import JSON, delete, form, get, path, post, send_json
@@ -93,7 +93,6 @@ class Jobs(Resource):
     async def update_tags(
         self, project: int, job: JobKey, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:
-        """Add and remove tags of a job."""
         tags = (("add_tag", add), ("remove_tag", remove))
         await self._app(form("/api/jobs/update.json", ("project", project), ("job", str(job)), *tags))
 

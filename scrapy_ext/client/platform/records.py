@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from scrapy_ext.api.platform import EntityKey, JobKey
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.platform.records import Stats, content_range
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.calls import JSON, ClientCall, get, path, post

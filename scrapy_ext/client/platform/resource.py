@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.platform.calls import ClientCall, post
 from scrapy_ext.client.platform.errors import UnexpectedAnswer
 from scrapy_ext.client.platform.json_lines import encode

@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.http import authorization, base_url, gzipped, proxy_of
 from scrapy_ext.client.platform import answers

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.platform.versions import Version, Versions
 from scrapy_ext.client.platform.calls import JSON, delete, get, path, post
 from scrapy_ext.client.platform.resource import Resource

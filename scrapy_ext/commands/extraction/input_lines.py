@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 import msgspec
 from w3lib.url import safe_url_string
 
-from scrapy_ext.api.extraction import OUTPUTS, check, limits
+from scrapy_ext.api.extraction import OUTPUTS, check
+from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
@@ -37,7 +38,7 @@ class StopError(Exception):
 
 
 #: A body has at most 5 MiB; JSON with escaped characters may be several times longer.
-MAX_LINE_BYTES: Final = 4 * limits.MAX_BODY_BYTES
+MAX_LINE_BYTES: Final = 4 * MAX_BODY_BYTES
 _READ_BYTES: Final = 64 * 1024
 
 _NOT_PLAIN: Final = re.compile(r"[^!-~]")
@@ -102,8 +103,6 @@ def read_lines(read: Callable[[int], bytes]) -> Iterator[list[InputLine]]:
 
 
 class LineRequest(msgspec.Struct, frozen=True):
-    """The extraction request of a line."""
-
     number: int
     #: The URL as written; None without one.
     url: str | None
@@ -129,7 +128,7 @@ class LineRequest(msgspec.Struct, frozen=True):
             return [*self.faults]
         broken = check(self.fields, extra_fields=extra_fields)
         size = len(msgspec.json.encode(self.fields))
-        return [*broken, body_too_large(size)] if size > limits.MAX_BODY_BYTES else broken
+        return [*broken, body_too_large(size)] if size > MAX_BODY_BYTES else broken
 
 
 class LineParser:
@@ -145,7 +144,6 @@ class LineParser:
         self._plain = self._merged({})
 
     def parse(self, line: InputLine) -> LineRequest:
-        """Return the request of a line."""
         try:
             if not line.is_too_long and not line.text.startswith(b"{"):
                 return self._of_url(line, line.text.decode())
@@ -221,7 +219,6 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def can_be_read_twice(self) -> bool:
-        """Return true when the lines can be read twice."""
         if self.urls:
             return True
         return self.path is not None and stat.S_ISREG(os.stat(self.path).st_mode)

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
-from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, NAME_PATTERN, FrontierRequest
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, MAX_REQUEST_BYTES, NAME_PATTERN, FrontierRequest
 from scrapy_ext.client.platform.frontier import QueuedBatch, put_back
 from scrapy_ext.commands.options import YES, argument, paging_options
 from scrapy_ext.commands.selection import confirm

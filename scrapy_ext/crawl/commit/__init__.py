@@ -1,1 +1,1 @@
-"""Exactly once: what finished requests have led to is stored once, whatever dies when."""
+"""Exactly once: the results of finished requests are stored once, whichever process dies at whichever moment."""

@@ -1,20 +1,21 @@
-"""Slots of workers, as pure transitions: owning, lending, expiring, fenced. No I/O and no clock in it.
+"""Slots of workers, as pure transitions: owning, lending, expiring, fenced. No I/O and no clock.
 
-A worker may read a slot, and commit what it read, while the slot is assigned to its commit journal. The
+A worker may read a slot, and commit its requests, while the slot is assigned to its commit journal. The
 :class:`Assignment` is the newest record of a journal of its own. The invariants, and why they hold:
 
-1. *A slot has one owner.* An assignment is made of the one that was read before anything was taken over, and appended
-   by compare-and-set: who looked before somebody else changed it has to look again.
+1. *A slot has one owner.* An assignment is made from the one that was read before anything was taken over, and appended
+   by compare-and-set. If another worker has changed it meanwhile, the worker reads it again.
 2. *Of a slot's former and new owner one commits.* Before a slot is taken, the journal of its owner is taken over
-   (:class:`~scrapy_ext.crawl.commit.protocol.Takeover`): its owner can commit nothing more, and what it had begun is
-   finished. It is *fenced*, whatever its clock says and however long it slept. Clocks decide only how soon slots move.
-3. *A slot that is given up goes with nothing under way*, and with what is known of its partly finished batches: first
-   that is in the assignment (:attr:`Assignment.left`), or in the journal of the new owner, then the slot moves.
+   (:class:`~scrapy_ext.crawl.commit.protocol.Takeover`): its owner can commit nothing more, and its last commit is
+   completed. It is *fenced*, whatever its clock shows and however long it slept. Clocks only decide when slots move.
+3. *No request of a slot runs while it moves*, and the progress of its partly finished batches moves with it: the
+   progress is first in the assignment (:attr:`Assignment.left`), or in the journal of the new owner, then the slot
+   moves.
 
-With a fixed ``index/count`` a worker takes its slots when it opens, from whoever has them: there is one process of that
-index, and the newest is meant. An owner that is about to pass them on by itself *lends* them until then, and is waited
-for (:func:`is_about_to_give_up`). With leases a worker waits until an owner has *expired* (:class:`Sightings`), and
-each has its share, equal but for one (:func:`next_step`).
+With a fixed ``index/count`` a worker takes its slots when it opens, from any owner: there is one process of that index,
+and the newest is meant. An owner that is about to give them up *lends* them until then, and the worker waits for it
+(:func:`is_about_to_give_up`). With leases a worker waits until an owner has *expired* (:class:`Sightings`), and the
+shares of the workers differ by one slot at most (:func:`next_step`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from scrapy_ext.crawl.commit.protocol import Checkpoint, Progress
+from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 
 
 class Assignment(msgspec.Struct, omit_defaults=True):
-    """A record of the journal that says which slots belong to which commit journal.
+    """Record of the journal that assigns slots to commit journals.
 
     ``owners``: slots by journal.
     ``left``: the progress of slots that an owner gave up.
@@ -41,17 +42,17 @@ class Assignment(msgspec.Struct, omit_defaults=True):
     start: str = ""
 
     def of(self, name: str) -> set[int]:
-        """The slots of a journal."""
+        """Return the slots of a journal."""
         return set(self.owners.get(name, ()))
 
-    def given(self, name: str, slots: set[int], given_up: Progress, gone: Collection[str] = ()) -> Assignment:
-        """The assignment after ``name`` has made these slots, and no others, its own. ``given_up`` is the progress of
-        those that it had; ``gone`` are workers without slots that are struck out."""
+    def given(self, name: str, slots: set[int], given_up: Progress, removed: Collection[str] = ()) -> Assignment:
+        """Return the assignment after ``name`` has claimed exactly these slots. ``given_up`` is the progress of its
+        former slots; ``removed`` are workers without slots that leave the list."""
         owners = {
             other: kept
             for other, theirs in self.owners.items()
-            # Who has lost all of its slots is gone; who has none yet is waiting for some.
-            if (kept := [slot for slot in theirs if slot not in slots]) or (not theirs and other not in gone)
+            # A worker that has lost all of its slots leaves the list; one that had none waits for some.
+            if (kept := [slot for slot in theirs if slot not in slots]) or (not theirs and other not in removed)
         }
         owners[name] = sorted(slots)
         left = Progress()
@@ -61,12 +62,12 @@ class Assignment(msgspec.Struct, omit_defaults=True):
         return Assignment(owners, left, self.start or name)
 
     def owners_of(self, slots: set[int], but: str) -> list[str]:
-        """The journals that have any of these slots, without one."""
+        """Return the other journals that own any of these slots."""
         return [name for name, theirs in self.owners.items() if name != but and not slots.isdisjoint(theirs)]
 
 
 def is_about_to_give_up(owner: Checkpoint, slots: set[int]) -> bool:
-    """Whether an owner no longer claims these slots, which are still assigned to it, and has not ended."""
+    """Return true if an owner no longer claims these slots, which are still assigned to it, and has not ended."""
     return not owner.closed and slots.isdisjoint(owner.slots)
 
 
@@ -74,40 +75,40 @@ class Lease(Enum):
     """State of a worker's own lease."""
 
     HELD = "held"
-    #: Others may take this worker for dead. It hands out nothing until it can write again.
+    #: Other workers may consider this one dead. It hands out no request until it can write again.
     LAPSED = "lapsed"
-    #: Another process writes its journal.
+    #: Another process writes the journal of this worker.
     FENCED = "fenced"
 
 
 def lease(*, is_fenced: bool, age: float, lease_time: float) -> Lease:
-    """The state of a lease whose journal was written ``age`` seconds ago."""
+    """Return the state of a lease whose journal was written ``age`` seconds ago."""
     if is_fenced:
         return Lease.FENCED
     return Lease.LAPSED if age > lease_time else Lease.HELD
 
 
 class Sightings:
-    """Journals of other workers: the number of their newest record, and since when it is that, by the clock of this
-    process. One that has not moved for a whole lease time has expired."""
+    """Observations of the other workers' journals: the number of the newest record, and the time at which it was first
+    seen, on the clock of this process. A journal without a new record for a whole lease time has expired."""
 
     def __init__(self, lease_time: float) -> None:
         self._lease_time = lease_time
         self._seen: dict[str, tuple[int, float]] = {}
-        self._looked = 0.0
+        self._ended = 0.0
 
     def begin(self, now: float) -> None:
-        """Begin to look at the others."""
-        if now - self._looked > self._lease_time / 2:
-            # While this worker could not look, the others may not have been able to write.
+        """Begin a round of observations."""
+        if now - self._ended > self._lease_time / 2:
+            # While this worker could not read, the others may have been unable to write.
             self._seen.clear()
 
     def end(self, now: float) -> None:
-        """Note that all of them were looked at."""
-        self._looked = now
+        """End a round of observations, in which every journal was read."""
+        self._ended = now
 
     def lives(self, name: str, number: int, *, is_closed: bool, now: float) -> bool:
-        """Whether a worker lives whose newest record has this number."""
+        """Return true if the worker whose newest record has this number is alive."""
         if is_closed:
             return False
         seen, since = self._seen.get(name, (0, now))
@@ -118,18 +119,18 @@ class Sightings:
 
 
 class Step(NamedTuple):
-    """What a worker does about its share: the slots that it is to have, and workers that it strikes out.
+    """Next step of a worker towards its share: the slots that it should own, and workers to remove from the list.
 
-    With fewer slots than it has, it waits until nothing of the others is under way; with more, it takes over from
+    For fewer slots than it owns, it first waits for the requests of the others to finish; for more, it takes over from
     their owners.
     """
 
     slots: set[int]
-    gone: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
 
 
 def next_step(assignment: Assignment, me: str, live: Collection[str], count: int) -> Step | None:
-    """Decide the next step of one of several workers; None: there is nothing to do. ``live`` are the others that live,
+    """Return the next step of a worker, None if there is nothing to do. ``live`` are the other workers that are alive;
     ``count`` is the number of slots."""
     mine = assignment.of(me)
     taken = mine.union(*(assignment.of(name) for name in live))
@@ -138,11 +139,11 @@ def next_step(assignment: Assignment, me: str, live: Collection[str], count: int
     most = share + (1 if rest else 0)
     has_poor = any(len(assignment.owners[name]) < share for name in live)
     if me not in assignment.owners:
-        # It had no slots and was not seen for a while, so that it was struck out.
+        # It had no slots, and was removed because it had not written for a while.
         return Step(mine)
     if len(mine) > most or (len(mine) > share and has_poor and not free):
         return Step(set(sorted(mine)[: most if len(mine) > most else share]))
     if len(mine) < most and free:
         return Step(mine.union(free[: most - len(mine)]))
-    gone = {name for name, slots in assignment.owners.items() if not slots} - {me, *live}
-    return Step(mine, frozenset(gone)) if gone else None
+    removed = {name for name, slots in assignment.owners.items() if not slots} - {me, *live}
+    return Step(mine, frozenset(removed)) if removed else None

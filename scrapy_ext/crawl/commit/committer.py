@@ -1,4 +1,4 @@
-"""Carries out the commits of a process (:mod:`~scrapy_ext.crawl.commit.protocol`): their begin, and their actions."""
+"""Execution of a process's commits (:mod:`~scrapy_ext.crawl.commit.protocol`): when they begin, and their actions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from contextvars import copy_context
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.crawl.commit.journal import CommitLog, Fenced
-from scrapy_ext.crawl.commit.protocol import (
+from scrapy_ext.crawl.commit.events import (
     Acknowledge,
     Acknowledged,
     Action,
     Append,
-    Appended,
     ChunkStored,
-    Commits,
     Due,
     Event,
     Failed,
@@ -26,23 +23,25 @@ from scrapy_ext.crawl.commit.protocol import (
     Flushed,
     Forget,
     Lot,
-    Refused,
     Report,
     Stage,
     Staged,
     Stop,
     StoreChunk,
 )
-from scrapy_ext.crawl.commit.staging import Finisher
+from scrapy_ext.crawl.commit.journal import CommitLog
+from scrapy_ext.crawl.commit.protocol import Commits
+from scrapy_ext.crawl.commit.staging import Finisher, append
 from scrapy_ext.crawl.commit.tracking import Entry
 
 
 class Committer:
     """Commits lots, in tasks of its own.
 
-    ``interval`` is the number of seconds that a lot waits at most. ``flush_children`` makes durable what was sent to
-    the frontier. ``on_committed`` is called after each commit, ``on_failure`` with the error that ends it: all calls
-    are repeated, so an error is final.
+    ``interval``: seconds that a lot waits at most.
+    ``flush_children``: makes the requests that were sent to the frontier durable.
+    ``on_committed``: called after each commit.
+    ``on_failure``: called with a final error, since every call is retried.
     """
 
     def __init__(
@@ -51,7 +50,6 @@ class Committer:
         log: CommitLog,
         finisher: Finisher,
         *,
-        owner: str,
         interval: float,
         flush_children: Callable[[], Awaitable[None]],
         on_committed: Callable[[Report], None],
@@ -60,15 +58,14 @@ class Committer:
         self._commits = commits
         self._log = log
         self._finisher = finisher
-        self._owner = owner
         self._interval = interval
         self._flush_children = flush_children
         self._on_committed = on_committed
         self._on_failure = on_failure
-        #: Items of the commit that is under way, compressed.
+        #: Compressed items of the running commit, by number of their payload.
         self._packed: dict[int, bytes] = {}
         self._loop = asyncio.get_running_loop()
-        # Without the request for which code runs when a commit begins.
+        # The context without a current request, whatever code begins a commit.
         self._context = copy_context()
         self._tasks: set[asyncio.Task[None]] = set()
         self._begin: asyncio.Handle | None = None
@@ -77,25 +74,25 @@ class Committer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is committed."""
+        """Return true if every lot is committed."""
         return self._commits.is_idle
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of items that are not durable, those of the commit that is under way included."""
+        """Bytes of items that are not durable, including those of the running commit."""
         return self._commits.pending_bytes
 
     @property
     def failure(self) -> Exception | None:
-        """Why nothing more is committed; None while something is."""
+        """Error that ended the commits, None while they go on."""
         return self._commits.failure
 
     def done(self, slot: int, batch: str) -> int:
-        """Bit mask of the positions of a batch that were committed before it was read."""
+        """Return the positions of a batch that were committed before it was read, as a bit mask."""
         return int(self._commits.checkpoint.progress.done.get(slot, {}).get(batch, "0"), 16)
 
     def add(self, lot: Lot) -> None:
-        """Take something to commit."""
+        """Add a lot, to be committed soon."""
         commits = self._commits
         commits.add(lot)
         if commits.is_due:
@@ -105,37 +102,37 @@ class Committer:
             self._begin = self._loop.call_later(self._interval, self._feed_due, context=self._context)
 
     def hurry(self) -> None:
-        """Commit what is here: nothing else is left to do."""
+        """Commit without waiting for more lots: the crawl has nothing else to do."""
         if self._commits.is_waiting:
             self._begin_soon()
 
     def spill(self, entry: Entry) -> None:
-        """Stage the items of an unfinished request, to have them out of memory."""
+        """Stage the items of an unfinished request and free their memory."""
         stage = self._commits.stage_early(entry.take_items())
         entry.payloads.append(stage.payload)
         self._start([stage])
 
     def discard(self, entry: Entry) -> None:
-        """Store nothing of what a request has led to: it is tried again."""
+        """Discard the items of a request that will run again."""
         entry.take_items()
         self._commits.discard(entry.payloads)
         entry.payloads = []
 
     async def wait_for_progress(self) -> None:
-        """Wait until something is stored; returns at once when nothing waits or the task has ended."""
+        """Wait until something is stored; return at once if nothing waits or the commits have ended."""
         if self.failure is None and (self.pending_bytes or not self.is_idle):
             self.hurry()
             await self._settled.wait()
 
     async def flush(self) -> None:
-        """Wait until everything is committed that was added so far; returns early after a failure."""
+        """Wait until every lot added so far is committed, or until a failure."""
         mark = self._commits.added
         while self._commits.committed < mark and self.failure is None:
             self.hurry()
             await self._settled.wait()
 
     async def close(self) -> None:
-        """Commit everything that was added, and end."""
+        """Commit every lot and end."""
         await self.flush()
         if self._begin is not None:
             self._begin.cancel()
@@ -144,10 +141,10 @@ class Committer:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # ── carrying out ──
+    # ── execution ──
 
     def _begin_soon(self) -> None:
-        """Begin a commit with all that is added in this step of the event loop."""
+        """Begin a commit with all lots that are added in this step of the event loop."""
         if self._begin is not None:
             if not self._is_timer:
                 return
@@ -175,19 +172,19 @@ class Committer:
                     self._settle()
                     self._on_failure(error)
                 case _:
-                    task = self._loop.create_task(self._carry_out(action), context=self._context)
+                    task = self._loop.create_task(self._execute(action), context=self._context)
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
 
-    async def _carry_out(self, action: Action) -> None:
+    async def _execute(self, action: Action) -> None:
         try:
-            event = await self._done(action)
+            event = await self._event_of(action)
             if event is not None:
                 self._feed(event)
         except Exception as error:
             self._feed(Failed(error))
 
-    async def _done(self, action: Action) -> Event | None:
+    async def _event_of(self, action: Action) -> Event | None:
         match action:
             case FlushChildren():
                 await self._flush_children()
@@ -196,14 +193,10 @@ class Committer:
                 packed = await gzipped(b"\n".join(items) + b"\n")
                 if not is_early:
                     self._packed[number] = packed
-                await self._finisher.stage(self._owner, number, packed)
+                await self._finisher.stage(self._commits.owner, number, packed)
                 return Staged(number)
             case Append():
-                try:
-                    await self._log.write()
-                except Fenced as error:
-                    return Refused(error)
-                return Appended()
+                return await append(self._log.write())
             case StoreChunk(redo, chunk):
                 packed = self._packed.pop(chunk.number, b"")
                 if packed:
@@ -215,8 +208,8 @@ class Committer:
                 await self._finisher.acknowledge(batches)
                 return Acknowledged()
             case Forget(numbers):
-                with contextlib.suppress(PlatformError):  # Only room, and the end of the job removes them too.
-                    await self._finisher.payloads.delete(self._owner, numbers)
+                with contextlib.suppress(PlatformError):  # They only waste space, until the end of the job.
+                    await self._finisher.payloads.delete(self._commits.owner, numbers)
         return None
 
     def _settle(self) -> None:

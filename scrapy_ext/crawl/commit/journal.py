@@ -1,18 +1,18 @@
-"""A journal: numbered records on the platform, of which only one writer can add the next.
+"""A journal: numbered records on the platform, to which only one writer can add the next.
 
-A journal is a frontier slot of its own. Record number n is a request with the fingerprint ``n``, and a slot takes
-each fingerprint once (platform-api.md, Frontier): ``newcount`` 1 says that the record was added, 0 that the number
-is taken. That makes adding a record a compare-and-set, the only one that the API has. What holds:
+A journal is a frontier slot of its own. Record number n is a request with the fingerprint ``n``, and a slot accepts
+each fingerprint once (platform-api.md, Frontier): ``newcount`` 1 confirms the record, 0 reports a taken number. So an
+append is a compare-and-set, the only one of the API. The rules:
 
-- Each number was written by one writer at most, whoever tried, and whatever arrived late.
-- So a writer that finds the next number taken by another has been replaced, and must stop (:class:`Fenced`).
-  Whoever replaces it does so by taking the next number: after that the former writer can add nothing more.
-- A lost reply leaves it open who took the number: the record itself tells, for it names its writer and which of its
-  appends it was.
-- The newest record has the lowest priority number, so a read of the queue's head brings it first. Older ones
-  are deleted from time to time; their fingerprints stay, so no number is ever free again. The slot itself must not be
-  deleted while anybody may still write to it, or a late writer must see by other means that it is late
-  (:class:`CommitLog`, :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`).
+- Each number is written by at most one writer, even with late calls.
+- A writer whose next number was taken by another one has been replaced, and must stop (:class:`Fenced`). A process
+  replaces the writer by taking the next number: the former writer can append nothing more.
+- After a lost reply, the writer of a number is unknown until the record is read: it names its writer and the count of
+  the writer's appends.
+- The newest record has the lowest priority number, so that a read of the queue's head returns it first. Older records
+  are deleted from time to time; their fingerprints stay, so that no number becomes free again. The slot must not be
+  deleted while a process may still write to it, unless a late writer finds out otherwise (:class:`CommitLog`,
+  :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`).
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from scrapy_ext.api.platform.frontier import Batch, FrontierRequest
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.client.retry import Retry
-from scrapy_ext.crawl.commit.protocol import Checkpoint
+from scrapy_ext.crawl.commit.events import Checkpoint
 
 T = TypeVar("T")
 
-#: Records are left to gather before the old ones are deleted.
+#: Appends after which old records are deleted.
 _PRUNE_AFTER: Final = 50
 
 
 class Fenced(Exception):  # noqa: N818 - a state, as the module says
-    """The number is taken: another process writes this journal now. Or, if ``newest`` is given, this one did, by an
-    append that was broken off before its answer came."""
+    """Another process writes this journal now. If ``newest`` is given, it was this process itself, by an append that
+    was interrupted before its reply."""
 
     def __init__(self, journal: str, newest: int | None = None) -> None:
         super().__init__(
-            f"Another process writes journal {journal} now: it has taken over from this one, and goes on with what was "
-            f"not finished here. Give each worker a job of its own, and run each job once"
+            f"Another process writes journal {journal} now: it has taken over the unfinished requests of this one. "
+            f"Give each worker a job of its own, and run each job once"
         )
         self.newest = newest
 
 
 class UnreadableJournal(PlatformError):  # noqa: N818 - as its siblings are named
-    """A journal holds something that no version of this package has written, or that only a newer one can read."""
+    """The journal holds a record that this version cannot read, or that is no record."""
 
 
 class Place(NamedTuple):
-    """A slot of a frontier: where a journal is."""
+    """Slot of a frontier that holds a journal."""
 
     project: int
     frontier: str
@@ -61,14 +61,14 @@ class Place(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record of a journal: its number, from 1; the append that wrote it; and what it says."""
+    """Record of a journal: its number, from 1, the append that wrote it, and its data."""
 
     number: int
     writer: str
     data: dict[str, Any]
 
     def read(self, kind: type[T]) -> T:
-        """What it says, as a record of this kind; raises :class:`UnreadableJournal`."""
+        """Convert the data to a type; raises :class:`UnreadableJournal`."""
         try:
             return msgspec.convert(self.data, kind, str_keys=True)
         except msgspec.ValidationError as error:
@@ -76,13 +76,13 @@ class Record(NamedTuple):
 
 
 def to_data(record: msgspec.Struct) -> dict[str, Any]:
-    """A record as a journal has it."""
+    """Return a record in the form of a journal."""
     data: dict[str, Any] = msgspec.to_builtins(record, str_keys=True)
     return data
 
 
 class Journal:
-    """One journal, as ``writer`` sees it; a writer's name must be its own, as a random one is."""
+    """Journal, as one writer uses it. The name of the writer must be unique, such as a random one."""
 
     def __init__(self, client: Frontier, place: Place, writer: str, retry: Retry) -> None:
         self.place = place
@@ -93,11 +93,11 @@ class Journal:
         self._appends = 0
 
     async def head(self) -> Record | None:
-        """The newest record, None in an empty journal."""
+        """Return the newest record, None for an empty journal."""
         return max(await self._records(1), default=None, key=lambda record: record.number)
 
     async def append(self, number: int, data: dict[str, Any]) -> None:
-        """Add record ``number``, the one behind the newest; raises :class:`Fenced` when it is taken."""
+        """Append the record after the newest; raises :class:`Fenced` if its number is taken."""
         self._appends += 1
         writer = f"{self._writer}#{self._appends}"
         request = FrontierRequest(str(number), {"writer": writer, **data}, p=-number)
@@ -116,13 +116,12 @@ class Journal:
             await self._prune(number)
 
     async def _prune(self, newest: int) -> None:
-        """Delete the records before the newest."""
         try:
             batches = await self._batches(2 * _PRUNE_AFTER)
             old = [batch.id for batch in batches if all(int(fp) < newest for fp, _ in batch.requests)]
             await self._client.delete_batches(*self.place, old, attempts=1)
         except (PlatformError, ValueError):
-            return  # Only room; the next time will do.
+            return  # They only waste space until the next attempt.
         self._since_pruned = 0
 
     async def _records(self, mincount: int) -> list[Record]:
@@ -131,7 +130,7 @@ class Journal:
             return [Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests]
         except (ValueError, KeyError, AttributeError, TypeError):
             raise UnreadableJournal(
-                f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: something else wrote to it"
+                f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: it has other requests"
             ) from None
 
     async def _batches(self, mincount: int) -> list[Batch]:
@@ -139,14 +138,14 @@ class Journal:
 
 
 class CommitLog:
-    """The checkpoint of a process, in memory and in its journal.
+    """Checkpoint of a process, in memory and in its journal.
 
-    Change :attr:`checkpoint` and then :meth:`write`: what is changed together must be changed without waiting in
-    between, since another task may write meanwhile.
+    Change :attr:`checkpoint` and then call :meth:`write`. Changes that belong together must be made without an
+    ``await`` in between, since another task may write meanwhile.
 
-    Where a journal is deleted when its job is over, ``is_over`` returns whether the job is: a process that slept past
-    that would find an empty journal, which anybody can write to. The job is over before its journal is deleted, so it
-    is enough to look after each record.
+    ``is_over`` is needed if the journal is deleted at the end of its job. A process that slept past that moment finds
+    an empty journal, to which anyone can write. The job ends before its journal is deleted, so a check after each
+    record is enough.
     """
 
     def __init__(
@@ -162,12 +161,12 @@ class CommitLog:
         self._number = number
         self._is_over = is_over
         self._lock = asyncio.Lock()
-        #: When it was last written, on the monotonic clock.
+        #: Time of the last append, on the monotonic clock.
         self.written = time.monotonic()
         self.is_fenced = False
 
     async def write(self) -> None:
-        """Append the checkpoint; raises :class:`Fenced` when another process has taken over."""
+        """Append the checkpoint; raises :class:`Fenced` after a takeover by another process."""
         async with self._lock:
             if self.is_fenced:
                 raise Fenced(self.name)

@@ -1,8 +1,8 @@
-"""Carries out how slots pass from one process to another (:mod:`~scrapy_ext.crawl.commit.assignment`): reads and takes
-over journals, and changes the assignment.
+"""Execution of the transitions of slots (:mod:`~scrapy_ext.crawl.commit.assignment`): takes journals over, and changes
+the assignment.
 
-Each process changes the assignment before it works, also when its slots stay the same: so nobody who looked earlier can
-still take them without looking again.
+Each process changes the assignment before it works, even if its slots stay the same. A process that has read the
+assignment before can then take no slot without reading it again.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.assignment import Assignment, is_about_to_give_up
+from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Journal, Place, to_data
-from scrapy_ext.crawl.commit.protocol import Checkpoint, Progress
 from scrapy_ext.crawl.commit.staging import Finisher, take_over
 
 logger = logging.getLogger(__name__)
 
-#: The slot of the journal that says which slots belong to whom.
+#: Slot of the journal with the assignment of slots.
 ASSIGNMENT: Final = "assignment"
-#: Commit journals are in slots that begin so.
+#: Prefix of the slots of commit journals.
 COMMITS: Final = "commits-"
-#: Close reason of a job whose work another process has taken over.
+#: Close reason of a job whose slots another process has taken over.
 REPLACED: Final = "frontier_lease_lost"
-#: Seconds that a process which no longer claims a slot has for passing it on.
-_PATIENCE: Final = 30.0
+#: Seconds in which a process that no longer claims a slot must give it up.
+_GIVE_UP_TIME: Final = 30.0
 
 
 class Ownership:
-    """What this process owns of a frontier. ``name`` is its commit journal, ``worker`` names it for people."""
+    """Slots of a frontier that this process owns. ``name`` is its commit journal; ``worker`` names it in logs."""
 
     def __init__(
         self, client: PlatformClient, retry: Retry, *, project: int, frontier: str, name: str, worker: str
@@ -48,7 +48,7 @@ class Ownership:
         self.project = project
         self.frontier = frontier
         self.name = name
-        #: Name of this process.
+        #: Random name of this process.
         self.writer = secrets.token_hex(6)
         self.finisher = Finisher(client, project, frontier, retry)
         self._retry = retry
@@ -57,44 +57,44 @@ class Ownership:
         self._log: CommitLog | None = None
         #: Whether this worker, and no other, stores the items of ``start()``, which all of them run.
         self.stores_start_items = False
-        #: Whether no process has written to the journal before this one.
-        self._has_begun_it = False
+        #: Whether this process wrote the first record of the journal.
+        self._is_first = False
         #: Journals whose last items could not be stored yet.
         self._refused = set[str]()
 
     @property
     def log(self) -> CommitLog:
-        """The commit journal, once it is open."""
+        """Commit journal of this process, after :meth:`open`."""
         if self._log is None:
             raise RuntimeError("the ownership is not open")
         return self._log
 
     def journal(self, slot: str) -> Journal:
-        """A journal of the frontier."""
+        """Return a journal of the frontier."""
         place = Place(self.project, self.frontier, slot)
         return Journal(self.client.frontier, place, self.writer, self._retry)
 
     async def open(self, slots: set[int], is_over: Callable[[], Awaitable[bool]] | None = None) -> None:
-        """Take over the journal from the former process of the same job; ``slots`` are what is wanted. ``is_over`` is
-        that of :class:`CommitLog`."""
+        """Take over the journal from the previous process of the same job. ``slots`` are those that this process will
+        claim; ``is_over`` is that of :class:`CommitLog`."""
         journal = self.journal(self.name)
         heir = Checkpoint(worker=self._worker, slots=sorted(slots))
         number, checkpoint = await take_over(journal, self.finisher, heir)
-        self._has_begun_it = number == 1
+        self._is_first = number == 1
         self._log = CommitLog(journal, number, checkpoint, is_over)
 
     async def assignment(self) -> tuple[int, Assignment]:
-        """Who owns what, and the number of that record."""
+        """Return the number of the newest assignment, and the assignment."""
         head = await self._assignment.head()
         return (0, Assignment()) if head is None else (head.number, head.read(Assignment))
 
     async def claim_all(self, slots: set[int]) -> None:
-        """Take these slots from whoever has them, and give up all others."""
-        # First of all what others may be waiting for.
+        """Take these slots from their owners, and give up all others."""
+        # Other workers may wait for the slots that this one no longer claims.
         while not await self._give_up_all_but(slots):
             pass
-        deadline = time.monotonic() + _PATIENCE
-        while not await self._claim_all(slots, patient=time.monotonic() < deadline):
+        deadline = time.monotonic() + _GIVE_UP_TIME
+        while not await self._claim_all(slots, may_wait=time.monotonic() < deadline):
             pass
 
     async def _give_up_all_but(self, slots: set[int]) -> bool:
@@ -102,15 +102,15 @@ class Ownership:
         had = assignment.of(self.name)
         return had <= slots or await self.assign(number, assignment, had & slots)
 
-    async def _claim_all(self, slots: set[int], *, patient: bool) -> bool:
+    async def _claim_all(self, slots: set[int], *, may_wait: bool) -> bool:
         number, assignment = await self.assignment()
         for name in assignment.owners_of(slots, but=self.name):
             try:
-                progress = await self.progress_of(name, slots, patient=patient)
+                progress = await self.progress_of(name, slots, may_wait=may_wait)
             except AttemptOver:
                 raise
             except Forbidden as error:
-                # Its last items can be stored once its job has ended.
+                # Items of its last commit can be stored after the end of its job.
                 if name not in self._refused:
                     self._refused.add(name)
                     logger.warning("The slots of journal %s cannot be taken over yet, trying again: %s", name, error)
@@ -121,14 +121,14 @@ class Ownership:
             self.log.checkpoint.progress.add(progress.of(slots))
         return await self.assign(number, assignment, slots)
 
-    async def progress_of(self, name: str, slots: set[int], *, patient: bool) -> Progress | None:
-        """Take a journal over, and return its progress; None when its writer is about to pass the slots on."""
+    async def progress_of(self, name: str, slots: set[int], *, may_wait: bool) -> Progress | None:
+        """Take over a journal and return its progress, None if its writer is about to give the slots up."""
         journal = self.journal(name)
         head = await journal.head()
         if head is None:
             return Progress()
         checkpoint = head.read(Checkpoint)
-        if patient and is_about_to_give_up(checkpoint, slots):
+        if may_wait and is_about_to_give_up(checkpoint, slots):
             return None
         has_ended = checkpoint.closed and checkpoint.worker
         number, checkpoint = await take_over(journal, self.finisher, Checkpoint(closed=True))
@@ -136,14 +136,13 @@ class Ownership:
             await self._finish_job_of(name)
         if checkpoint.redo is not None:
             checkpoint.redo = None
-            with contextlib.suppress(Fenced):  # Somebody else takes over too, and tidies up.
+            with contextlib.suppress(Fenced):  # Another worker takes over as well, and cleans up.
                 await journal.append(number + 1, to_data(checkpoint))
                 await self.finisher.payloads.delete_all(f"{self.frontier}/{name}/")
         return checkpoint.progress
 
     async def _finish_job_of(self, name: str) -> None:
-        """Finish the job of a journal that was taken over from a process that had not ended: its process may be dead,
-        and nobody else would."""
+        """Finish the job of a process that was replaced before it ended: it may be dead."""
         try:
             key = JobKey.parse(f"{self.project}/{name.removeprefix(COMMITS).replace('-', '/')}")
             await finish_replaced(self.client, key)
@@ -152,10 +151,10 @@ class Ownership:
         except PlatformError as error:
             logger.warning("The job of journal %s could not be finished: %s", name, error)
 
-    async def assign(self, number: int, assignment: Assignment, slots: set[int], gone: Collection[str] = ()) -> bool:
-        """Make these slots, and no others, ours, and strike out who is gone; False if somebody else changed the
-        assignment meanwhile. ``number`` and ``assignment`` are what :meth:`assignment` gave before anything was taken
-        over."""
+    async def assign(self, number: int, assignment: Assignment, slots: set[int], removed: Collection[str] = ()) -> bool:
+        """Make exactly these slots the own ones, and remove the workers ``removed``; return false if the assignment was
+        changed meanwhile. ``number`` and ``assignment`` are those that :meth:`assignment` returned before anything was
+        taken over."""
         checkpoint = self.log.checkpoint
         had = assignment.of(self.name)
         checkpoint.progress.add(assignment.left.of(slots))
@@ -163,7 +162,7 @@ class Ownership:
         if slots - had:
             await self.log.write()
         given_up = set(checkpoint.progress.done) - slots
-        changed = assignment.given(self.name, slots, checkpoint.progress.of(given_up), gone)
+        changed = assignment.given(self.name, slots, checkpoint.progress.of(given_up), removed)
         try:
             await self._assignment.append(number + 1, to_data(changed))
         except Fenced:
@@ -176,36 +175,36 @@ class Ownership:
         return True
 
     async def close(self) -> None:
-        """Say that this process has ended. What it owns stays assigned to it: whoever wants it can have it."""
+        """Record the end of this process. Its slots stay assigned to it until another process takes them over."""
         self.log.checkpoint.closed = True
-        # Every commit was carried out to its end.
+        # Every commit is complete.
         self.log.checkpoint.redo = None
         await self.log.write()
 
     async def forget(self) -> None:
-        """Delete the journal, once the job is finished and cannot be resumed.
+        """Delete the journal of a finished job that cannot be resumed.
 
-        Only if this process has begun it: a former process of the job that merely slept could write to an empty journal
-        as if nobody had taken over from it. And only without progress: the slots that are still assigned to the journal
-        are free for others, who must find what there is of it.
+        It is kept if an earlier process wrote to it: such a process may only sleep, and would then write to an empty
+        journal as if it had not been replaced. It is also kept while it has progress: the slots are still assigned to
+        it, and their next owner needs that progress.
         """
-        if self._has_begun_it and not self.log.checkpoint.progress.done:
+        if self._is_first and not self.log.checkpoint.progress.done:
             await self.client.frontier.delete_slot(self.project, self.frontier, self.name)
 
     async def has_successor(self) -> bool:
-        """Whether the process that took this one's journal over runs the same job, rather than only its slots."""
+        """Return true if the process that took over the journal runs the same job, not only its slots."""
         head = await self.journal(self.name).head()
-        # Who takes only the slots signs for nobody.
+        # A process that takes only the slots writes no worker name.
         return head is not None and bool(head.read(Checkpoint).worker)
 
 
 async def finish_replaced(client: PlatformClient, key: JobKey) -> None:
-    """Finish a running job whose process was replaced, and may be dead. A job that a node runs is left to the node,
-    which sees the process end."""
+    """Finish a running job whose process was replaced and may be dead. A job that a node runs is left to the node,
+    which notices the end of the process."""
     try:
         metadata = await client.jobs.metadata(key)
     except NotFound:
         return
     if metadata.get("state") == JobState.RUNNING.value and "attempt" not in metadata:
         await client.jobq.update(key.project, key, state=JobState.FINISHED.value, close_reason=REPLACED)
-        logger.info("Job %s ends as %s: this process goes on with what its own had", key, REPLACED)
+        logger.info("Job %s ends with close reason %s: this process has taken over its slots", key, REPLACED)

@@ -1,330 +1,97 @@
-"""Exactly once, as a state machine: events come in, actions go out. No I/O, no event loop and no Scrapy in it.
+"""Exactly once, as a pure state machine: events in, actions out. No I/O, no event loop, no Scrapy.
 
-Everything that decides when something becomes final is in this file. What carries the actions out stands beside it:
-:mod:`~scrapy_ext.crawl.commit.committer`, :mod:`~scrapy_ext.crawl.commit.journal` and
-:mod:`~scrapy_ext.crawl.commit.staging`.
+Everything that decides when a result becomes final is in this file. Its data is in
+:mod:`~scrapy_ext.crawl.commit.events`; :mod:`~scrapy_ext.crawl.commit.committer` and
+:mod:`~scrapy_ext.crawl.commit.staging` execute its actions.
 
-A process commits what finished requests have led to, many at a time. A commit is a record in the journal of the process
-(:class:`Checkpoint`), an append-only list to which one process alone can add the next number. The invariants, and why
-they hold:
+A process commits the results of finished requests, many at a time. A commit is a record in the journal of the process
+(:class:`~scrapy_ext.crawl.commit.events.Checkpoint`), an append-only list to which only one process can add the next
+number. The invariants, and why they hold:
 
-1. *A record names durable things only.* ``APPENDING`` is entered from ``STAGING``, when the children of the requests
+1. *A record names durable things only.* ``APPENDING`` is entered from ``STAGING`` when the children of the requests
    are in the frontier and every payload of their items is staged.
-2. *An item has one place.* Places are given out when a record is made, from the one behind the last record's. A process
-   that takes over counts on from what is stored after it has finished the last record.
-3. *What a record says happens.* ``STORING`` and ``ACKNOWLEDGING`` follow it, in this process or in one that takes over,
-   which reads the newest record and does both again. Doing so twice, or late, changes nothing: the same bytes go to
-   the same places, and a batch is deleted once. There is only one record to finish, since the next commit begins when
+2. *An item has one index.* Indexes are assigned when a record is made, from the one after the last record's. A process
+   that takes over completes the last record and continues after the stored items.
+3. *A record is executed.* ``STORING`` and ``ACKNOWLEDGING`` follow it, in this process or in one that takes over,
+   which reads the newest record and repeats both. A repeated or late execution changes nothing: the same bytes go to
+   the same indexes, and a batch is deleted once. Only one record can be incomplete, since the next commit begins when
    the last one has ended.
-4. *A batch is acknowledged when each of its requests is in a record.* Until then the positions that are done are in the
-   record (:class:`Progress`), and a successor runs the others alone.
-5. *Of two processes one commits.* Whoever takes over appends a record before it does anything else. From then on an
-   append of the former process is refused, it stops, and what it had staged is named by no record.
-6. *A payload is there while the newest record names it.* It is forgotten when the commit behind that one has ended.
+4. *A batch is acknowledged when each of its requests is in a record.* Until then the record has the finished positions
+   (:class:`~scrapy_ext.crawl.commit.events.Progress`), and a successor runs only the others.
+5. *Of two processes one commits.* A process that takes over first appends a record. From then on an append of the
+   former process is refused, it stops, and no record names what it has staged.
+6. *A payload exists while the newest record names it.* It is deleted when the commit after that one has ended.
 
-A process that dies before the record has done nothing that shows: its successor runs the requests again, and their
-children have known fingerprints. One that dies after it has its successor finish.
+A process that dies before its record has changed nothing that shows: its successor runs the requests again, and their
+children have known fingerprints. The successor of one that dies after its record completes it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
-import msgspec
+from scrapy_ext.crawl.commit.events import (
+    Acknowledge,
+    Acknowledged,
+    Action,
+    Append,
+    Appended,
+    Checkpoint,
+    Chunk,
+    ChunkStored,
+    Due,
+    Event,
+    Failed,
+    FlushChildren,
+    Flushed,
+    Forget,
+    Lot,
+    OpenBatch,
+    Payload,
+    Read,
+    ReadHead,
+    Redo,
+    Refused,
+    Report,
+    Stage,
+    Staged,
+    Stop,
+    StoreChunk,
+)
 
-#: A commit is due when so many requests, items or bytes of items wait, and takes about so many at once.
+#: A commit is due when this number of requests, items or bytes of items waits, and takes about as many.
 _REQUESTS: Final = 100
 _ITEMS: Final = 1000
 _BYTES: Final = 1024 * 1024
-#: Payloads that are forgotten together.
+#: Payloads that are deleted together.
 _GARBAGE: Final = 30
-
-# ── what a journal says ──
-
-#: Batch ID to finished positions, as a bit mask in hexadecimal digits.
-Done: TypeAlias = dict[str, str]
-
-
-class Chunk(msgspec.Struct, array_like=True):
-    """Staged items: the number of their payload, the index of the first of them in the job, how many they are."""
-
-    number: int
-    start: int
-    count: int
-
-
-class Redo(msgspec.Struct, omit_defaults=True):
-    """The end of a commit: chunks of items to store in a job, batches to acknowledge by slot. Doing it again changes
-    nothing. ``owner`` is the process that staged the chunks."""
-
-    job: str
-    owner: str
-    chunks: list[Chunk] = []
-    acknowledge: dict[int, list[str]] = {}
-
-
-class Progress(msgspec.Struct, omit_defaults=True):
-    """Finished positions of partly finished batches, by slot."""
-
-    done: dict[int, Done] = {}
-
-    def of(self, slots: set[int]) -> Progress:
-        """Only of these slots."""
-        return Progress({slot: done for slot, done in self.done.items() if slot in slots})
-
-    def add(self, other: Progress) -> None:
-        """Take over what the other knows. What is done stays done, so it does not matter which of them is newer."""
-        for slot, batches in other.done.items():
-            mine = self.done.setdefault(slot, {})
-            for batch, mask in batches.items():
-                mine[batch] = f"{int(mine.get(batch, '0'), 16) | int(mask, 16):x}"
-
-    def drop(self, slots: set[int]) -> None:
-        """Forget these slots."""
-        for slot in slots:
-            self.done.pop(slot, None)
-
-    def forget(self, slot: int, batch: str) -> None:
-        """Note that a batch is done."""
-        batches = self.done.get(slot)
-        if batches is not None and batches.pop(batch, None) is not None and not batches:
-            del self.done[slot]
-
-
-class Checkpoint(msgspec.Struct, omit_defaults=True):
-    """A record of a commit journal. The newest has everything that a successor needs.
-
-    ``worker``: who wrote it, for people; empty: the slots were taken over for another job.
-    ``slots``: the slots that it owns.
-    ``idle``: whether it has nothing to do; ``turns``: how often that has changed; ``closed``: whether it has ended.
-    ``start_items``: number of stored items of ``start()``.
-    """
-
-    worker: str = ""
-    slots: list[int] = []
-    idle: bool = False
-    turns: int = 0
-    closed: bool = False
-    start_items: int = 0
-    progress: Progress = msgspec.field(default_factory=Progress)
-    redo: Redo | None = None
-
-
-# ── what is committed ──
-
-
-class OpenBatch:
-    """A batch that was read and not acknowledged."""
-
-    __slots__ = ("done", "id", "size", "slot")
-
-    def __init__(self, slot: int, id: str, size: int, done: int = 0) -> None:
-        self.slot = slot
-        self.id = id
-        self.size = size
-        #: Bit mask of the positions that are committed.
-        self.done = done
-
-    @property
-    def is_done(self) -> bool:
-        """Whether each of its requests is committed."""
-        return self.done == (1 << self.size) - 1
-
-
-class Stored(NamedTuple):
-    """A request as the frontier has it: its fingerprint in the slot, its JSON form, its place in a batch."""
-
-    fp: str
-    form: dict[str, Any]
-    batch: OpenBatch
-    position: int
-
-
-class Payload(NamedTuple):
-    """Items that are staged, out of memory: the number of their payload, and how many they are."""
-
-    number: int
-    size: int
-
-
-class Lot(NamedTuple):
-    """Something to commit: a complete request with its items, or items of none.
-
-    ``stored``: the request's place; None for items of no request, and for a request that is in no batch.
-    ``payloads``: items that were staged before the others.
-    ``is_start``: whether the items are of ``start()``.
-    ``origin``: whatever the lot stands for, for the report of the commit.
-    """
-
-    items: list[bytes]
-    stored: Stored | None = None
-    payloads: Sequence[Payload] = ()
-    is_start: bool = False
-    origin: object = None
-
-
-class Verdict(Enum):
-    """What becomes of a complete request."""
-
-    COMMIT = "commit"
-    RUN_AGAIN = "run again"
-    SET_ASIDE = "move to the dead letters, and commit"
-    LEAVE = "leave to the next run"
-
-
-def verdict(*, is_interrupted: bool, has_failed: bool, attempts_left: int) -> Verdict:
-    """Decide what becomes of a complete request. ``is_interrupted``: a part of it was not done because the crawl
-    closes. ``has_failed``: its callback raised."""
-    if is_interrupted:
-        return Verdict.LEAVE
-    if not has_failed:
-        return Verdict.COMMIT
-    return Verdict.RUN_AGAIN if attempts_left > 0 else Verdict.SET_ASIDE
-
-
-# ── events, actions, states ──
-
-
-class Due(NamedTuple):
-    """What waits is to be committed."""
-
-
-class Flushed(NamedTuple):
-    """The children of all requests are in the frontier."""
-
-
-class Staged(NamedTuple):
-    """A payload is durable."""
-
-    number: int
-
-
-class Read(NamedTuple):
-    """The newest record of a journal was read: its number, and the checkpoint; 0 and an empty one of an empty
-    journal."""
-
-    number: int
-    checkpoint: Checkpoint
-
-
-class Appended(NamedTuple):
-    """The record is in the journal."""
-
-
-class Refused(NamedTuple):
-    """The number of the record is taken: another process writes the journal now."""
-
-    error: Exception
-
-
-class ChunkStored(NamedTuple):
-    """The items of a chunk are stored."""
-
-
-class Acknowledged(NamedTuple):
-    """The batches are deleted."""
-
-
-class Failed(NamedTuple):
-    """An action cannot be carried out. It was repeated as long as that was of use."""
-
-    error: Exception
-
-
-Event: TypeAlias = Due | Flushed | Staged | Read | Appended | Refused | ChunkStored | Acknowledged | Failed
-
-
-class FlushChildren(NamedTuple):
-    """Make durable what was sent to the frontier; then :class:`Flushed`."""
-
-
-class Stage(NamedTuple):
-    """Make items durable as a payload; then :class:`Staged`. ``is_early``: they are not stored soon after."""
-
-    number: int
-    items: list[bytes]
-    is_early: bool = False
-
-    @property
-    def payload(self) -> Payload:
-        """The payload that they become."""
-        return Payload(self.number, len(self.items))
-
-
-class ReadHead(NamedTuple):
-    """Read the newest record of the journal; then :class:`Read`."""
-
-
-class Append(NamedTuple):
-    """Append the checkpoint to the journal; then :class:`Appended` or :class:`Refused`. ``number`` is that of the
-    record, None: the next."""
-
-    checkpoint: Checkpoint
-    number: int | None = None
-
-
-class StoreChunk(NamedTuple):
-    """Store staged items at their places; then :class:`ChunkStored`."""
-
-    redo: Redo
-    chunk: Chunk
-
-
-class Acknowledge(NamedTuple):
-    """Delete batches, by slot; then :class:`Acknowledged`."""
-
-    batches: Mapping[int, list[str]]
-
-
-class Report(NamedTuple):
-    """Report what was committed, and the batches that were acknowledged by it."""
-
-    lots: Sequence[Lot]
-    batches: Sequence[OpenBatch]
-
-
-class Forget(NamedTuple):
-    """Remove payloads that no record names. If that fails, it only takes room."""
-
-    numbers: Sequence[int]
-
-
-class Stop(NamedTuple):
-    """Commit nothing more."""
-
-    error: Exception
-
-
-Action: TypeAlias = (
-    FlushChildren | Stage | ReadHead | Append | StoreChunk | Acknowledge | Report | Forget | Stop
-)  # fmt: skip
 
 
 class State(Enum):
-    """State of a commit, or of a takeover."""
+    """State of a commit or of a takeover."""
 
-    #: Nothing is under way.
+    #: No commit runs.
     IDLE = "idle"
     #: Children and items become durable. A death here repeats the requests.
     STAGING = "staging"
     #: The newest record of another process is being read.
     READING = "reading"
-    #: The record is on its way. It counts, or it does not.
+    #: The record is being appended. It is valid, or it is not.
     APPENDING = "appending"
-    #: The record counts. A death from here on has the successor store and acknowledge.
+    #: The record is valid. After a death from here on, the successor stores and acknowledges.
     STORING = "storing"
     ACKNOWLEDGING = "acknowledging"
-    #: Another process writes the journal, or an action failed for good.
+    #: Another process writes the journal, or an action has failed.
     STOPPED = "stopped"
 
 
 Table: TypeAlias = Mapping[tuple[State, type[Event]], State]
 
-#: States of the process that commits. ``STAGING`` and ``STORING`` are left when nothing of them is missing any more.
-#: What is not in the table changes no state.
+#: States of a process that commits. ``STAGING`` and ``STORING`` end with the last of their events. An event without a
+#: row changes no state.
 COMMITS: Final[Table] = {
     (State.IDLE, Due): State.STAGING,
     (State.STAGING, Flushed): State.APPENDING,
@@ -335,8 +102,8 @@ COMMITS: Final[Table] = {
     (State.ACKNOWLEDGING, Acknowledged): State.IDLE,
     **{(state, Failed): State.STOPPED for state in State if state not in (State.STOPPED, State.READING)},
 }
-#: States of a process that takes a journal over. A record that is refused was written by the former process, which is
-#: not dead, or by a third one: the newest is read again.
+#: States of a process that takes a journal over. If its record is refused, the former process is alive and has written
+#: another one, or a third process has: the newest is read again.
 TAKEOVER: Final[Table] = {
     (State.READING, Read): State.APPENDING,
     (State.APPENDING, Refused): State.READING,
@@ -346,8 +113,27 @@ TAKEOVER: Final[Table] = {
 }
 
 
+class Verdict(Enum):
+    """Treatment of a complete request."""
+
+    COMMIT = "commit"
+    RUN_AGAIN = "run again"
+    DEAD_LETTER = "move to the dead letters, and commit"
+    LEAVE = "leave to the next run"
+
+
+def verdict(*, is_interrupted: bool, has_failed: bool, attempts_left: int) -> Verdict:
+    """Decide on a complete request. ``is_interrupted``: a part of it did not run because the crawl closes.
+    ``has_failed``: its callback raised."""
+    if is_interrupted:
+        return Verdict.LEAVE
+    if not has_failed:
+        return Verdict.COMMIT
+    return Verdict.RUN_AGAIN if attempts_left > 0 else Verdict.DEAD_LETTER
+
+
 class _Machine:
-    """A state, its table, and the end that a commit and a takeover have in common: a record's items are stored, then
+    """A state with its table, and the common end of a commit and a takeover: the items of a record are stored, then
     its batches acknowledged."""
 
     table: ClassVar[Table]
@@ -358,7 +144,7 @@ class _Machine:
         self._chunks: deque[Chunk] = deque()
 
     def receive(self, event: Event) -> list[Action]:
-        """Take an event; returns the actions that follow from it."""
+        """Process an event; return the actions that follow."""
         self._note(event)
         after = self.table.get((self.state, type(event)))
         if after is None:
@@ -391,9 +177,10 @@ class _Machine:
 
 
 class Takeover(_Machine):
-    """Takeover of a journal: its writer can commit nothing more, and what it had begun is finished.
+    """Takeover of a journal: its writer can commit nothing more, and its last commit is completed.
 
-    ``heir`` says who takes over: its ``worker``, ``slots`` and ``closed`` replace those of the record.
+    ``heir`` describes the new writer: its ``worker``, ``slots`` and ``closed`` replace those of the record. ``number``
+    is the number of the last record.
     """
 
     table = TAKEOVER
@@ -401,7 +188,6 @@ class Takeover(_Machine):
     def __init__(self, heir: Checkpoint) -> None:
         super().__init__(State.READING, Checkpoint())
         self._heir = heir
-        #: The number of the last record.
         self.number = 0
 
     def begin(self) -> list[Action]:
@@ -424,8 +210,6 @@ class Takeover(_Machine):
 
 
 class _Commit:
-    """A commit that is under way."""
-
     __slots__ = ("are_children_flushed", "batches", "before", "items", "lots", "payloads")
 
     def __init__(self, lots: list[Lot], before: Redo | None) -> None:
@@ -438,18 +222,19 @@ class _Commit:
 
 
 class Commits(_Machine):
-    """The commits of one process, one after the other.
+    """Commits of one process, one after the other.
 
-    ``checkpoint`` is the newest record of its journal. ``job`` is the job that gets the items, ``owner`` the name of
-    the process for payloads, ``start`` the index of the next item.
+    ``checkpoint``: the newest record of its journal.
+    ``job``: the job that gets the items. ``start``: index of the next item.
+    ``owner``: name of the process, for payloads.
     """
 
     table = COMMITS
 
     def __init__(self, checkpoint: Checkpoint, job: str, owner: str, start: int) -> None:
         super().__init__(State.IDLE, checkpoint)
+        self.owner = owner
         self._job = job
-        self._owner = owner
         self._next = start
         self._lots: deque[Lot] = deque()
         self._commit: _Commit | None = None
@@ -460,35 +245,35 @@ class Commits(_Machine):
         self._garbage: list[int] = []
         #: Bytes of items that are not durable.
         self.pending_bytes = 0
-        #: How many lots were added, and how many are committed.
+        #: Numbers of lots.
         self.added = self.committed = 0
-        #: Why nothing more is committed.
+        #: Error that ended the commits.
         self.failure: Exception | None = None
 
     @property
     def is_due(self) -> bool:
-        """Whether so much waits that it should be committed now."""
+        """Return true if enough waits for a commit."""
         return len(self._lots) >= _REQUESTS or self._items >= _ITEMS or self.pending_bytes >= _BYTES
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something waits for the next commit."""
+        """Return true if lots wait for the next commit."""
         return bool(self._lots)
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is committed that was added."""
+        """Return true if every lot is committed."""
         return self.committed == self.added
 
     def add(self, lot: Lot) -> None:
-        """Take something to commit."""
+        """Add a lot, for a later commit."""
         self._lots.append(lot)
         self.added += 1
         self._items += len(lot.items)
         self.pending_bytes += sum(map(len, lot.items))
 
     def stage_early(self, items: list[bytes]) -> Stage:
-        """Take items of an unfinished request out of memory. Their number and count are a payload of its lot."""
+        """Stage items of an unfinished request. They become a payload of its lot."""
         number = self._new_number()
         self._early[number] = size = sum(map(len, items))
         self._unstaged.add(number)
@@ -496,7 +281,7 @@ class Commits(_Machine):
         return Stage(number, items, is_early=True)
 
     def discard(self, payloads: Iterable[Payload]) -> None:
-        """Forget items of a request that runs again."""
+        """Discard staged items of a request that runs again."""
         self._garbage += [payload.number for payload in payloads]
 
     # ── events ──
@@ -526,7 +311,7 @@ class Commits(_Machine):
         return actions(self) if actions is not None else super()._actions_of(state)
 
     def _stage(self) -> list[Action]:
-        self._commit = commit = _Commit(self._taken(), self.checkpoint.redo)
+        self._commit = commit = _Commit(self._take_lots(), self.checkpoint.redo)
         if not commit.items:
             return [FlushChildren()]
         stage = Stage(self._new_number(), commit.items)
@@ -535,8 +320,8 @@ class Commits(_Machine):
         return [FlushChildren(), stage]
 
     def _append(self) -> list[Action]:
-        """Put the commit into the checkpoint, at one go: another task may write it at any time."""
-        commit, checkpoint = self._under_way, self.checkpoint
+        """Add the commit to the checkpoint, in one step: another task may write it at any time."""
+        commit, checkpoint = self._running, self.checkpoint
         touched: dict[OpenBatch, None] = {}
         for lot in commit.lots:
             if lot.is_start:
@@ -556,21 +341,21 @@ class Commits(_Machine):
         for number, size in commit.payloads:
             chunks.append(Chunk(number, self._next, size))
             self._next += size
-        checkpoint.redo = Redo(self._job, self._owner, chunks, done)
+        checkpoint.redo = Redo(self._job, self.owner, chunks, done)
         return [Append(checkpoint)]
 
     def _end(self) -> list[Action]:
-        commit = self._under_way
+        commit = self._running
         self._commit = None
         self.committed += len(commit.lots)
         self.pending_bytes -= sum(map(len, commit.items))
-        if commit.before is not None and commit.before.owner == self._owner:
+        if commit.before is not None and commit.before.owner == self.owner:
             self._garbage += [chunk.number for chunk in commit.before.chunks]
         actions: list[Action] = [Report(commit.lots, commit.batches)]
-        # A payload that is on its way would arrive after it was removed.
-        if len(gone := [number for number in self._garbage if number not in self._unstaged]) >= _GARBAGE:
+        # A payload whose staging is not confirmed could arrive after its deletion.
+        if len(unused := [number for number in self._garbage if number not in self._unstaged]) >= _GARBAGE:
             self._garbage = [number for number in self._garbage if number in self._unstaged]
-            actions.append(Forget(gone))
+            actions.append(Forget(unused))
         return actions + self.receive(Due())
 
     def _stop(self) -> list[Action]:
@@ -585,11 +370,11 @@ class Commits(_Machine):
     }
 
     @property
-    def _under_way(self) -> _Commit:
+    def _running(self) -> _Commit:
         assert self._commit is not None  # noqa: S101 - staging made it
         return self._commit
 
-    def _taken(self) -> list[Lot]:
+    def _take_lots(self) -> list[Lot]:
         taken: list[Lot] = []
         items = size = 0
         while self._lots and len(taken) < 10 * _REQUESTS and items < _ITEMS and size < _BYTES:

@@ -1,11 +1,11 @@
-"""Items that are staged before a commit, and the end of a commit: items are stored, batches acknowledged.
+"""Items that are staged before a commit; the end of a commit, which stores items and acknowledges batches; takeovers.
 
-Staged items are there for whoever takes over. Without them, a crawl that dies between two steps leaves open whether its
-items are stored, or whether they still arrive: a call of a dead process can sit in a socket. With them, a successor
-stores the very same bytes at the very same place, and it does not matter which of the two comes first.
+Items are staged for the successor of a process. Otherwise, after a death between two steps, it would be unknown whether
+the items are stored or may still arrive, since a call of a dead process can be delayed in a socket. A successor stores
+the same bytes at the same indexes, so that it does not matter which of the two calls comes first.
 
-A payload is some records of a collection. Its key has the name of its process and a number that the process uses once:
-whatever arrives late changes nothing. It is removed when no record of a journal names it any more.
+A payload is one or more records of a collection. Its key consists of the name of its process and a number that the
+process uses once, so that a late write changes nothing. It is deleted when no record of a journal names it any more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -26,11 +26,9 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.errors import NotFound, TooLarge
 from scrapy_ext.client.retry import Retry
-from scrapy_ext.crawl.commit.journal import Fenced, Journal, to_data
-from scrapy_ext.crawl.commit.protocol import (
+from scrapy_ext.crawl.commit.events import (
     Acknowledge,
     Acknowledged,
-    Action,
     Append,
     Appended,
     Checkpoint,
@@ -41,37 +39,38 @@ from scrapy_ext.crawl.commit.protocol import (
     ReadHead,
     Refused,
     StoreChunk,
-    Takeover,
 )
+from scrapy_ext.crawl.commit.journal import Fenced, Journal, to_data
+from scrapy_ext.crawl.commit.protocol import Takeover
 
 logger = logging.getLogger(__name__)
 
-#: The collection, one in a project.
+#: Name of the collection, one in a project.
 COLLECTION: Final = "scrapy_commits"
 _TYPE: Final = CollectionType.STORE.value
-#: Characters of one record: less than the platform takes, for the rest of the record.
+#: Characters of one record, below the platform's limit to leave room for its other members.
 _PART: Final = 900_000
 
 
 class Payloads:
-    """The payloads of a project."""
+    """Payloads of staged items in the collection of a project."""
 
     def __init__(self, client: Collections, project: int) -> None:
         self._client = client
         self._project = project
 
     async def write(self, owner: str, number: int, packed: bytes) -> None:
-        """Write items: JSON lines, compressed."""
+        """Write items, as compressed JSON lines."""
         text = base64.b64encode(packed).decode()
         pieces = [text[first : first + _PART] for first in range(0, len(text), _PART)]
-        # The first piece last: whoever finds it finds the others.
+        # The first piece is written last: a reader that finds it finds the others.
         for place, piece in reversed(list(enumerate(pieces))):
             record = {"_key": _key(owner, number, place), "pieces": len(pieces), "items": piece}
             line = msgspec.json.encode(record) + b"\n"
             await self._client.write(self._project, _TYPE, COLLECTION, line, attempts=1, encoding="identity")
 
     async def read(self, owner: str, number: int) -> bytes | None:
-        """The items as they were written; None when they are not there."""
+        """Return the items as they were written, None if they do not exist."""
         pieces: list[str] = []
         total = 1
         while len(pieces) < total:
@@ -84,17 +83,16 @@ class Payloads:
         return base64.b64decode("".join(pieces))
 
     async def delete(self, owner: str, numbers: Iterable[int]) -> None:
-        """Remove the payloads of these numbers."""
         prefixes = [f"{owner}/{number}." for number in numbers]
         await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefixes)
 
     async def delete_all(self, prefix: str) -> None:
-        """Remove the payloads of owners whose names start so."""
+        """Delete the payloads of every owner whose name has this prefix."""
         await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefix)
 
 
 class Finisher:
-    """Stages items, and carries out the end of commits to one frontier."""
+    """Stages items, and completes commits to one frontier."""
 
     def __init__(self, client: PlatformClient, project: int, frontier: str, retry: Retry) -> None:
         self._client = client
@@ -104,7 +102,7 @@ class Finisher:
         self.payloads = Payloads(client.collections, project)
 
     async def stage(self, owner: str, number: int, packed: bytes) -> None:
-        """Keep items for whoever will have to store them."""
+        """Stage items, for this process or its successor to store."""
         await self._retry.until_done(lambda: self.payloads.write(owner, number, packed), "stage the items of a commit")
 
     async def store_chunk(self, job: JobKey, owner: str, chunk: Chunk) -> None:
@@ -114,7 +112,7 @@ class Finisher:
         )
         if packed is None:
             logger.error(
-                "%d items of job %s, from %d on, cannot be stored again: collection %s has lost them",
+                "%d items of job %s, from index %d on, cannot be stored again: they are missing in collection %s",
                 *(chunk.count, job, chunk.start, COLLECTION),
             )
             return
@@ -124,7 +122,7 @@ class Finisher:
             logger.warning("%d items are not stored: job %s was deleted", chunk.count, job)
 
     async def store(self, job: JobKey, start: int, packed: bytes) -> None:
-        """Store items: JSON lines, compressed, the first of them at index ``start``."""
+        """Store compressed JSON lines, the first of them at index ``start``."""
 
         async def write() -> None:
             await self._client.items.write(job, packed, start, attempts=1, encoding="gzip")
@@ -132,7 +130,7 @@ class Finisher:
         try:
             await self._retry.until_done(write, "store items")
         except TooLarge:
-            # Some proxies take smaller bodies than the platform; one item that is too large for them ends the crawl.
+            # Some proxies accept smaller bodies than the platform. A single item that is too large ends the crawl.
             lines = b"".join(compression.unpack(packed)).rstrip(b"\n").split(b"\n")
             if len(lines) < 2:
                 raise
@@ -152,33 +150,36 @@ class Finisher:
 
 
 async def take_over(journal: Journal, finisher: Finisher, heir: Checkpoint) -> tuple[int, Checkpoint]:
-    """Take over a journal (:class:`Takeover`); returns the number of the last record, and the checkpoint."""
+    """Take over a journal (:class:`Takeover`); return the number of its last record, and the checkpoint."""
     takeover = Takeover(heir)
     actions = takeover.begin()
     while actions:
-        (action,) = actions
-        actions = takeover.receive(await _carried_out(action, journal, finisher))
+        event: Event
+        match actions[0]:
+            case ReadHead():
+                head = await journal.head()
+                event = Read(0, Checkpoint()) if head is None else Read(head.number, head.read(Checkpoint))
+            case Append(checkpoint, int(number)):
+                event = await append(journal.append(number, to_data(checkpoint)))
+            case StoreChunk(redo, chunk):
+                await finisher.store_chunk(JobKey.parse(redo.job), redo.owner, chunk)
+                event = ChunkStored()
+            case Acknowledge(batches):
+                await finisher.acknowledge(batches)
+                event = Acknowledged()
+            case action:
+                raise ValueError(f"a takeover does not {type(action).__name__}")
+        actions = takeover.receive(event)
     return takeover.number, takeover.checkpoint
 
 
-async def _carried_out(action: Action, journal: Journal, finisher: Finisher) -> Event:
-    match action:
-        case ReadHead():
-            head = await journal.head()
-            return Read(0, Checkpoint()) if head is None else Read(head.number, head.read(Checkpoint))
-        case Append(checkpoint, int(number)):
-            try:
-                await journal.append(number, to_data(checkpoint))
-            except Fenced as error:  # It wrote once more, or somebody else was faster.
-                return Refused(error)
-            return Appended()
-        case StoreChunk(redo, chunk):
-            await finisher.store_chunk(JobKey.parse(redo.job), redo.owner, chunk)
-            return ChunkStored()
-        case Acknowledge(batches):
-            await finisher.acknowledge(batches)
-            return Acknowledged()
-    raise ValueError(f"a takeover does not {type(action).__name__}")
+async def append(writing: Awaitable[None]) -> Appended | Refused:
+    """Execute an :class:`Append`, by one of the ways to write to a journal."""
+    try:
+        await writing
+    except Fenced as error:
+        return Refused(error)
+    return Appended()
 
 
 def _key(owner: str, number: int, place: int) -> str:

@@ -1,19 +1,19 @@
-"""When a request of the frontier is really done, and what it has led to.
+"""Entries of requests: the end of each request, and its results.
 
 The rules that hold here:
 
-- A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.session.scrapy_engine`), unless a
-  downloader middleware put another request in its place: then that one carries on for it.
+- A request is finished when the engine has released it (see :mod:`scrapy_ext.crawl.session.scrapy_engine`), unless a
+  downloader middleware has replaced it: then the replacement continues its entry.
 - A request that this process sent can run before it is read back (*direct*, see :mod:`scrapy_ext.crawl.frontier.sent`):
-  its slot is known, its batch is not. It is committed when its batch is.
-- A request that cannot be stored lives in this process only. Such a *local* request belongs to the stored one that
-  led to it, its *holder*: the holder is finished only when its local requests are too, for a successor that runs the
-  holder again makes them again. What they lead to is the holder's, failure included.
-- What a request leads to hangs on its entry. The entry of what is being done is :data:`current`: the engine's tasks
-  for a request inherit it from the moment the request is handed out, and with them callback, errback, pipelines and
+  its slot is known, its batch is not. It is committed when its batch is known.
+- A request that cannot be stored exists in this process only. Such a *local* request belongs to the stored request that
+  led to it, its *holder*. The holder is finished when its local requests are finished, too, for a successor that runs
+  the holder again makes them again. The results and failures of a local request are the holder's.
+- The results of a request are collected in its entry. :data:`current` has the entry of the running code: the engine's
+  tasks for a request inherit it when the request is handed out, and with them callback, errback, pipelines and
   ``enqueue_request``.
 
-No I/O, no Scrapy engine: it is called for each request.
+No I/O and no Scrapy engine: the tracker is called for each request.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from typing import Final
 
 from scrapy import Request
 
-from scrapy_ext.crawl.commit.protocol import Payload, Stored
+from scrapy_ext.crawl.commit.events import Payload, Stored
 
-#: Requests without a place for which batches are read: so many, and this part of what is in memory, for each read
-#: brings all that is not acknowledged.
+#: Requests without a place after which batches are read: this number, and this share of the requests in memory, since
+#: each read returns all unacknowledged batches.
 _ENOUGH: Final = 100
 _PART: Final = 1 / 50
-#: The same by the bytes of their items.
+#: Bytes of their items after which batches are read.
 _ENOUGH_BYTES: Final = 1024 * 1024
-#: Meta key of a request that was not sent because the crawl is closing, and goes back to its queue. It is in the meta
-#: for queues on disk, and taken out before a callback or errback gets the request.
+#: Meta key of a request that was not sent because the crawl is closing, and returns to its queue. It is in the meta for
+#: disk queues, and removed before a callback or errback gets the request.
 RETURNED_KEY: Final = "_returned"
 
 
 class Entry:
-    """One request, through all that is done for it in this process."""
+    """One request, with everything that it leads to in this process."""
 
     __slots__ = (
         "answers",
@@ -76,58 +76,58 @@ class Entry:
         slot: int | None = None,
     ) -> None:
         self.fp = fp
-        #: The request that stands for the entry now: the one that was read or sent, or its replacement.
+        #: Current request of the entry: the one that was read or sent, or its replacement.
         self.request = request
         self.host = host
-        #: Its place in a batch; None for a local request, and for a direct one until its batch is read.
+        #: Its batch and position; None for a local request, and for a direct one until its batch is read.
         self.stored = stored
         #: Its slot; None for a local request.
         self.slot = stored.batch.slot if stored is not None else slot
         self.holder = holder
-        #: Local requests that it holds: how many are unfinished, and the fingerprints of all.
+        #: Local requests that it holds: number of unfinished ones, fingerprints of all.
         self.locals = 0
         self.local_fps: list[str] = []
-        #: How often each of its children that have no fingerprint of their own was met, by Scrapy's fingerprint.
+        #: Number of equal children without a fingerprint of their own, by Scrapy's fingerprint.
         self.children: dict[str, int] = {}
-        #: Its items, as JSON, and their size; and those that are staged already.
+        #: Its items, as JSON, their size, and the items that are staged already.
         self.items: list[bytes] = []
         self.bytes = 0
         self.payloads: list[Payload] = []
-        #: Whether it has led to an item that was stored, or is going to be.
+        #: Whether it has an item that is or will be stored.
         self.has_items = False
-        #: Which attempt at it this is, and what its callback failed with.
+        #: Number of the attempt, and error of its callback.
         self.attempt = 1
         self.error: str | None = None
-        #: The engine let go of it.
+        #: Whether the engine has released it.
         self.is_finished = False
-        #: Something it needs was not done because the crawl is closing: it is to be run again.
+        #: Whether a part of it did not run because the crawl is closing, so that it runs again.
         self.is_interrupted = False
-        #: Keys of the paid answers that it rests on.
+        #: Keys of the paid answers that it has used.
         self.answers: list[bytes] = []
 
     @property
     def is_local(self) -> bool:
-        """Whether it is in no slot of the frontier."""
+        """Return true if the request is in no slot of the frontier."""
         return self.slot is None
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is finished, with the local requests that it holds."""
+        """Return true if the request and the local requests that it holds are finished."""
         return self.is_finished and not self.locals
 
     def add_item(self, record: bytes) -> None:
-        """It has led to an item."""
+        """Add an item that the request led to."""
         self.has_items = True
         self.items.append(record)
         self.bytes += len(record)
 
     def take_items(self) -> list[bytes]:
-        """Its items, no longer its."""
+        """Return the items, and remove them from the entry."""
         items, self.items, self.bytes = self.items, [], 0
         return items
 
     def inherit(self, local: Entry) -> None:
-        """What a local request has led to is this one's."""
+        """Take over the results of a local request."""
         for record in local.take_items():
             self.add_item(record)
         self.payloads += local.payloads
@@ -137,60 +137,60 @@ class Entry:
 
 
 class Start:
-    """Stands for ``start()`` where requests have an entry."""
+    """Type of :data:`START`, which stands for ``start()`` where requests have an entry."""
 
 
 START: Final = Start()
 
-#: What the running code works for: a request, ``start()``, or nothing of these.
+#: Entry of the running code, :data:`START` for ``start()``, None for other code.
 current: ContextVar[Entry | Start | None] = ContextVar("current", default=None)
 
 
 class Tracker:
-    """The entries of a crawl.
+    """Entries of a crawl.
 
-    ``on_complete`` is called for each complete one that is not local, and each local one without a holder;
-    ``on_inherited`` for a holder that has got what a local one led to.
+    ``on_complete``: called for each complete entry that is not local, and for each local one without a holder.
+    ``on_inherited``: called for a holder that has received the results of a local entry.
     """
 
     def __init__(self, on_complete: Callable[[Entry], None], on_inherited: Callable[[Entry], None]) -> None:
         self._on_complete = on_complete
         self._on_inherited = on_inherited
         self._unfinished: set[Entry] = set()
-        #: Finished entries that hold local ones which are not.
+        #: Finished entries that hold unfinished local ones.
         self._holding: set[Entry] = set()
-        #: By the request that the engine has for the entry.
+        #: Entries by the request that the engine has.
         self._by_request: dict[Request, Entry] = {}
-        #: Requests that stand for entries, from when they wait until the engine has let go of them.
+        #: Requests that stand for entries, until the engine has released them.
         self._in_use: set[Request] = set()
 
     def __contains__(self, request: Request) -> bool:
-        """Whether a request object stands for an entry that is not finished."""
+        """Return true if a request object stands for an unfinished entry."""
         return request in self._in_use
 
     @property
     def unfinished(self) -> int:
-        """How many requests are not finished, waiting or out."""
+        """Number of unfinished requests, waiting or in the engine."""
         return len(self._unfinished)
 
     def stored_requests(self) -> Iterable[Request]:
-        """Return the requests that are not finished and that another process could run."""
+        """Return the unfinished requests that another process could run."""
         return (entry.request for entry in self._unfinished if not entry.is_local)
 
     def entries_of(self, slots: set[int]) -> Iterable[Entry]:
-        """The entries that were read from these slots and are not complete."""
+        """Return the incomplete entries of these slots."""
         return [entry for entry in chain(self._unfinished, self._holding) if entry.slot in slots]
 
     def sent(self, slot: int, fp: str, request: Request, host: str) -> Entry:
-        """A request was sent to its slot, and runs before it is read back."""
+        """Add the entry of a request that was sent to its slot and runs before it is read back."""
         return self._enter(Entry(fp, request, host, None, None, slot=slot))
 
     def read(self, stored: Stored, request: Request, host: str) -> Entry:
-        """A request was read from the frontier."""
+        """Add the entry of a request that was read from the frontier."""
         return self._enter(Entry(stored.fp, request, host, stored, None))
 
     def local(self, fp: str, request: Request, host: str, parent: Entry | None) -> Entry:
-        """A request that cannot be stored."""
+        """Add the entry of a request that cannot be stored."""
         holder = None if parent is None else parent.holder or (None if parent.is_local else parent)
         if holder is not None:
             holder.locals += 1
@@ -198,17 +198,17 @@ class Tracker:
         return self._enter(Entry(fp, request, host, None, holder))
 
     def handed_out(self, entry: Entry) -> Request:
-        """The entry's request goes to the engine."""
+        """Return the request of an entry, which goes to the engine now."""
         self._by_request[entry.request] = entry
         self._in_use.add(entry.request)
         return entry.request
 
     def is_open(self, entry: Entry) -> bool:
-        """Whether the entry is not complete: it may still lead to something."""
+        """Return true if the entry is incomplete, so that it may still lead to something."""
         return entry in self._unfinished or entry in self._holding
 
     def finished(self, request: Request) -> None:
-        """The engine let go of a request."""
+        """Record that the engine has released a request."""
         entry = self._by_request.pop(request, None)
         if entry is None:
             return
@@ -220,7 +220,7 @@ class Tracker:
         self._settle(entry)
 
     def again(self, entry: Entry, request: Request) -> None:
-        """A complete entry is tried once more."""
+        """Run a complete entry once more."""
         entry.request = request
         entry.attempt += 1
         entry.error = None
@@ -229,7 +229,7 @@ class Tracker:
         self._enter(entry)
 
     def drop(self, entry: Entry) -> None:
-        """Give an entry up that is not out."""
+        """Remove an entry that is not in the engine."""
         self._unfinished.discard(entry)
         self._in_use.discard(entry.request)
 
@@ -260,18 +260,18 @@ class Tracker:
 
 
 class FinishedRequests:
-    """Finished requests, from when the engine has let go of them until they are committed.
+    """Finished requests that wait for their commit.
 
     They are committed in the order in which they finished, so that items are stored in the order of the crawl. A direct
-    request (:mod:`scrapy_ext.crawl.frontier.sent`) can be committed only when its batch was read (*placed*). Batches
-    are read when enough requests wait for theirs, when nothing else is left to do, or after a while.
+    request (:mod:`scrapy_ext.crawl.frontier.sent`) can be committed only after its batch was read, which gives it its
+    place. Batches are read when many requests wait for theirs, when nothing else is left to do, or after ``interval``
+    seconds.
 
-    A request without a place does not hold up the others for ever: a platform may bound what one read returns, so that
-    its batch comes only when those of the others are acknowledged. When a read brings no place, they pass
-    (:meth:`release`).
+    A request without a place does not block the others for ever. A platform may limit the size of a read, so that the
+    batch of the request comes only after those of the others are acknowledged. After a read without a place, the others
+    are committed first (:meth:`release`).
 
-    ``commit`` is called for each request whose turn it is; ``read`` has batches read now. A request waits for its place
-    for ``interval`` seconds at most before ``read`` is called.
+    ``commit`` is called for each request in turn; ``read`` reads batches now.
     """
 
     def __init__(self, commit: Callable[[Entry], None], read: Callable[[], None], interval: float) -> None:
@@ -281,14 +281,14 @@ class FinishedRequests:
         self._entries: deque[Entry] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._released = asyncio.Event()
-        #: Bytes of the items of those that wait.
+        #: Bytes of their items.
         self.bytes = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def add(self, entry: Entry, unfinished: int) -> None:
-        """Take a request that is finished; ``unfinished`` is how many are not."""
+        """Add a finished request; ``unfinished`` is the number of requests that are not."""
         if not self._entries and not _lacks_place(entry):
             self._commit(entry)
             return
@@ -301,7 +301,8 @@ class FinishedRequests:
             self._timer = asyncio.get_running_loop().call_later(self._interval, self._read_now)
 
     def release(self, *, in_vain: bool) -> None:
-        """Commit those whose turn it is. ``in_vain``: a read brought no place, so whoever has one passes."""
+        """Commit the requests whose turn it is. ``in_vain``: a read returned no place, so requests with a place need
+        not wait for those without."""
         waiting = deque[Entry]()
         while self._entries and (in_vain or not _lacks_place(self._entries[0])):
             entry = self._entries.popleft()
@@ -314,7 +315,7 @@ class FinishedRequests:
         self._released.set()
 
     async def wait(self) -> None:
-        """Wait until a read has brought places, or for ``interval`` seconds."""
+        """Wait until a read has returned places, or for ``interval`` seconds."""
         self._released.clear()
         self._read()
         with contextlib.suppress(TimeoutError):
@@ -322,7 +323,7 @@ class FinishedRequests:
                 await self._released.wait()
 
     def close(self) -> None:
-        """Ask for no more reads."""
+        """Cancel the timer of the next read."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -1,8 +1,8 @@
 """``requestCookies``: the cookies that Scrapy would send with a request, as ``{name, value, domain}`` objects.
 
-Sites set cookies that break the rules of HTTP, and browsers and Scrapy send them all the same. A cookie that no
+Some sites set cookies that break the rules of HTTP; browsers and Scrapy send them nevertheless. A cookie that no
 service can send is left out with a warning: it never makes a request fail. Cookies that the user gave as a field are
-left to the rules.
+checked by the rules of the API.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.utils.httpobj import urlparse_cached
 
+from scrapy_ext.api.extraction.fields import MAX_COOKIES
 from scrapy_ext.api.extraction.forms import CONTROL, COOKIE_PREFIXES
-from scrapy_ext.api.extraction.limits import MAX_COOKIES
 
 logger = logging.getLogger(__name__)
 
 _DOMAIN: Final = re.compile(r"\.?[0-9A-Za-z._\-]+")
-#: Bytes of name and value that browsers take (RFC 6265bis, 5.7).
+#: Bytes of name and value that browsers accept (RFC 6265bis, 5.7).
 _BROWSERS_SIZE: Final = 4096
-#: Reasons of which a warning was logged.
+#: Reasons with a logged warning.
 _reported: Final[set[str]] = set()
 
 
 def cookies_of(request: Request, *, own: bool, own_alone: bool, nameless: bool) -> list[dict[str, Any]]:
-    """The cookies of the Cookie header, which CookiesMiddleware made.
+    """Return the cookies of the Cookie header, which CookiesMiddleware made.
 
-    ``own``: the cookies of the request itself are read for their domains, which a header does not have;
-    ``own_alone``: they are sent where there is no header; ``nameless``: the service takes cookies without a name.
+    ``own``: read the cookies of the request itself for their domains, which a header lacks.
+    ``own_alone``: return those of the request if there is no header.
+    ``nameless``: the service accepts cookies without a name.
     """
     given = [*_own_cookies(request)] if own and request.cookies and not request.meta.get("dont_merge_cookies") else []
     cookies = [*_header_cookies(request, given)] or (given if own_alone else [])
@@ -42,12 +43,12 @@ def cookies_of(request: Request, *, own: bool, own_alone: bool, nameless: bool) 
 
 
 def for_browser(cookies: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """These cookies without those that no browser takes."""
+    """Leave out cookies that no browser accepts."""
     return [cookie for cookie in cookies if _is_of_browsers(cookie)]
 
 
 def as_text(value: Any) -> str:
-    """A header or cookie as text. Bytes that are not UTF-8 are taken one by one, which never fails."""
+    """Return a header or cookie as text; bytes that are not UTF-8 are decoded as Latin-1, which never fails."""
     if not isinstance(value, bytes):
         return str(value)
     try:
@@ -68,7 +69,7 @@ def _header_cookies(request: Request, own: Iterable[Mapping[str, Any]]) -> Itera
 
 
 def _own_cookies(request: Request) -> Iterator[dict[str, Any]]:
-    """Those that have a name and a value, as in Scrapy."""
+    """Yield the cookies with a name and a value, as Scrapy does."""
     host = urlparse_cached(request).hostname
     cookies: Iterable[Mapping[str, Any]] = (
         ({"name": name, "value": value} for name, value in request.cookies.items())
@@ -89,7 +90,7 @@ def _own_cookies(request: Request) -> Iterator[dict[str, Any]]:
 def _can_be_sent(cookie: Mapping[str, Any], *, nameless: bool) -> bool:
     name, value = cookie["name"], cookie["value"]
     if not name and not nameless:
-        return _warn_left_out(value, "it has no name, and the service is not known to send such cookies")
+        return _warn_left_out(value, "it has no name, and the service may not send such cookies")
     if CONTROL.search(name + value) or ";" in name + value or "=" in name:
         return _warn_left_out(name, "it has a character that no Cookie header can have")
     return bool(name or value)
@@ -100,7 +101,7 @@ def _is_of_browsers(cookie: Any) -> bool:
         return True
     name, value = cookie.get("name"), cookie.get("value")
     if not isinstance(name, str) or not isinstance(value, str):
-        return True  # It was given as a field: the rules refuse it.
+        return True  # It was given as a field, and the rules refuse it.
     if len((name + value).encode(errors="replace")) > _BROWSERS_SIZE:
         return _warn_left_out(name, f"browsers take no cookie of more than {_BROWSERS_SIZE} bytes")
     if "\t" in name + value or (not name and value.lower().startswith(COOKIE_PREFIXES)):
@@ -109,7 +110,7 @@ def _is_of_browsers(cookie: Any) -> bool:
 
 
 def _warn_left_out(name: str, reason: str) -> bool:
-    """Log a warning, once for each reason: the names may be many."""
+    """Log a warning, once for each reason since there may be many names, and return false."""
     if reason not in _reported:
         _reported.add(reason)
         logger.warning(

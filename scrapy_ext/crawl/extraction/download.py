@@ -1,8 +1,8 @@
 """A routed request as a download of Scrapy: its signals, its errors, and its end when the crawl is stopped.
 
 Signals are sent as the downloader sends them for direct requests: ``request_reached_downloader`` before the request
-waits for its turn; when the result is there, ``headers_received``, ``bytes_received`` with the whole body at once, and
-``response_downloaded``; at the end, whatever came of it, ``request_left_downloader``.
+waits for its turn; with the result, ``headers_received``, ``bytes_received`` with the whole body at once, and
+``response_downloaded``; at the end, after a failure as well, ``request_left_downloader``.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from twisted.python.failure import Failure
 from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Cause
 from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
 from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.crawl.frontier.slots import host_of
+from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.scrapy_engine import keep_slot
 
 logger = logging.getLogger(__name__)
 
-#: Meta key by which AutoThrottle leaves a request alone.
+#: Meta key by which AutoThrottle ignores a request.
 _NO_THROTTLE: Final = "autothrottle_dont_adjust_delay"
-#: Classes of Scrapy's errors by the cause that the service names.
+#: Scrapy's error classes by the cause that the service names.
 _BY_CAUSE: Final[Mapping[str, type[Exception]]] = {
     Cause.HOST_NOT_FOUND.value: CannotResolveHostError,
     Cause.HOST_NOT_ALLOWED.value: DownloadFailedError,
@@ -47,7 +47,7 @@ _BY_CAUSE: Final[Mapping[str, type[Exception]]] = {
     Cause.CUT_SHORT.value: ResponseDataLossError,
     Cause.TOO_LARGE.value: DownloadCancelledError,
 }
-#: Where the service names no cause.
+#: Scrapy's error classes by problem type, if the service names no cause.
 _BY_TYPE: Final[Mapping[str, type[Exception]]] = {
     "/website/domain-unreachable": CannotResolveHostError,
     "/server/timed-out": DownloadTimeoutError,
@@ -57,14 +57,14 @@ _BY_TYPE: Final[Mapping[str, type[Exception]]] = {
 
 
 class DownloadSignals:
-    """Sends the signals of one crawl."""
+    """Signals of one crawl's routed requests."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     @contextmanager
     def of(self, request: Request) -> Iterator[None]:
-        """The time that a request spends where the downloader would have it."""
+        """Send the first and the last signal of a request around the time that it spends in the service."""
         request.meta["download_slot"] = host_of(request)
         keep_slot(self._crawler, request)
         self._send(signals.request_reached_downloader, request=request)
@@ -75,8 +75,8 @@ class DownloadSignals:
             self._send(signals.request_left_downloader, request=request)
 
     def received(self, request: Request, response: Response) -> Response:
-        """Send the signals of a response. A handler that raises ``StopDownload`` gets what Scrapy gives: the response
-        without its body, or with what was received, for the callback or the errback."""
+        """Send the signals of a response. If a handler raises ``StopDownload``, return the response without its body,
+        or with the received one, to the callback or the errback, as Scrapy does."""
         stop = self._stop(
             signals.headers_received, request=request, headers=response.headers, body_length=len(response.body)
         )
@@ -108,7 +108,7 @@ class DownloadSignals:
         for handler, result in self._send(signal, **arguments):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
                 name = getattr(handler, "__qualname__", handler)
-                # In Scrapy's words.
+                # The message of Scrapy.
                 logger.debug("Download stopped for %s from signal handler %s", arguments["request"], name)
                 return result.value
         return None
@@ -118,11 +118,12 @@ class DownloadSignals:
 
 
 class StopGrace:
-    """The grace time, in seconds, that requests under way have when a crawl is stopped from outside (Ctrl-C, SIGTERM,
+    """Grace time, in seconds, of running requests when a crawl is stopped from outside (Ctrl-C, SIGTERM,
     ``crawler.stop()``).
 
-    When the spider closes by itself they have as long as any request: what they lead to belongs to the crawl. A person
-    who presses Ctrl-C, and a runner with a grace of its own, must not wait for a service that does not answer.
+    When the spider closes by itself, they have the timeout of any request, since their results belong to the crawl.
+    After Ctrl-C, or under a runner with a grace time of its own, the crawl must not wait for a service that does not
+    answer.
     """
 
     def __init__(self, crawler: Crawler, seconds: float) -> None:
@@ -134,7 +135,7 @@ class StopGrace:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
-        """Run a request; raises :class:`Closing` when the grace time is over before it has ended."""
+        """Run a request; raises :class:`Closing` if it does not end within the grace time."""
         deadline = asyncio.timeout_at(self._ends_at)
         self._under_way.add(deadline)
         try:
@@ -149,7 +150,7 @@ class StopGrace:
             self._under_way.discard(deadline)
 
     def begin(self) -> None:
-        """The spider closes: if it was stopped from outside, the grace time begins."""
+        """Begin the grace time, if the spider was stopped from outside."""
         if self._crawler.crawling or self._ends_at is not None:
             return
         loop = asyncio.get_running_loop()
@@ -162,18 +163,18 @@ class StopGrace:
             self._is_reported = True
             logger.warning(
                 "%d requests have no answer of the extraction service %g s after the stop (EXTRACT_API_STOP_GRACE): "
-                "they go back to the queue",
+                "they return to the queue",
                 len(self._under_way),
                 self._seconds,
             )
 
 
 def mark_as_scrapys(error: ExtractError) -> None:
-    """Make an error an instance of the class, too, that Scrapy raises for its cause, if there is one, as errbacks for
-    direct requests expect it. It keeps the name of its own class, by which errors are counted."""
+    """Make an error an instance of Scrapy's class for the same cause as well, if there is one: errbacks for direct
+    requests expect that class. The error keeps the name of its own class, by which errors are counted."""
     scrapys = _class_of(error)
     if scrapys is not None and not isinstance(error, scrapys):
-        # mypy takes the hash of a class for that of its instances.
+        # mypy confuses the hash of a class with that of its instances.
         error.__class__ = _both(type(error), scrapys)  # type: ignore[arg-type]
 
 

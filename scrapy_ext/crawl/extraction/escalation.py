@@ -1,20 +1,20 @@
-"""The cheap way first: a page by HTTP, and by browser only where that did not bring it.
+"""Escalation: a page by HTTP first, and by browser only if HTTP did not return it.
 
-What a request's ``meta["extract_api_escalate"]`` may say:
+Values of a request's ``meta["extract_api_escalate"]``:
 
 ===================  ================================================================================================
-``True``             the browser is needed when the page answers 403, 429 or 503, or is empty
-a CSS selector       when nothing in the page matches it
-a dict               of ``css`` and ``xpath`` (a selector or a list of them: the browser is needed when one of them
+``True``             the browser is needed if the page answers 403, 429 or 503, or is empty
+a CSS selector       if nothing in the page matches it
+a dict               of ``css`` and ``xpath`` (a selector or a list of them: the browser is needed if one of them
                      matches nothing), ``status`` (a status or a list of them), ``check`` (a function, or the name of
-                     a method of the spider, that takes the response and returns True when the browser is needed)
-                     and ``to`` (fields of the browser request; None removes one). With none of the first four,
-                     as ``True``
+                     a method of the spider, that takes the response and returns True if the browser is needed)
+                     and ``to`` (fields of the browser request; None removes one). Without the first four, as
+                     ``True``
 ===================  ================================================================================================
 
-403, 429 and 503 are the statuses of walls that let browsers through; 401 asks for a login, which a browser does not
-have either. Selectors are not looked for in redirects and in pages that are not there (404, 410). A page that the
-service could not get by HTTP because the site banned it (problem 520) needs the browser whatever the meta says.
+403, 429 and 503 are the statuses with which sites block clients other than browsers; 401 requires a login, which a
+browser lacks as well. Selectors do not apply to redirects and missing pages (404, 410). If the site banned the service
+(problem 520), the page needs the browser whatever the meta says.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from scrapy_ext.crawl.extraction.translate import BROWSER_HEADERS
 
 logger = logging.getLogger(__name__)
 
-#: Statuses with which sites keep out what is no browser.
+#: Statuses with which sites block clients other than browsers.
 WALLS: Final = frozenset({403, 429, 503})
-#: Statuses of pages that no browser finds either.
+#: Statuses of missing pages, for which a browser does not help.
 _NOT_THERE: Final = frozenset({404, 410})
 _META: Final = 'meta["extract_api_escalate"]'
 _RULES: Final = ("css", "xpath", "status", "check")
@@ -57,7 +57,7 @@ Check = Callable[[Response], Any]
 
 
 class Escalation(msgspec.Struct, frozen=True, kw_only=True):
-    """When a page needs the browser, and what to ask for then."""
+    """Conditions under which a page needs the browser, and the fields to send then."""
 
     css: tuple[str, ...] = ()
     xpath: tuple[str, ...] = ()
@@ -68,13 +68,13 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, request: Request, spider: Any = None) -> Escalation | None:
-        """What a request's meta says; see :meth:`parse`."""
+        """Read a request's meta; see :meth:`parse`."""
         return cls.parse(request.meta.get("extract_api_escalate"), spider)
 
     @classmethod
     def parse(cls, value: Any, spider: Any = None) -> Escalation | None:
-        """None for None and False. Raises :class:`ContractError` with everything that is wrong, a selector that
-        cannot be read and a method that ``spider`` does not have included."""
+        """Return None for None and False. Raises :class:`ContractError` with every fault, including unreadable
+        selectors and methods that ``spider`` does not have."""
         if value is None or value is False:
             return None
         if value is True:
@@ -90,8 +90,8 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
         return reader.escalation
 
     def browser_fields(self, fields: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> dict[str, Any] | None:
-        """The fields to send when the browser is needed; None when these fields ask for it already. To be made
-        before the cheap request is sent: raises :class:`ContractError` for what cannot be a browser request."""
+        """Return the fields of the browser request, None if ``fields`` are one already. Call it before the HTTP request
+        is sent: raises :class:`ContractError` for fields that no browser request can have."""
         if kind_of(fields) == "browser":
             return None
         if (self.css or self.xpath) and not fields.get("httpResponseBody"):
@@ -109,22 +109,22 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
         return escalated
 
     def reason(self, response: Response, spider: Any = None) -> str | None:
-        """Why the browser is needed after this answer to the cheap request: ``"status"``, ``"empty"``,
-        ``"selector"`` or ``"check"``; None: it is not. What a check raises is raised."""
+        """Return the reason why the page needs the browser after this response to the HTTP request: ``"status"``,
+        ``"empty"``, ``"selector"``, ``"check"`` or None. Errors of the check are raised."""
         if response.status in self.statuses:
             return "status"
         if self.empty and _is_empty(response):
             return "empty"
         if self._misses(response):
             return "selector"
-        # A redirect is followed first: the page that it leads to is what the check is about.
+        # A redirect is followed first: the check is for the page at its end.
         is_page = not 300 <= response.status < 400
         if self.check is not None and is_page and _checker(self.check, spider)(response):
             return "check"
         return None
 
     def reason_after(self, error: ExtractError) -> str | None:
-        """The same after a cheap request that failed: ``"ban"`` when the site banned the service, else None."""
+        """Return the reason after an HTTP request that failed: ``"ban"`` if the site banned the service, else None."""
         return "ban" if isinstance(error, BanError) else None
 
     def _misses(self, response: Response) -> bool:
@@ -132,7 +132,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if not isinstance(response, TextResponse):
             return True
-        with contextlib.suppress(ValueError, NotSupported):  # JSON and what else has nothing to select from.
+        with contextlib.suppress(ValueError, NotSupported):  # JSON and others have no elements to select.
             found = [response.css(selector) for selector in self.css]
             found += [response.xpath(selector) for selector in self.xpath]
             return not all(any(_is_match(match.root) for match in matches) for matches in found)
@@ -143,7 +143,7 @@ _DEFAULT: Final = Escalation(statuses=WALLS, empty=True)
 
 
 class _Reader:
-    """Reads the dict of a meta, and collects what is wrong with it."""
+    """Reader of the dict of a meta, which collects its faults."""
 
     def __init__(self, value: Mapping[str, Any], spider: Any) -> None:
         self.faults: list[Violation] = []
@@ -196,19 +196,19 @@ class _Reader:
             _checker(value, self._spider)
         except ContractError as error:
             self.faults += error.violations
-        return value  # type: ignore[no-any-return]  # it is one of the two, or told
+        return value  # type: ignore[no-any-return]  # it is one of the two, or a fault
 
 
 def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The browser request for what an HTTP request asks for.
+    """Return the browser request for the same content as an HTTP request.
 
-    ``httpResponseBody`` becomes ``browserHtml``; extraction is left to the browser, which is the default; of
-    ``customHttpRequestHeaders`` those are kept that ``requestHeaders`` knows. Raises :class:`ContractError` for a
-    request with a body or a method other than GET, which browsers do not send.
+    ``httpResponseBody`` becomes ``browserHtml``; extraction uses the browser, which is the default; of
+    ``customHttpRequestHeaders`` those remain that ``requestHeaders`` has. Raises :class:`ContractError` for a request
+    with a body or a method other than GET, which browsers do not send.
     """
     faults = [
-        Violation(_META, f"asks for the browser, which cannot send {told}", "Leave it out for this request.", 422)
-        for name, told in (
+        Violation(_META, f"asks for the browser, which cannot send {part}", "Leave it out for this request.", 422)
+        for name, part in (
             ("httpRequestMethod", f"a {fields.get('httpRequestMethod')} request"),
             ("httpRequestBody", "a request body (httpRequestBody)"),
             ("httpRequestText", "a request body (httpRequestText)"),
@@ -236,22 +236,22 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Domain(msgspec.Struct):
-    """``left`` requests go to the browser before the cheap way is tried again, ``wait`` in all."""
+    """``left``: requests that go to the browser before the next attempt by HTTP. ``wait``: their number at first."""
 
     wait: int
     left: int
 
 
-class Memory:
-    """Which domains needed the browser lately.
+class BrowserDomains:
+    """Domains that needed the browser recently.
 
-    Of such a domain :data:`FIRST_TRY` requests go to the browser directly, then one tries the cheap way again, then
-    after twice as many, and so on up to one in :data:`LAST_TRY`. As soon as one succeeds, the domain is forgotten.
+    The next :data:`FIRST_TRY` requests to such a domain go to the browser directly, then one is tried by HTTP, then
+    another after twice as many, up to one in :data:`LAST_TRY`. The domain is forgotten as soon as one succeeds.
     """
 
     FIRST_TRY: Final = 10
     LAST_TRY: Final = 1000
-    #: Domains that are remembered; those that were asked about longest ago go.
+    #: Limit of the remembered domains; the least recently used are forgotten.
     DOMAINS: Final = 10_000
 
     def __init__(self) -> None:
@@ -261,7 +261,7 @@ class Memory:
         return len(self._domains)
 
     def prefers_browser(self, domain: str) -> bool:
-        """Whether the next request to a domain should go to the browser directly. Counts that request."""
+        """Return true if the next request to a domain should go to the browser directly, and count that request."""
         known = self._domains.get(domain)
         if known is None:
             return False
@@ -269,12 +269,12 @@ class Memory:
         if known.left:
             known.left -= 1
             return True
-        # The others go on by browser while this one tries.
+        # Other requests use the browser during this attempt.
         known.left = known.wait = min(2 * known.wait, self.LAST_TRY)
         return False
 
     def learn(self, domain: str, *, escalated: bool) -> None:
-        """What became of a cheap request to a domain."""
+        """Record the outcome of an HTTP request to a domain."""
         if not escalated:
             self._domains.pop(domain, None)
         elif domain not in self._domains:
@@ -289,18 +289,18 @@ def _listed(value: Any) -> Iterable[Any]:
 
 @lru_cache(maxsize=1024)
 def _try_out(kind: str, selector: str) -> None:
-    """Raises what a selector that cannot be read raises; cached, since most requests have the same ones."""
+    """Raise the error of an unreadable selector. Cached, since most requests have the same ones."""
     page = Selector(text="<html></html>", type="html")
     page.css(selector) if kind == "css" else page.xpath(selector)
 
 
 def _is_match(found: Any) -> bool:
-    """An expression's value is a match unless it is false, 0 or an empty text."""
+    """Return true for every match of an expression but false, 0 and empty text."""
     return bool(found) if isinstance(found, bool | float | str) else True
 
 
 def _is_empty(response: Response) -> bool:
-    """Whether a page that was asked for came without content."""
+    """Return true if a requested page came without content."""
     result = getattr(response, "extract_result", None) or {}
     return "httpResponseBody" in result and response.status in (200, 202) and not response.body.strip()
 
@@ -318,7 +318,7 @@ def _checker(check: str | Check, spider: Any) -> Check:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    """What is no object is left to the rules, which the HTTP request breaks too."""
+    """Return a mapping, empty for any other value, which the rules refuse."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -336,5 +336,5 @@ def _browser_headers(headers: Any) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _warn_left_out(name: str) -> None:
-    """Cached so that each header is told once."""
+    """Log a warning, once for each header by the cache."""
     logger.warning("The header %s is not sent when a request goes to the browser", name)

@@ -1,7 +1,7 @@
-"""One crawl's extraction: what its settings say, the client, and what is kept of what was sent and answered.
+"""One crawl's extraction: the entry for requests, and the client with its ledger, its stats and its retry policies.
 
-:meth:`Extraction.respond` takes a request all the way to its response; :meth:`Extraction.end_of` says what an error
-means for the crawl. When a crawl closes, and what becomes of a request that was not sent, is the middleware's.
+:meth:`Extraction.respond` takes a request to its response; :meth:`Extraction.end_of` decides whether an error ends the
+crawl. The middleware closes the crawl, and returns unsent requests to the queue.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,9 +17,6 @@ import msgspec
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.httpobj import urlparse_cached
-from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTENSIONS, PROBLEM_TYPES
@@ -35,25 +31,32 @@ from scrapy_ext.client.extraction.errors import (
 )
 from scrapy_ext.client.extraction.ledger import Ledger, LedgerError, key_of
 from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.retry_policy import FAILURES, FIRST_ATTEMPTS, NO_CONNECTION, RetryPolicy
+from scrapy_ext.client.extraction.retry_policy import FIRST_ATTEMPTS, NO_CONNECTION
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.extraction.download import DownloadSignals, StopGrace, mark_as_scrapys
-from scrapy_ext.crawl.extraction.escalation import Escalation, Memory
-from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, params_of, policy_of, prices_of
+from scrapy_ext.crawl.extraction.escalation import BrowserDomains, Escalation
+from scrapy_ext.crawl.extraction.from_settings import (
+    RequestPolicies,
+    ledger_path,
+    limiter_of,
+    memory_of,
+    params_of,
+    policy_of,
+    prices_of,
+)
 from scrapy_ext.crawl.extraction.redirects import Redirects, is_left_to_scrapy
 from scrapy_ext.crawl.extraction.results import to_response
 from scrapy_ext.crawl.extraction.translate import (
     BodyOptions,
+    goes_to_service,
     has_omitted,
-    is_routed,
     omitted_headers,
     scrapy_default_headers,
     to_body,
 )
-from scrapy_ext.crawl.frontier.slots import host_of
-from scrapy_ext.crawl.session.embedded import project_data
+from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_fetched, watch
 from scrapy_ext.crawl.session.session import Session
 
@@ -61,39 +64,35 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two updates of the stats while requests are sent.
 _STATS_INTERVAL: Final = 1.0
-#: Policies of single requests that are kept, by what their meta says.
-_POLICIES: Final = 1000
-_LEDGER: Final = "extract-ledger.sqlite"
-_RETRY_META: Final = 'meta["extract_api_retry_policy"]'
 
-#: Close reasons for errors that every further request would get too.
+#: Close reasons for errors that every further request would get as well.
 _FATAL: Final[Mapping[type[ExtractError], str]] = {
     KeyRefusedError: "extract_api_bad_key",
     AccountSuspendedError: "extract_api_suspended_account",
 }
-#: The same for what says that no extraction service is at the address.
+#: Close reason for errors that show that there is no extraction service at the address.
 _UNAVAILABLE: Final = "extract_api_unavailable"
 #: Close reasons by the budget that is used up.
 _BUDGETS: Final = {
     "EXTRACT_API_MAX_REQUESTS": "extract_api_max_requests",
     "EXTRACT_API_MAX_COST": "extract_api_max_cost",
 }
-#: So many requests that wait for the service lend their places: they are in memory, some kilobytes each, and the queue
-#: may give out another for each place that is lent.
+#: Most requests that wait for the service and lend their places: they are in memory, some kilobytes each, and the queue
+#: may hand out another one for each place that is lent.
 _MOST_LENT: Final = 10_000
-#: So many when nothing routed may be sent anyway: what goes direct goes on.
+#: The same while every routed request must wait: direct requests continue.
 _MOST_LENT_WHEN_PAUSED: Final = 100
 
 
 class CrawlEnd(NamedTuple):
-    """The end of a crawl after which no request would be answered: the close reason, and whether the crawl failed."""
+    """End of the crawl because no further request would be answered: close reason, and failure or not."""
 
     reason: str
     is_failure: bool = True
 
 
 class Extraction:
-    """See the module. Made with the crawl's components; raises :class:`SettingError`."""
+    """Extraction of one crawl. Raises :class:`SettingError`."""
 
     def __init__(self, crawler: Crawler, session: Session) -> None:
         settings = crawler.settings
@@ -104,7 +103,7 @@ class Extraction:
         self._max_requests: int = names.EXTRACT_API_MAX_REQUESTS.read(settings)
         self._max_cost: float = names.EXTRACT_API_MAX_COST.read(settings)
         self._prices = prices_of(settings)
-        self._policies = _Policies(policy_of(settings))
+        self._policies = RequestPolicies(policy_of(settings))
         self._bounds = Bounds(settings.getfloat("DOWNLOAD_TIMEOUT"), settings.getint("DOWNLOAD_MAXSIZE"))
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
         self.limiter = session.limiter = limiter_of(settings)
@@ -113,27 +112,27 @@ class Extraction:
         self._lent: LentPlaces | None = None
         self._signals = DownloadSignals(crawler)
         self._grace = StopGrace(crawler, names.EXTRACT_API_STOP_GRACE.read(settings))
-        #: The first request that failed because the service has no browser, and whether any had a response.
+        #: Error of the first request that needed a missing browser, and whether any request had a response.
         self._no_browser: BrowserMissingError | None = None
         self._has_response = False
         self._answers = memory_of(settings)
         self._tally = Tally()
         self._stats_due = 0.0
-        self._memory = Memory()
+        self._browser_domains = BrowserDomains()
         self._keys: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()
         self._options = BodyOptions(
             params=params_of(settings),
             default_headers=scrapy_default_headers(settings),
             cookies=settings.getbool("COOKIES_ENABLED"),
-            # CookiesMiddleware has left out those that do not belong to the request.
+            # CookiesMiddleware has removed cookies that do not belong to the request.
             own_cookies=False,
             omitted_headers=omitted_headers(settings),
+            extensions=frozenset(self._extra_fields),
         )
         self._redirects = Redirects(crawler)
         self._known: frozenset[str] | None = None
         self._asking = asyncio.Lock()
-        self._redirects.extensions = frozenset(self._extra_fields)
-        self._options = msgspec.structs.replace(self._options, extensions=self._redirects.extensions)
+        self._redirects.extensions = self._options.extensions
         self._ledger: Ledger | None = None
         self._client: ExtractClient | None = None
         self._opening: asyncio.Future[ExtractClient] | None = None
@@ -141,14 +140,14 @@ class Extraction:
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     async def respond(self, request: Request) -> Response | None:
-        """The response that the service has for a request; None for one that goes direct.
+        """Return the response of the service to a request, None for one that goes direct.
 
-        Raises what :meth:`ExtractClient.extract` raises, its errors also as Scrapy's (:mod:`.download`), what
-        :meth:`Redirects.finish` raises, :class:`~scrapy_ext.client.extraction.limiter.Closing` for one that was not
-        sent because the crawl closes, and :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's
-        ledger must not be used.
+        Raises the errors of :meth:`ExtractClient.extract`, also as Scrapy's (:mod:`.download`), those of
+        :meth:`Redirects.finish`, :class:`~scrapy_ext.client.extraction.limiter.Closing` if the request was not sent
+        because the crawl closes, and :class:`~scrapy_ext.client.extraction.ledger.LedgerError` if the ledger of the
+        crawl must not be used.
         """
-        if not self._routes(request):
+        if not goes_to_service(request, transparent=self._transparent):
             return None
         self.limiter.check_open(host_of(request))
         async with self._grace.held():
@@ -159,7 +158,7 @@ class Extraction:
             return self._redirects.finish(request, response)
 
     def end_of(self, error: Exception) -> CrawlEnd | None:
-        """What an error means for the crawl; None: the next request may be answered."""
+        """Return the end of the crawl that follows from an error, None if further requests may be answered."""
         match error:
             case OverBudgetError():
                 return CrawlEnd(_BUDGETS[error.setting], is_failure=False)
@@ -173,7 +172,7 @@ class Extraction:
 
     @property
     def missing_browser(self) -> BrowserMissingError | None:
-        """Why no request had a response, if it is for want of a browser."""
+        """Error of the first request that needed a browser, if the service has none and no request had a response."""
         return None if self._has_response else self._no_browser
 
     def wind_up(self) -> None:
@@ -182,19 +181,10 @@ class Extraction:
         self._grace.begin()
 
     def keep_answers(self, request: Request) -> None:
-        """The request goes back to the queue: what it rests on is needed by the next run."""
+        """Keep the answers of a request that returns to the queue: its next run needs them."""
         self._keys.pop(request, None)
 
     # ── one request ──
-
-    def _routes(self, request: Request) -> bool:
-        if not is_routed(request, transparent=self._transparent):
-            return False
-        if request.meta.get("extract_api"):
-            return True
-        parts = urlparse_cached(request)
-        is_robots_txt = request.callback is NO_CALLBACK and parts.path == "/robots.txt"
-        return parts.scheme in ("http", "https") and not is_robots_txt
 
     async def _answered(self, request: Request) -> Response:
         try:
@@ -218,7 +208,7 @@ class Extraction:
         domain = host_of(request)
         if by_browser is None:
             return await self._extract(client, request, fields)
-        if self._memory.prefers_browser(domain):
+        if self._browser_domains.prefers_browser(domain):
             return await self._extract(client, request, by_browser)
         response: Response | None = None
         try:
@@ -230,7 +220,7 @@ class Extraction:
                 raise
         if reason is None and response is not None and is_left_to_scrapy(response):
             return response
-        self._memory.learn(domain, escalated=reason is not None)
+        self._browser_domains.learn(domain, escalated=reason is not None)
         if reason is None and response is not None:
             return response
         self._tally.escalated(str(reason))
@@ -247,7 +237,6 @@ class Extraction:
             self._lent.lend(min(self.limiter.held, most))
 
     async def _spider_closed(self, reason: str) -> None:
-        """Report what was done and close the connections."""
         self._write_stats(domains=True)
         if table := self._tally.table():
             logger.info("Extraction requests:\n%s", table)
@@ -257,7 +246,6 @@ class Extraction:
             await self._ledger.close(complete=reason == "finished" or not self._ledger.spent.requests)
 
     def _write_stats(self, *, domains: bool) -> None:
-        """Write the counts to the crawl's stats."""
         stats = self._crawler.stats
         for name, value in self._tally.stats(domains=domains).items():
             stats.set_value(name, value)
@@ -290,7 +278,7 @@ class Extraction:
             )
         finally:
             if key:
-                self._rests_on(request, key)
+                self._keep_answer(request, key)
         self._know(client.extensions)
         request.meta["download_latency"] = time.monotonic() - started
         response = to_response(request, result)
@@ -311,9 +299,9 @@ class Extraction:
             return self._bounds
         return Bounds(float(timeout or 0), int(max_size))
 
-    def _rests_on(self, request: Request, key: bytes) -> None:
-        """Keep an answer until what it leads to is safe: until the frontier has committed it, else until the engine
-        is done with the request."""
+    def _keep_answer(self, request: Request, key: bytes) -> None:
+        """Keep an answer until its results are safe: until the frontier has committed them, else until the engine has
+        released the request."""
         entry = current.get()
         if self._session.items is not None and isinstance(entry, Entry):
             entry.answers.append(key)
@@ -356,10 +344,10 @@ class Extraction:
         return await asyncio.shield(self._opening)
 
     async def _learn_extensions(self, client: ExtractClient, request: Request) -> None:
-        """Take over what the service knows beside the contract, as far as its answers have said so.
+        """Read which fields the service accepts besides those of the contract.
 
-        It is asked only for a request that depends on it: nothing else is sent to a service of somebody else. A request
-        that must not be sent twice depends on it, for the service may follow redirects (:meth:`_extract`).
+        The service is called for this only before a request that depends on it, so that a foreign service gets no other
+        calls. A request that must not be sent twice depends on it, since the service may follow redirects.
         """
         is_safe = request.method in ("GET", "HEAD")
         if not is_safe or self._redirects.kept_by(request) or has_omitted(request, self._options):
@@ -368,7 +356,7 @@ class Extraction:
                     if client.extensions is None:
                         await client.ask_extensions()
                 except UnreachableServiceError as error:
-                    logger.debug("%s", error)  # The request itself reports a service that is away.
+                    logger.debug("%s", error)  # The request itself reports an unreachable service.
         self._know(client.extensions)
 
     def _know(self, extensions: frozenset[str] | None) -> None:
@@ -382,10 +370,10 @@ class Extraction:
         await self._session.open()
         services = self._session.services
         if services is None:
-            raise RuntimeError("the extraction service is not there: the crawl could not be opened")
+            raise RuntimeError("there is no extraction service: the crawl could not be opened")
         job = self._session.job_key
         self._options = msgspec.structs.replace(self._options, job_id=str(job) if job else None)
-        path = self._ledger_path()
+        path = ledger_path(self._crawler.settings, job if self._session.items is not None else None)
         if path is not None:
             self._ledger = await Ledger.open(path)
             self._session.answers = self._ledger
@@ -410,53 +398,3 @@ class Extraction:
             observe=self._observe,
         )
         return self._client
-
-    def _ledger_path(self) -> Path | None:
-        """Where the ledger of a crawl that can be resumed is; None for one that cannot."""
-        settings = self._crawler.settings
-        if not names.EXTRACT_API_LEDGER.read(settings):
-            return None
-        directory = job_dir(settings)
-        if directory:
-            return Path(directory, _LEDGER)
-        if self._session.items is None or self._session.job_key is None:
-            return None
-        name = str(self._session.job_key).replace("/", "-")
-        folder = project_data("extract-ledger")
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"{name}.sqlite"
-
-
-class _Policies:
-    """The retry policy of each request."""
-
-    def __init__(self, default: RetryPolicy) -> None:
-        self.default = default
-        self._first = default.at_first()
-        self._once = RetryPolicy({})
-        #: For meta ``max_retry_times`` 0, which is to one request what RETRY_TIMES = 0 is to all.
-        self._failing_once = default.with_overrides(dict.fromkeys(FAILURES, 1), "")
-        self._by_meta: dict[tuple[bool, bytes], RetryPolicy] = {}
-
-    def of(self, request: Request, *, first: bool) -> RetryPolicy:
-        """The policy that holds for a request; ``first``: the service has not yet answered. Raises
-        :class:`ContractError` naming the meta key."""
-        if request.meta.get("dont_retry"):
-            return self._once
-        overrides = request.meta.get("extract_api_retry_policy")
-        fails_once = request.meta.get("max_retry_times") == 0
-        base = self._failing_once if fails_once else self.default
-        if not overrides:
-            if fails_once:
-                return base.at_first() if first else base
-            return self._first if first else base
-        if not isinstance(overrides, Mapping):
-            overrides = {str(overrides): None}  # Refused, with what it must be.
-        key = fails_once, msgspec.json.encode(overrides, order="deterministic", enc_hook=repr)
-        policy = self._by_meta.get(key)
-        if policy is None:
-            policy = base.with_overrides(overrides, _RETRY_META)
-            if len(self._by_meta) >= _POLICIES:
-                self._by_meta.clear()
-            self._by_meta[key] = policy
-        return policy

@@ -1,8 +1,8 @@
-"""The fingerprint of a routed request: what tells two requests apart that ask for different content.
+"""Fingerprint of a routed request: it distinguishes requests for different content.
 
-A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not.
-Any other is told apart by the fields that change what comes back. Headers and cookies do not count, as in Scrapy;
-neither do tags, echoData, jobId and ipType, which leave the content as it is, and who follows redirects.
+A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not. Any
+other fingerprint depends on the fields that change the content. Headers and cookies do not count, as in Scrapy; neither
+do tags, echoData, jobId and ipType, which leave the content unchanged, nor the choice of who follows redirects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ IGNORED: Final = frozenset(
     | {"omitHttpRequestHeaders", "followRedirect"}
 )
 
-#: All that a request for the plain page can have.
+#: Fields that a request for the plain page can have.
 _PLAIN: Final = frozenset({"httpResponseBody", "httpRequestMethod", "httpRequestBody"})
 
 
@@ -55,10 +55,10 @@ class ExtractRequestFingerprinter:
         )
 
     def fingerprint(self, request: Request) -> bytes:
-        """The fingerprint of a request, routed or not."""
+        """Return the fingerprint of a request, routed or not."""
         if not self._may_differ(request):
             return scrapy_fingerprint(request)
-        # Middlewares may change what is asked for after the scheduler wanted the fingerprint.
+        # Middlewares may change the meta after the scheduler has computed the fingerprint.
         asked = (request.meta.get("extract_api"), request.meta.get("extract_api_automap"))
         known = self._known.get(request)
         if known is None or known[0] != asked:
@@ -66,7 +66,7 @@ class ExtractRequestFingerprinter:
         return known[1]
 
     def _may_differ(self, request: Request) -> bool:
-        """Whether anything but the plain page can be asked for: for most requests this is all there is to do."""
+        """Return false for a request that can only be for the plain page, as most are: it needs no more work."""
         if not is_routed(request, transparent=self._transparent):
             return False
         return bool(self._params) or isinstance(request.meta.get("extract_api"), Mapping)
@@ -75,12 +75,12 @@ class ExtractRequestFingerprinter:
         try:
             return fingerprint(request, content_fields(request, self._params))
         except (ContractError, TypeError, ValueError):
-            # Fields that cannot be read are told when the request is sent; the scheduler must not fail over them.
+            # Unreadable fields are reported when the request is sent; the scheduler must not fail because of them.
             return scrapy_fingerprint(request)
 
 
 def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:
-    """The fingerprint of a request that is sent with these fields; None: not routed. 20 bytes, as Scrapy's."""
+    """Return the fingerprint of a request with these fields, None if it is not routed. 20 bytes, as Scrapy's."""
     if fields is None:
         return scrapy_fingerprint(request)
     content = _content(fields)
@@ -89,12 +89,12 @@ def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:
     url = str(fields.get("url", request.url))
     if not request.meta.get("verbatim_url"):
         url = canonicalize_url(url, keep_fragments=_may_use_browser(fields))
-    # The hash is an identity, not a defence.
+    # The hash is an identity, not a protection.
     return hashlib.sha1(msgspec.json.encode([url, content], order="deterministic"), usedforsecurity=False).digest()
 
 
 def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that count, in one form where there are two for the same."""
+    """Return the fields that count, in one form where the API has two."""
     content = {
         name: value
         for name, value in fields.items()
@@ -114,7 +114,7 @@ def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unfold(content: dict[str, Any], kind: str, options: Any) -> None:
-    """Write ``extractFrom`` beside the kind. Options of a kind that is not asked for do not count."""
+    """Write ``extractFrom`` beside the data type. Options of a type that is not requested do not count."""
     if content.get(kind) and isinstance(options, Mapping):
         members = dict(options)
         source = members.pop("extractFrom", None)
@@ -123,7 +123,7 @@ def _unfold(content: dict[str, Any], kind: str, options: Any) -> None:
 
 
 def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
-    """The request that Scrapy would make for the same page: method and body may be given by the fields."""
+    """Return the request that Scrapy would send for the same page: the fields may contain method and body."""
     method = content.get("httpRequestMethod", "GET")
     body = base64.b64decode(content.get("httpRequestBody", ""))
     if (method, body) == (request.method, request.body):
@@ -132,7 +132,7 @@ def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
 
 
 def _may_use_browser(fields: Mapping[str, Any]) -> bool:
-    """Whether the part of the URL behind # may change the content."""
+    """Return true if the fragment of the URL may change the content."""
     if fields.get("httpResponseBody") or source_of(fields) == "httpResponseBody":
         return False
     return any(fields.get(name) for name in ("browserHtml", "screenshot", *EXTRACT_TYPES))

@@ -1,4 +1,4 @@
-"""What the settings say about extraction, for whoever makes a client: a crawl, or a command.
+"""Settings of extraction as objects of the client, for a crawl or a command.
 
 Every function raises :class:`~scrapy_ext.settings.SettingError`.
 """
@@ -7,22 +7,31 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+from scrapy import Request
 from scrapy.settings import BaseSettings
+from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import check
+from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Prices
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.client.extraction.memory import AnswerMemory
 from scrapy_ext.client.extraction.retry_policy import FAILURES, RetryPolicy
+from scrapy_ext.crawl.session.project import project_data
 from scrapy_ext.jobprocess.proc import machine_memory
 from scrapy_ext.settings import SettingError
 
+#: Policies of single requests that are kept, by their meta.
+_POLICIES: Final = 1000
+_RETRY_META: Final = 'meta["extract_api_retry_policy"]'
 _MIB: Final = 2**20
-#: The parts of a machine's memory, and of what a process may have, that answers take.
+#: Parts of a machine's memory, and of a process's limit, for answers.
 _MACHINE_SHARE: Final = 8
 _PROCESS_SHARE: Final = 4
 _LEAST_MEMORY: Final = 64 * _MIB
@@ -30,7 +39,7 @@ _MOST_MEMORY: Final = 1024 * _MIB
 
 
 def params_of(settings: BaseSettings) -> dict[str, Any]:
-    """The fields of EXTRACT_API_PARAMS, each of them right by itself."""
+    """Return the fields of EXTRACT_API_PARAMS, after a check of each."""
     params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(settings)
     faults = faults_of(params, names.EXTRACT_API_EXTRA_FIELDS.read(settings))
     if faults:
@@ -39,15 +48,15 @@ def params_of(settings: BaseSettings) -> dict[str, Any]:
 
 
 def faults_of(fields: Mapping[str, Any], extra_fields: Collection[str]) -> list[Violation]:
-    """What is wrong with fields that are meant for many requests. How they go together depends on the request."""
+    """Return the faults of fields that are meant for many requests. Rules on several fields depend on the request."""
     given = {name: value for name, value in fields.items() if value is not None}
     broken = check({"url": "https://example.com/", **given}, extra_fields=extra_fields)
     return [fault for fault in broken if fault.status == 400]
 
 
 def policy_of(settings: BaseSettings) -> RetryPolicy:
-    """The default table with EXTRACT_API_RETRY_POLICY. Without Scrapy's retries (RETRY_ENABLED, RETRY_TIMES), what
-    failed is not sent again either, unless that setting says so; limits are no failures, and are waited for."""
+    """Return the default policy with EXTRACT_API_RETRY_POLICY. Without Scrapy's retries (RETRY_ENABLED, RETRY_TIMES),
+    failed requests are not sent again unless that setting says so; rate limits are no failures."""
     retries = settings.getbool("RETRY_ENABLED") and settings.getint("RETRY_TIMES") > 0
     overrides = names.EXTRACT_API_RETRY_POLICY.read(settings)
     try:
@@ -57,7 +66,7 @@ def policy_of(settings: BaseSettings) -> RetryPolicy:
 
 
 def prices_of(settings: BaseSettings) -> Prices:
-    """EXTRACT_API_PRICES, required when EXTRACT_API_MAX_COST is set."""
+    """Return EXTRACT_API_PRICES, required with EXTRACT_API_MAX_COST."""
     table, max_cost = names.EXTRACT_API_PRICES.read(settings), names.EXTRACT_API_MAX_COST.read(settings)
     if max_cost and not table:
         raise SettingError(
@@ -72,7 +81,7 @@ def prices_of(settings: BaseSettings) -> Prices:
 
 
 def memory_of(settings: BaseSettings) -> AnswerMemory:
-    """EXTRACT_API_MEMORY_LIMIT_MB, or a share of the memory that there is."""
+    """Return a memory of EXTRACT_API_MEMORY_LIMIT_MB, or of a share of the available memory."""
     limit = names.EXTRACT_API_MEMORY_LIMIT_MB.read(settings) * _MIB
     if not limit:
         limit = min(max(machine_memory() // _MACHINE_SHARE, _LEAST_MEMORY), _MOST_MEMORY)
@@ -83,7 +92,7 @@ def memory_of(settings: BaseSettings) -> AnswerMemory:
 
 
 def limiter_of(settings: BaseSettings, concurrency: int | None = None) -> Limiter:
-    """What holds for a site in Scrapy's downloader holds for extraction: caps and delays by domain.
+    """Return a limiter with the limits and delays per domain of Scrapy's downloader.
 
     ``concurrency`` replaces CONCURRENT_REQUESTS and CONCURRENT_REQUESTS_PER_DOMAIN.
     """
@@ -107,3 +116,52 @@ def _delays(settings: BaseSettings, slots: Mapping[str, Any]) -> Callable[[str],
         return float(slot.get("delay", delay)) * (1 + random.uniform(-jitter, jitter))
 
     return delay_of
+
+
+def ledger_path(settings: BaseSettings, job: JobKey | None) -> Path | None:
+    """Return the path of the ledger of a crawl that can be resumed, by its directory or its job; None for other
+    crawls."""
+    if not names.EXTRACT_API_LEDGER.read(settings):
+        return None
+    if directory := job_dir(settings):
+        return Path(directory, "extract-ledger.sqlite")
+    if job is None:
+        return None
+    folder = project_data("extract-ledger")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{str(job).replace('/', '-')}.sqlite"
+
+
+class RequestPolicies:
+    """Retry policies of single requests."""
+
+    def __init__(self, default: RetryPolicy) -> None:
+        self.default = default
+        self._first = default.at_first()
+        self._once = RetryPolicy({})
+        #: For meta ``max_retry_times`` 0, the equivalent of RETRY_TIMES = 0 for one request.
+        self._failing_once = default.with_overrides(dict.fromkeys(FAILURES, 1), "")
+        self._by_meta: dict[tuple[bool, bytes], RetryPolicy] = {}
+
+    def of(self, request: Request, *, first: bool) -> RetryPolicy:
+        """Return the retry policy of a request; ``first``: the service has not answered yet. Raises
+        :class:`ContractError` naming the meta key."""
+        if request.meta.get("dont_retry"):
+            return self._once
+        overrides = request.meta.get("extract_api_retry_policy")
+        fails_once = request.meta.get("max_retry_times") == 0
+        base = self._failing_once if fails_once else self.default
+        if not overrides:
+            if fails_once:
+                return base.at_first() if first else base
+            return self._first if first else base
+        if not isinstance(overrides, Mapping):
+            overrides = {str(overrides): None}  # Refused, with a message on the right form.
+        key = fails_once, msgspec.json.encode(overrides, order="deterministic", enc_hook=repr)
+        policy = self._by_meta.get(key)
+        if policy is None:
+            policy = base.with_overrides(overrides, _RETRY_META)
+            if len(self._by_meta) >= _POLICIES:
+                self._by_meta.clear()
+            self._by_meta[key] = policy
+        return policy

@@ -1,12 +1,12 @@
-"""Redirects of routed requests, treated as Scrapy's settings and meta keys say.
+"""Redirects of routed requests, handled by Scrapy's settings and meta keys.
 
 An HTTP request asks the service for the redirect itself (``followRedirect``), and Scrapy's own middlewares do the rest,
 as for direct requests: ``dont_redirect``, ``handle_httpstatus_list``, REDIRECT_ENABLED, REDIRECT_MAX_TIMES, cookies,
 the offsite filter. Each hop is a request to the service.
 
-A browser follows redirects by itself. So does a service that does not know the field, and one that is asked for no
-response headers, without which Scrapy cannot follow. Of these redirects, the request of the response says what is
-known, as after a redirect of Scrapy's. One that was not to be followed is an error, never the page that it led to.
+A browser follows redirects by itself, as does a service without that field, or for a request without response headers,
+which Scrapy needs to follow. The request of the response then has the known redirects in its meta, as after a redirect
+of Scrapy's. A redirect that must not be followed is an error: the page at its end is not returned.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ from scrapy_ext.crawl.session.scrapy_engine import share_values
 
 FIELD: Final = "followRedirect"
 _HEADERS: Final = "customHttpRequestHeaders"
-#: In ``redirect_reasons`` where the service does not report the status of a redirect.
+#: Reason in ``redirect_reasons`` for a redirect whose status the service does not report.
 _UNKNOWN: Final = "extract-api"
 
 
 class Redirects:
-    """The redirects of one crawl."""
+    """Redirects of one crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._enabled = crawler.settings.getbool("REDIRECT_ENABLED")
         self._most = crawler.settings.getint("REDIRECT_MAX_TIMES")
         self._priority = crawler.settings.getint("REDIRECT_PRIORITY_ADJUST")
-        #: Fields that the service knows beside those of the contract.
+        #: Fields that the service accepts besides those of the contract.
         self.extensions: Collection[str] = ()
 
     def to_send(self, request: Request, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields of a request, with ``followRedirect`` where Scrapy is to follow. What the user gave stays."""
+        """Return the fields of a request, with ``followRedirect`` where Scrapy should follow. A value of the user's
+        stays."""
         if FIELD not in self.extensions or FIELD in fields or request.meta.get("extract_api_automap") is False:
             return fields
         if fields.get("serp") or kind_of(fields) == "browser":
@@ -60,15 +61,15 @@ class Redirects:
     def is_to_be_repeated(
         self, request: Request, response: Response, sent: Mapping[str, Any], fields: Mapping[str, Any]
     ) -> bool:
-        """Return whether the service has followed redirects that Scrapy is to follow: those of the first requests of a
-        crawl, before an answer has said that the service knows the field."""
+        """Return true if the service has followed redirects that Scrapy should follow. This happens to the first
+        requests of a crawl, before an answer has shown that the service has the field."""
         result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
         return bool(result.get("redirects")) and FIELD not in sent and FIELD in self.to_send(request, fields)
 
     def finish(self, request: Request, response: Response) -> Response:
-        """The response, whose request is that of the page that redirects led to.
+        """Return the response, with the request of the page at the end of the redirects.
 
-        Raises :class:`RedirectFollowedError` when the service followed one that was not to be followed, and
+        Raises :class:`RedirectFollowedError` if the service followed a redirect that must not be followed, and
         ``IgnoreRequest`` where Scrapy would not have followed it: past REDIRECT_MAX_TIMES, or offsite.
         """
         followed = self._followed(request, response)
@@ -81,7 +82,7 @@ class Redirects:
         offsite = self._crawler.get_downloader_middleware(OffsiteMiddleware)
         if offsite is not None:
             offsite.process_request(redirected)
-        # Middlewares have the first request, and the callback gets what they write to it by the other.
+        # Middlewares have the first request; the callback must see their changes in the other one.
         request.meta.update(redirected.meta)
         share_values(request, redirected)
         response.request = redirected
@@ -89,7 +90,7 @@ class Redirects:
 
     @staticmethod
     def keep_private(request: Request, result: object) -> None:
-        """Leave headers that hold credentials, which meta ``extract_api`` has, out of a redirect to another origin."""
+        """Remove headers with credentials, in meta ``extract_api``, from a redirect to another origin."""
         if not isinstance(result, Request) or result is request:
             return
         asked = result.meta.get("extract_api")
@@ -111,12 +112,12 @@ class Redirects:
         return [] if is_same_page(request.url, response.url) else [Redirect(request.url, 0)]
 
     def kept_by(self, request: Request) -> str:
-        """The meta key, attribute or setting by which a redirect is not to be followed; empty: it may be."""
+        """Return the meta key, attribute or setting that forbids to follow redirects, empty if none does."""
         meta, spider = request.meta, self._crawler.spider
         for name in ("dont_redirect", "handle_httpstatus_all"):
             if meta.get(name):
                 return f"meta key {name}"
-        # Some of Scrapy's own lists can only be asked whether they have a status.
+        # Some of Scrapy's own lists only support the operator in.
         for place, listed in (
             ("meta key handle_httpstatus_list", meta.get("handle_httpstatus_list")),
             ("attribute handle_httpstatus_list of the spider", getattr(spider, "handle_httpstatus_list", None)),
@@ -152,7 +153,7 @@ def _is_of_origin(request: Request, other: Request) -> bool:
 
 
 def is_left_to_scrapy(response: Response) -> bool:
-    """Whether a response is a redirect, which Scrapy's middleware treats."""
+    """Return true for a redirect that Scrapy's middleware handles."""
     return response.status in REDIRECTS and b"Location" in response.headers
 
 

@@ -1,10 +1,9 @@
-"""Responses that carry an extraction's result: Scrapy's classes with one attribute more, which is not in the list of
-``attributes`` that Scrapy's classes have.
+"""Responses with the result of an extraction: Scrapy's classes with one more attribute, which is not in Scrapy's list
+``attributes``.
 
-``response.extract_result`` is the whole decoded body of the 200 answer, with bytes for what the service sends as
-Base64. What of it is the body of the response is the very same object there, and is held and stored once. It
-survives ``copy()``, ``replace()`` and Scrapy's HTTP cache: replacing the body changes no result, for that is what
-the service answered.
+``response.extract_result`` is the whole decoded body of the 200 answer, with bytes for Base64 fields. The field that is
+the body of the response is the same object there, kept and stored once. It survives ``copy()``, ``replace()`` and
+Scrapy's HTTP cache: a replaced body does not change the result, which is the answer of the service.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: On every response that came through the extraction service.
+#: Flag of every response from the extraction service.
 FLAG: Final = "extract-api"
 
 _RAW_API_RESPONSE: Final = (
     "response.raw_api_response is of scrapy-zyte-api. Use response.extract_result instead; in it, httpResponseBody and "
     "screenshot are bytes, not Base64."
 )
-#: Stands in a stored result for the body, which is stored beside it.
+#: Placeholder in a stored result for the body, which is stored separately.
 _IS_BODY: Final = True
 
 
 class _WithResult:
-    """What the classes below add to Scrapy's."""
+    """Methods and attributes that the classes below add to Scrapy's."""
 
     __slots__ = ()
 
@@ -46,7 +45,7 @@ class _WithResult:
     url: str
     extract_result: dict[str, Any] | None
     _extract_item: Item | None
-    #: Counts the memory of the answer as long as there is this response or one that was made of it.
+    #: Counts the memory of the answer during the life of this response and of those made from it.
     hold: Hold | None
 
     def __init__(self, *args: Any, extract_result: dict[str, Any] | None = None, **kwargs: Any) -> None:
@@ -57,12 +56,12 @@ class _WithResult:
 
     @property
     def screenshot(self) -> bytes | None:
-        """The bytes of the screenshot; None if none was taken."""
+        """Bytes of the screenshot, None if there is none."""
         return self.extract_result.get("screenshot") if self.extract_result else None
 
     @property
     def extract_item(self) -> Item | None:
-        """The automatic extraction as an item of zyte-common-items, such as a ``Product``; None if there is none.
+        """Automatic extraction as an item of zyte-common-items, such as a ``Product``; None if there is none.
 
         Needs the extra ``poet`` or ``server``. Raises :class:`UnexpectedAnswerError` for an answer that is no such
         item.
@@ -75,14 +74,15 @@ class _WithResult:
 
     @property
     def raw_api_response(self) -> NoReturn:
-        """The name that scrapy-zyte-api has for ``extract_result``; raises AttributeError, which says so."""
+        """Raise AttributeError, which names ``extract_result`` instead of this name of scrapy-zyte-api."""
         _warn_of_raw_api_response()
         raise AttributeError(_RAW_API_RESPONSE)
 
     def replace(self, *args: Any, cls: type[Response] | None = None, **kwargs: Any) -> Response:
-        """A response with some attributes replaced; with ``cls``, of that class, which may know fewer."""
+        """Return a response with some attributes replaced; with ``cls``, of that class, which may have fewer
+        attributes."""
         if cls is not None and kwargs.get("body") is self.body:
-            # HttpCompressionMiddleware chooses the class anew where it does not know the content coding.
+            # HttpCompressionMiddleware chooses the class again for an unknown content coding.
             cls = CLASSES.get(cls, cls)
         made = cls or type(self)
         for name in self.attributes:
@@ -96,7 +96,7 @@ class _WithResult:
         return response
 
     def to_dict(self) -> dict[str, Any]:
-        """What the HTTP cache stores: with the body once."""
+        """Return the attributes as the HTTP cache stores them, with the body once."""
         stored: dict[str, Any] = super().to_dict()  # type: ignore[misc]
         result = self.extract_result
         same = {name: _IS_BODY for name in BASE64_FIELDS if result and name in result and result[name] is self.body}
@@ -105,7 +105,7 @@ class _WithResult:
 
     @classmethod
     def from_dict(cls, d: dict[str, Any]) -> Self:
-        """The response of a :meth:`to_dict`."""
+        """Return the response of a :meth:`to_dict`."""
         result = d.get("extract_result")
         if result:
             same = {name: d["body"] for name in BASE64_FIELDS if result.get(name) is _IS_BODY}
@@ -121,16 +121,13 @@ class ExtractResponse(_WithResult, Response):  # type: ignore[misc]
 
 
 class ExtractTextResponse(_WithResult, TextResponse):  # type: ignore[misc]
-    """Text."""
-
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
 class ExtractHtmlResponse(_WithResult, HtmlResponse):
-    """HTML, and what has no content of its own: automatic extraction alone.
+    """HTML, or a response without content of its own: automatic extraction alone.
 
-    ``body_text`` is the text of the body where it is known, as that of a rendered page is, so that it need not be
-    decoded.
+    ``body_text`` is the text of the body if it is available, as for a rendered page, and saves decoding it.
     """
 
     __slots__ = ("_body_text", "_extract_item", "extract_result", "hold")
@@ -141,20 +138,20 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
 
     @property
     def text(self) -> str:
-        """The body as text."""
+        """Body as text."""
         return super().text if self._body_text is None else self._body_text
 
     def replace(  # type: ignore[override]  # Scrapy's has overloads
         self, *args: Any, cls: type[Response] | None = None, **kwargs: Any
     ) -> Response:
-        """As Scrapy's. The text is known as long as the body is the same."""
+        """As Scrapy's; the text is kept while the body is the same."""
         is_text_kept = not {"body", "encoding"} & kwargs.keys()
         if is_text_kept and issubclass(cls or type(self), ExtractHtmlResponse):
             kwargs.setdefault("body_text", self._body_text)
         return super().replace(*args, cls=cls, **kwargs)
 
     def to_dict(self) -> dict[str, Any]:
-        """What the HTTP cache stores: with the text as the body alone."""
+        """As above, with the text of the page only as the body."""
         stored = super().to_dict()
         text = self._body_text
         if text is not None and self.extract_result and self.extract_result.get("browserHtml") is text:
@@ -163,7 +160,7 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
 
     @classmethod
     def from_dict(cls, d: dict[str, Any]) -> Self:
-        """The response of a :meth:`to_dict`."""
+        """Return the response of a :meth:`to_dict`."""
         result = d.get("extract_result")
         if result and result.get("browserHtml") is _IS_BODY:
             text = d["body"].decode()
@@ -172,18 +169,14 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
 
 
 class ExtractXmlResponse(_WithResult, XmlResponse):  # type: ignore[misc]
-    """XML."""
-
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
 class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
-    """JSON."""
-
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
-#: Ours for each of Scrapy's.
+#: Class of this package for each of Scrapy's.
 CLASSES: Final[dict[type[Response], type[Response]]] = {
     Response: ExtractResponse,
     TextResponse: ExtractTextResponse,
@@ -195,12 +188,12 @@ CLASSES: Final[dict[type[Response], type[Response]]] = {
 
 @lru_cache(maxsize=1)
 def _warn_of_raw_api_response() -> None:
-    """Cached so that it is reported once, also where the error is caught."""
+    """Log a warning, once by the cache, also where the error is caught."""
     logger.warning(_RAW_API_RESPONSE)
 
 
 def _item(kind: str, fields: Any, url: str) -> Item:
-    """The item of a kind. Every one has a URL, by which its page is meant if the service does not tell it."""
+    """Return the item of a data type. An item needs a URL: that of the page if the service does not name one."""
     try:
         import zyte_common_items  # an extra
     except ImportError:
@@ -212,5 +205,5 @@ def _item(kind: str, fields: Any, url: str) -> Item:
     try:
         return item_class.from_dict({**fields, "url": fields.get("url") or url})  # type: ignore[no-any-return]
     except (TypeError, ValueError, AttributeError) as error:
-        told = f"{kind} of the answer is no {item_class.__name__}: {error}"
-        raise UnexpectedAnswerError(told, status=200, sent={"url": url}) from None
+        fault = f"{kind} of the answer is no {item_class.__name__}: {error}"
+        raise UnexpectedAnswerError(fault, status=200, sent={"url": url}) from None

@@ -1,7 +1,7 @@
 """From the extraction service to Scrapy: the result of an extraction becomes a Response.
 
-Base64 is decoded once, and the text of it is not kept: what is large in a result is held once, as the body of its
-response where it is that. A result is never changed, for several requests may share it.
+Base64 is decoded once, and its text is not kept. A large value of a result is kept once: the body of the response is
+the same object. A result is never changed, since several requests may share it.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from scrapy_ext.client.http import is_same_page
 from scrapy_ext.crawl.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
 #: Headers of a result that Scrapy's responses do not have: those of the connection to the site. Content codings are
-#: told apart by themselves.
+#: handled separately.
 _NOT_MAPPED: Final = frozenset(
     {"connection", "keep-alive", "te", "trailers", "transfer-encoding", "upgrade", "proxy-connection"}
     | {"content-encoding"}
 )
-#: Content codings that services undo, as Scrapy does. Others are left as they are, with those applied before them.
-_UNDONE: Final = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
-#: How many bytes of a body tell what it is, and the control characters that no text has, both as in Scrapy.
+#: Content codings that services decode, as Scrapy does. Others remain, with those applied before them.
+_DECODED: Final = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
+#: Bytes of a body that are examined for its type, and the control characters that no text has, both as in Scrapy.
 _SNIFFED: Final = 5000
 _NOT_IN_TEXT: Final = bytes(set(range(32)) - set(b"\0\t\n\r"))
 _HTML: Final = re.compile(rb"<(?:!doctype\s+)?html[\s>]", re.IGNORECASE)
 _HTML_PART: Final = re.compile(rb"<(?:head|body)[\s>]", re.IGNORECASE)
-#: Beginnings of the URLs of pages; the last two are those of a browser's page without an address.
+#: Prefixes of the URLs of pages; the last two are those of a browser's page without an address.
 _SCHEMES: Final = ("http://", "https://", "about:", "data:")
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> Response:
-    """The response that a result stands for, with the result as ``extract_result`` and the flag ``extract-api``.
+    """Return the response for a result, with the result as ``extract_result`` and the flag ``extract-api``.
 
-    ``browserHtml`` is its body before ``httpResponseBody``, and that before a screenshot; automatic extraction
-    alone has an empty one. Raises :class:`UnexpectedAnswerError` for a result that does not hold what it says.
+    The body is ``browserHtml``, else ``httpResponseBody``, else the screenshot; automatic extraction alone has an empty
+    body. Raises :class:`UnexpectedAnswerError` for a result with fields of wrong types.
     """
     decoded = _decoded(result, request)
     url, headers = _url(decoded, request), _headers(decoded, request)
@@ -70,14 +70,14 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
         response = ExtractResponse(**common, body=decoded["screenshot"])
     else:
         response = CLASSES[_class_of(headers, url, b"")](**common)
-    # Set here because the constructor would build them a second time.
+    # Set here, because the constructor would build them a second time.
     response.headers = headers
-    response.hold = hold_of(result)  # type: ignore[attr-defined]  # mypy takes them for plain ones
+    response.hold = hold_of(result)  # type: ignore[attr-defined]  # a plain Response for mypy
     return response
 
 
 def _decoded(result: Mapping[str, Any] | ExtractResult, request: Request) -> dict[str, Any]:
-    """A result of its own, with bytes for what was Base64."""
+    """Return a copy of a result, with bytes for Base64."""
     decoded = msgspec.to_builtins(result) if isinstance(result, ExtractResult) else dict(result)
     for name in BASE64_FIELDS:
         value = decoded.get(name)
@@ -98,12 +98,12 @@ def _bytes(name: str, value: Any, request: Request) -> bytes:
     raise _unexpected(f"{name} of the answer is not Base64", request)
 
 
-def _unexpected(told: str, request: Request) -> UnexpectedAnswerError:
-    return UnexpectedAnswerError(told, status=200, sent={"url": request.url})
+def _unexpected(fault: str, request: Request) -> UnexpectedAnswerError:
+    return UnexpectedAnswerError(fault, status=200, sent={"url": request.url})
 
 
 def _url(decoded: Mapping[str, Any], request: Request) -> str:
-    """The final URL, which a result may leave out; without its fragment, as in Scrapy."""
+    """Return the final URL without its fragment, as Scrapy does. A result may lack it."""
     url = decoded.get("url")
     if not isinstance(url, str) or not url or is_same_page(url, request.url):
         url = request.url
@@ -121,7 +121,7 @@ def _status(decoded: Mapping[str, Any]) -> int:
 
 
 def _headers(decoded: Mapping[str, Any], request: Request) -> Headers:
-    """Every value of every header, in order. What is no header is passed over."""
+    """Return every value of every header, in order, without malformed ones."""
     listed = decoded.get("httpResponseHeaders")
     if not isinstance(listed, list):
         return Headers()
@@ -144,27 +144,27 @@ def _headers(decoded: Mapping[str, Any], request: Request) -> Headers:
 
 
 def _codings_left(values: list[str]) -> list[str]:
-    """The content codings of a body that no service undoes, with those applied before them, as in Scrapy."""
+    """Return the content codings of a body that no service decodes, with those applied before them, as Scrapy does."""
     codings = [coding.strip().lower() for value in values for coding in value.split(",")]
-    while codings and codings[-1] in _UNDONE:
+    while codings and codings[-1] in _DECODED:
         codings.pop()
     return codings
 
 
 def _rendered(html: str, common: dict[str, Any]) -> ExtractHtmlResponse:
-    """A rendered page. Its text is kept beside its body, which it would be decoded from otherwise."""
+    """Return a rendered page. Its text is kept beside its body, which would otherwise be decoded again."""
     try:
         body = html.encode()
     except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and no encoding can
         body = html.encode("utf-8", "replace")
         html = common["extract_result"]["browserHtml"] = body.decode()
-    # Scrapy takes a byte order mark for no part of the text.
+    # For Scrapy, a byte order mark is no part of the text.
     text = None if html.startswith(_BYTE_ORDER_MARK) else html
     return ExtractHtmlResponse(**common, body=body, body_text=text, encoding="utf-8")
 
 
 def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
-    """Scrapy's choice: by headers, then by the name of the file, then by the content."""
+    """Return the class that Scrapy would choose: by headers, then by file name, then by content."""
     chosen: type[Response] = responsetypes.from_headers(headers)
     if chosen is Response:
         chosen = responsetypes.from_filename(url)
@@ -174,8 +174,8 @@ def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
 
 
 def _class_of_content(start: bytes, *, declared: bool) -> type[Response]:
-    """As in Scrapy, but much faster, and with a closer look for HTML, since a result may have no headers at all:
-    a page that begins otherwise, and nothing at all, are HTML unless something else was ``declared``."""
+    """As Scrapy, but much faster, and with a longer search for HTML, since a result may have no headers at all: a page
+    that begins differently, and an empty one, are HTML unless headers ``declared`` something else."""
     if len(start.translate(None, _NOT_IN_TEXT)) != len(start):
         return Response
     if _HTML.search(start) or not (start or declared):

@@ -1,22 +1,23 @@
 """From Scrapy to the extraction service: a Request becomes the fields of a body.
 
-:func:`to_body` maps what a request says to fields, by the kind of output that is asked for:
+:func:`to_body` maps the attributes of a request to fields, by the kind of output:
 
 ================  ==========================================  ================================================
 of the request    with ``httpResponseBody``                   else
 ================  ==========================================  ================================================
 method, body      ``httpRequestMethod``, ``httpRequestBody``  the same, which the rules refuse (rule 9)
 headers           ``customHttpRequestHeaders``                ``requestHeaders``: ``referer``, ``userAgent`` and
-                                                              ``acceptLanguage``; others are left out and told
-headers of None   ``omitHttpRequestHeaders``                  left out and told
+                                                              ``acceptLanguage``; others are left out, with a
+                                                              warning
+headers of None   ``omitHttpRequestHeaders``                  left out, with a warning
 cookies           ``requestCookies``                          ``requestCookies``
 ================  ==========================================  ================================================
 
 ``requestCookies`` are ``{name, value, domain}`` objects; the Cookie header is never sent. The document defines
 neither their form nor the names of ``requestHeaders``: these are choices made here.
 
-What the user gave in ``meta["extract_api"]`` and EXTRACT_API_PARAMS wins over that mapping, and None there leaves a
-field out. Only what is no JSON is refused here: :func:`scrapy_ext.api.extraction.check` does the rest, for every
+The fields of ``meta["extract_api"]`` and EXTRACT_API_PARAMS take precedence over that mapping, and None there removes a
+field. Only values that JSON lacks are refused here: :func:`scrapy_ext.api.extraction.check` does the rest, for every
 sender.
 """
 
@@ -32,7 +33,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 from scrapy import Request
 from scrapy.http import Headers
+from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
+from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import OUTPUTS
 from scrapy_ext.api.violations import ContractError, Violation
@@ -54,28 +57,30 @@ BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
     b"User-Agent": "userAgent",
     b"Accept-Language": "acceptLanguage",
 }
-#: Fields that are made of the request, so that None for one of them always leaves something out.
+#: Fields that are made from the request, so that None for one of them always removes something.
 AUTOMATIC: Final = frozenset(
     {"httpResponseBody", "httpResponseHeaders", "httpRequestMethod", "httpRequestBody"}
     | {"customHttpRequestHeaders", "omitHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
 )
-#: How deep fields are looked into.
+#: Nesting depth up to which fields are examined.
 _DEEPEST: Final = 50
 
-#: What page objects need of a request beside what its meta asks for (scrapy_ext.poet.middleware). It is not written
-#: into the meta, which requests hand on to others.
+#: Fields that page objects need in addition to those of the meta (scrapy_ext.poet.middleware). They are not in the
+#: meta, which spiders copy to other requests.
 _needed: WeakKeyDictionary[Request, Mapping[str, Any]] = WeakKeyDictionary()
 
 
 class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every request of a crawl.
+    """Options of every request of a crawl.
 
-    ``params`` are the fields of EXTRACT_API_PARAMS; ``default_headers``, the headers that are left out when a
-    request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job;
-    ``cookies``, whether cookies are sent at all (COOKIES_ENABLED), and ``own_cookies``, whether those of
-    a request without a Cookie header are, as without CookiesMiddleware; ``omitted_headers``, names of headers
-    that are not sent with a request that does not set them (:func:`omitted_headers`); ``extensions``, the fields that
-    the service knows beside those of the contract.
+    ``params``: fields of EXTRACT_API_PARAMS.
+    ``default_headers``: headers that are left out if a request has them with exactly these values
+    (:func:`scrapy_default_headers`).
+    ``job_id``: the running job.
+    ``cookies``: whether cookies are sent (COOKIES_ENABLED).
+    ``own_cookies``: whether those of a request without a Cookie header are, as without CookiesMiddleware.
+    ``omitted_headers``: headers that are not sent with a request that does not set them (:func:`omitted_headers`).
+    ``extensions``: fields that the service accepts besides those of the contract.
     """
 
     params: Mapping[str, Any] = {}
@@ -88,7 +93,7 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def omitted_headers(settings: BaseSettings) -> list[str]:
-    """Names of headers that the user's settings want not to be sent: with None for a value."""
+    """Return the names of headers that the user's settings suppress by the value None."""
     names = [name for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items() if value is None]
     if not _is_default(settings, "USER_AGENT") and settings["USER_AGENT"] is None:
         names.append("User-Agent")
@@ -96,7 +101,7 @@ def omitted_headers(settings: BaseSettings) -> list[str]:
 
 
 def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
-    """The headers that Scrapy adds to every request, without those that the user's settings changed."""
+    """Return the headers that Scrapy adds to every request, without those that the user's settings changed."""
     headers = Headers()
     if _is_default(settings, "DEFAULT_REQUEST_HEADERS"):
         headers.update(settings.getdict("DEFAULT_REQUEST_HEADERS"))
@@ -109,27 +114,39 @@ def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
 
 
 def is_routed(request: Request, *, transparent: bool) -> bool:
-    """Whether a request goes through the extraction service: as its meta says, else when every request does, or
-    page objects need it."""
+    """Return true if a request goes through the extraction service: by its meta, else if every request does, or if page
+    objects need it."""
     asked = request.meta.get("extract_api")
     return transparent or request in _needed if asked is None else asked is not False
 
 
+def goes_to_service(request: Request, *, transparent: bool) -> bool:
+    """Return true if a request is routed and of a kind that the service can answer. Files robots.txt go direct unless
+    their meta routes them."""
+    if not is_routed(request, transparent=transparent):
+        return False
+    if request.meta.get("extract_api"):
+        return True
+    parts = urlparse_cached(request)
+    is_robots_txt = request.callback is NO_CALLBACK and parts.path == "/robots.txt"
+    return parts.scheme in ("http", "https") and not is_robots_txt
+
+
 def need(request: Request, fields: Mapping[str, Any]) -> None:
-    """Send these fields too with this request, over those of its meta. Its fingerprint stays as it is."""
+    """Send these fields, too, with this request, over those of its meta. Its fingerprint stays the same."""
     _needed[request] = fields
 
 
 def needed_of(request: Request) -> Mapping[str, Any]:
-    """The fields of :func:`need`."""
+    """Return the fields of :func:`need`."""
     return _needed.get(request, {})
 
 
 def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, Any]:
-    """The fields to send for a request; raises :class:`ContractError` when its meta cannot be read.
+    """Return the fields to send for a request; raises :class:`ContractError` for unreadable meta.
 
-    Headers that are noted as the user's own (:mod:`scrapy_ext.crawl.frontier.marks`) are sent also when their
-    values are the default ones.
+    Headers marked as the user's own (:mod:`scrapy_ext.crawl.frontier.marks`) are sent even if they have the default
+    values.
     """
     options = options or BodyOptions()
     asked = {**_asked(request), **needed_of(request)}
@@ -155,19 +172,19 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
 
 
 def _warn_of_meta(request: Request) -> None:
-    """Warn of meta keys that say how the site is to be connected to, which the service decides."""
-    # One of the environment is there for the service, too.
+    """Warn of meta keys about the connection to the site, which the service makes."""
+    # A proxy of the environment is for the connection to the service as well.
     if request.meta.get("proxy") and "_scheme_proxy" not in request.meta:
-        _warn_not_obeyed("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
+        _warn_no_effect("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
     if request.meta.get("bindaddress"):
-        _warn_not_obeyed("bindaddress", "Ask for a geolocation or an ipType")
+        _warn_no_effect("bindaddress", "Ask for a geolocation or an ipType")
 
 
 @lru_cache(maxsize=16)
-def _warn_not_obeyed(key: str, remedy: str) -> None:
-    """Cached so that each key is told once."""
+def _warn_no_effect(key: str, remedy: str) -> None:
+    """Log a warning, once for each key by the cache."""
     logger.warning(
-        "The meta key %s is not obeyed by requests through the extraction service, which connects to sites by itself. "
+        "The meta key %s has no effect on requests through the extraction service, which connects to sites by itself. "
         "%s, or send such requests direct: meta extract_api False",
         key,
         remedy,
@@ -175,7 +192,7 @@ def _warn_not_obeyed(key: str, remedy: str) -> None:
 
 
 def content_fields(request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a request's meta asks for, without its headers and cookies: what it is about."""
+    """Return the fields that define the content, without headers and cookies."""
     return _content_fields(request, params, _asked(request))
 
 
@@ -207,7 +224,7 @@ def _unreadable(rule: str) -> ContractError:
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are to be sent as they are. The URL is always the request's."""
+    """Return the fields to send unchanged. The URL is always the request's."""
     given = {name: value for name, value in fields.items() if value is not None and name != "url"}
     faults = [
         Violation(place, "must not be bytes, which JSON cannot hold", "Decode them.")
@@ -220,9 +237,9 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bytes_in(value: Any, place: str, depth: int = 0) -> Iterator[str]:
-    """Where bytes are inside a value: they would be sent as Base64 of which nobody knows. The rules refuse those
-    that are a field's whole value."""
-    if depth > _DEEPEST:  # refused when it is written
+    """Yield the places of bytes inside a value, which would be sent as unexpected Base64. The rules refuse bytes as the
+    value of a field."""
+    if depth > _DEEPEST:  # Refused when the JSON is written.
         return
     if isinstance(value, bytes | bytearray | memoryview):
         if depth or place == "echoData":
@@ -237,19 +254,19 @@ def _bytes_in(value: Any, place: str, depth: int = 0) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _warn_nothing_removed(name: str) -> None:
-    """Cached so that each field is told once."""
+    """Log a warning, once for each field by the cache."""
     logger.warning('%s is None in meta["extract_api"], but EXTRACT_API_PARAMS has no such field to leave out', name)
 
 
 def _serp_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """``serp`` goes with ``serpOptions`` alone (rule 5): what is added to every request is withheld. What was
-    asked for in this request is kept, for the rules to refuse."""
+    """Return the fields of a search: ``serp`` goes with ``serpOptions`` alone (rule 5), so fields for every request are
+    left out. Those of this request remain, for the rules to refuse."""
     serp = {name: params[name] for name in ("serp", "serpOptions") if name in params}
     return {"url": request.url, **_method_and_body(request, {}), **_given({**serp, **asked})}
 
 
 def _default_outputs(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The page over HTTP when nothing else is asked for, and headers with it."""
+    """Return the page over HTTP, with headers, if the request names no output."""
     outputs: dict[str, Any] = {}
     if not any(given.get(name) for name in OUTPUTS) and "httpResponseBody" not in given:
         outputs["httpResponseBody"] = True
@@ -286,23 +303,23 @@ def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes
 
 
 def _line(value: bytes) -> str:
-    """A header's value. Line breaks become spaces, as when Scrapy sends it."""
+    """Return a header's value, with spaces for line breaks, as Scrapy sends it."""
     return as_text(b" ".join(value.splitlines()))
 
 
 def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
-    """Several values of one header are joined, since only the last of a name is sent (rule 11)."""
+    """Join several values of a header, since only the last of a name is sent (rule 11)."""
     listed = [{"name": as_text(name), "value": ",".join(map(_line, values))} for name, values in headers]
     return {"customHttpRequestHeaders": listed} if listed else {}
 
 
 def has_omitted(request: Request, options: BodyOptions) -> bool:
-    """Return whether a request may have headers that are None."""
+    """Return true if a request may have headers that are None."""
     return bool(options.omitted_headers) or not all(request.headers.values())
 
 
 def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
-    """Headers that are None: Scrapy sends none of that name, and the service is asked to leave out its own."""
+    """Return the field for headers that are None: Scrapy does not send them, and the service should not add its own."""
     if not has_omitted(request, options):
         return {}
     names = [as_text(name) for name, values in request.headers.items() if not values]
@@ -318,7 +335,7 @@ def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[s
 
 @lru_cache(maxsize=256)
 def _warn_not_omitted(name: str) -> None:
-    """Cached so that each header is told once."""
+    """Log a warning, once for each header by the cache."""
     logger.warning(
         "The header %s is None, but browsers and services without the field omitHttpRequestHeaders send their own",
         name,
@@ -337,7 +354,7 @@ def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, 
 
 @lru_cache(maxsize=256)
 def _warn_left_out(name: str) -> None:
-    """Cached so that each header is told once."""
+    """Log a warning, once for each header by the cache."""
     logger.warning(
         "The header %s is not sent with requests for anything but httpResponseBody; %s can be",
         name,
@@ -348,7 +365,7 @@ def _warn_left_out(name: str) -> None:
 def _cookies(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
     if not request.cookies and b"Cookie" not in request.headers:
         return {}
-    # Of the services, that of this package takes cookies without a name; it is known by its own fields.
+    # Only the service of this package, which its own fields show, accepts cookies without a name.
     nameless = "followRedirect" in options.extensions
     cookies = cookies_of(request, own=options.cookies, own_alone=options.own_cookies, nameless=nameless)
     cookies = cookies if by_http else for_browser(cookies)

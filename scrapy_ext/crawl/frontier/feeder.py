@@ -1,7 +1,7 @@
-"""Between the frontier's slots and the memory: sends what waits, reads what is wanted, in one task.
+"""Traffic between the frontier's slots and memory: one task sends requests and reads batches.
 
-It works when the downloader is hungry, so that many requests go and come in one call. What one slot fails at does not
-hold the others up, and is tried again.
+It works when the downloader needs requests, so that many requests go and come in one call. An error of one slot does
+not delay the others, and is retried.
 """
 
 from __future__ import annotations
@@ -15,33 +15,32 @@ from scrapy_ext.api.platform.frontier import MAX_BATCH, Batch
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Retry
 
-#: Requests of hosts that have no room may fill the memory up to so many times the prefetch, so that a slow host
-#: does not keep the requests of others out.
-_CROWD: Final = 10
-#: Requests that must wait for a time may be so many times the prefetch.
-_PARKED: Final = 50
-#: Calls at once to as many slots: a crawl of many slots must not open a connection for each.
+#: Multiple of the prefetch up to which requests of hosts without room may fill the memory, so that a slow host does not
+#: keep the requests of other hosts out.
+_MOST_WAITING: Final = 10
+#: Multiple of the prefetch up to which requests that must wait for a time may fill the memory.
+_MOST_PARKED: Final = 50
+#: Simultaneous calls: a crawl with many slots must not open a connection for each.
 _AT_ONCE: Final = 16
-#: Deleted batches that a late read may still bring.
+#: Deleted batches that a late read may still return.
 _REMEMBERED: Final = 1000
 
 
 class SlotReader:
-    """The batches of one slot that this worker holds, read ahead of the downloader.
+    """Batches of one slot that this worker holds, read ahead of the downloader.
 
-    What the API gives (platform-api.md, Frontier) and what follows:
+    Behaviour of the API (platform-api.md, Frontier) and its consequences:
 
-    - A read returns the head of the queue, with every batch that was read before and not deleted. So to get
-      more, ask for what is held and more, and skip what is known.
-    - A batch whose deletion was on its way while the read was can come back once more: IDs are remembered for a
-      while after they were deleted.
-    - Nothing reports that requests arrived. Our own writes do: a slot is read again only after one that added
-      something, until a read brings nothing new (:attr:`SlotReader.may_have_more`).
-    - A server may bound what one read returns, so that what is held fills it. Nothing new means that the slot is
-      empty only of a read that nothing was held during; after another, the slot is read once more when something
-      that was held has been deleted.
+    - A read returns the head of the queue, including every batch that was read before and not deleted. To get more, a
+      read requests the number that is held and more, and skips the known batches.
+    - A batch can come back once more if its deletion was under way during the read: IDs are remembered for a while
+      after the deletion.
+    - The API does not notify of new requests. After a read without new batches, a slot is read again only after a write
+      of this process that added something (:attr:`SlotReader.may_have_more`).
+    - A server may limit the size of a read, so that held batches fill it. A read without new batches proves the slot
+      empty only if nothing was held; otherwise the slot is read once more after a held batch is deleted.
 
-    ``read(mincount, known)`` is the API's queue read, without the batches that are known.
+    ``read(mincount, known)`` is the API's read of a queue, without the known batches.
     """
 
     def __init__(self, slot: int, read: Callable[[int, Container[str]], Awaitable[list[Batch]]]) -> None:
@@ -56,15 +55,15 @@ class SlotReader:
 
     @property
     def may_have_more(self) -> bool:
-        """Whether a read could bring something that is not held."""
+        """Return true if a read could return batches that are not held."""
         return self._writes != self._writes_seen
 
     def written(self) -> None:
-        """Requests were added to the slot."""
+        """Record that requests were added to the slot."""
         self._writes += 1
 
     def deleted(self, batch_id: str) -> None:
-        """A batch was acknowledged."""
+        """Record that a batch was acknowledged."""
         self._held.pop(batch_id, None)
         self._deleted[batch_id] = 0
         if self._read_in_vain:
@@ -74,11 +73,11 @@ class SlotReader:
             del self._deleted[next(iter(self._deleted))]
 
     def poll(self) -> None:
-        """Others write to the slot too: a read may bring something."""
+        """Allow another read: other workers write to the slot as well."""
         self._writes += 1
 
     async def more(self, want: int) -> list[Batch]:
-        """Batches that were not held yet, with about ``want`` requests or more; now they are held."""
+        """Read batches that are not held yet, with about ``want`` requests or more, and hold them."""
         writes = self._writes
         fresh = await self._read(sum(self._held.values()) + want, ChainMap(self._held, self._deleted))
         if not fresh:
@@ -89,50 +88,50 @@ class SlotReader:
         return fresh
 
     def forget(self, batches: Iterable[Batch]) -> None:
-        """What :meth:`more` has just returned could not be taken: it is to come again."""
+        """Release batches that could not be processed: they are to be read again."""
         for batch in batches:
             self._held.pop(batch.id, None)
         self._writes += 1
 
 
 class Consumer(Protocol):
-    """Who is fed."""
+    """Receiver of the requests that the feeder reads."""
 
     @property
     def waiting(self) -> int:
-        """How many requests are in memory and could go out, now or when their host has room."""
+        """Number of requests in memory that could run, now or when their host has room."""
 
     @property
     def parked(self) -> int:
-        """How many requests are in memory and must wait for a time."""
+        """Number of requests in memory that must wait for a time."""
 
     @property
     def expects_requests(self) -> bool:
-        """Whether a read may bring requests that are not in memory, or show that nothing is left."""
+        """True if a read may return requests that are not in memory, or show that the slots are empty."""
 
     @property
     def unplaced(self) -> int:
-        """How many finished requests wait for their batch to be read."""
+        """Number of finished requests that wait for their batch to be read."""
 
     async def before_work(self) -> None:
-        """Something will be sent, or was read."""
+        """Prepare for requests that are about to be sent, or were read."""
 
-    async def look_at(self, batches: Sequence[Batch]) -> None:
-        """These were read, and :meth:`take` follows."""
+    async def look_up(self, batches: Sequence[Batch]) -> None:
+        """Prepare for batches before :meth:`take`."""
 
     def take(self, slot: int, batch: Batch) -> None:
-        """A batch was read."""
+        """Take a batch that was read."""
 
     def after_read(self, *, in_vain: bool) -> None:
-        """What was read was taken. ``in_vain``: batches were wanted, and there are no more for now."""
+        """End a read. ``in_vain``: batches were wanted, and there are no more for now."""
 
     async def when_empty(self) -> None:
-        """Nothing came, and nothing is left to send or to read."""
+        """Handle a read without requests, with nothing left to send or to read."""
 
 
 class Feeder:
-    """Feeds a consumer with ``prefetch`` requests of the slots that it owns. ``wake`` is called when some came,
-    ``on_failure`` with the error after which the frontier cannot be used."""
+    """Sends requests to slots, and reads ``prefetch`` requests from its own slots for a consumer. ``wake`` is called
+    when requests came, ``on_failure`` with the error that makes the frontier unusable."""
 
     _consumer: Consumer
 
@@ -155,7 +154,7 @@ class Feeder:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._readers: dict[int, SlotReader] = {}
         self._writers: dict[int, BatchWriter] = {}
-        #: Slots with unsent requests, and slots that a read could bring something from.
+        #: Slots with unsent requests, and slots of which a read could return requests.
         self._unsent: set[int] = set()
         self._unread: set[int] = set()
         self._hungry = asyncio.Event()
@@ -166,16 +165,16 @@ class Feeder:
 
     @property
     def owned(self) -> set[int]:
-        """The slots that are read."""
+        """Return the slots that are read."""
         return set(self._readers)
 
     @property
     def has_work(self) -> bool:
-        """Whether something is to be sent or may be read."""
+        """Return true if requests wait to be sent or may be read."""
         return self._busy or bool(self._unread) or any(self._writers[slot].pending for slot in self._unsent)
 
     def own(self, slots: set[int]) -> None:
-        """Read these slots from now on."""
+        """Read exactly these slots from now on."""
         for slot in slots - set(self._readers):
             self._readers[slot] = self._reader_of(slot)
             self._unread.add(slot)
@@ -185,7 +184,7 @@ class Feeder:
         self._hungry.set()
 
     def send(self, slot: int, record: bytes) -> None:
-        """Take a request for a slot."""
+        """Send a request to a slot, soon."""
         writer = self._writers.get(slot)
         if writer is None:
             writer = self._writers[slot] = self._writer_of(slot)
@@ -196,7 +195,7 @@ class Feeder:
             self._hungry.set()
 
     def hunger(self, *, starved: bool) -> None:
-        """The downloader has taken a request, or (``starved``) asked in vain."""
+        """Feed the downloader, which has taken a request, or (``starved``) got none."""
         if (not self._unread and not self._unsent) or not self._consumer.expects_requests:
             return
         self._starved = self._starved or starved
@@ -204,52 +203,52 @@ class Feeder:
             self._hungry.set()
 
     def place(self) -> None:
-        """Send what waits and read the slots, however many requests are in memory."""
+        """Send requests and read the slots, whatever the number of requests in memory."""
         self._placing = True
         self._hungry.set()
 
     async def place_once(self) -> None:
-        """Do what :meth:`place` asks for when the task has ended. Raises :class:`PlatformError`."""
+        """As :meth:`place`, after the end of the task. Raises :class:`PlatformError`."""
         await self.flush()
         found = bool(self._unread) and await self._read(list(self._unread), MAX_BATCH * len(self._unread))
         self._consumer.after_read(in_vain=not found)
 
     def added(self, slot: int) -> None:
-        """Requests were added to a slot."""
+        """Record that requests were added to a slot."""
         reader = self._readers.get(slot)
         if reader is not None:
             reader.written()
             self._may_have_more(slot, reader)
 
     def acknowledged(self, slot: int, batch_id: str) -> None:
-        """A batch was deleted."""
+        """Record that a batch was deleted."""
         reader = self._readers.get(slot)
         if reader is not None:
             reader.deleted(batch_id)
             self._may_have_more(slot, reader)
 
     def poll(self) -> None:
-        """Read all slots again: others may have added to them."""
+        """Read all slots again: other workers may have added requests."""
         for slot, reader in self._readers.items():
             reader.poll()
             self._unread.add(slot)
         self._hungry.set()
 
     async def flush(self) -> None:
-        """Make everything durable that was given to :meth:`send`."""
+        """Make all requests of :meth:`send` durable."""
         sending = [self._writers[slot] for slot in self._unsent]
         await asyncio.gather(*(self._flush(writer) for writer in sending))
         self._unsent = {slot for slot in self._unsent if self._writers[slot].pending}
 
     def start(self, consumer: Consumer, slots: set[int]) -> None:
-        """Feed a consumer from these slots, in a task in the running loop."""
+        """Start the task, in the running loop."""
         self._consumer = consumer
         self.own(slots)
         self._task = asyncio.ensure_future(self._run())
         self._hungry.set()
 
     async def close(self) -> None:
-        """End the task."""
+        """Cancel the task."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -277,18 +276,18 @@ class Feeder:
             await self._consumer.when_empty()
 
     async def _refill(self) -> bool:
-        """Send what waits if the downloader does too, and read the slots; tells whether requests came."""
+        """Send requests if the downloader waits for them, and read the slots; return true if requests came."""
         starved, self._starved = self._starved, False
         placing, self._placing = self._placing, False
-        # Early, when there is nothing else to read: the requests come back a round trip later.
+        # If there is nothing else to read, send early: the requests come back a round trip later.
         is_low = self._consumer.expects_requests and self._consumer.waiting <= self._prefetch // 2
         if self._unsent and (starved or placing or (not self._unread and is_low)):
             await self._consumer.before_work()
             await self.flush()
         room = self._prefetch - self._consumer.waiting
-        if starved and self._consumer.waiting < _CROWD * self._prefetch:
+        if starved and self._consumer.waiting < _MOST_WAITING * self._prefetch:
             room = max(room, MAX_BATCH)
-        if self._consumer.parked > _PARKED * self._prefetch:
+        if self._consumer.parked > _MOST_PARKED * self._prefetch:
             room = 0
         if placing:
             room = MAX_BATCH * max(1, len(self._unread))
@@ -312,7 +311,7 @@ class Feeder:
         if found:
             try:
                 await self._consumer.before_work()
-                await self._consumer.look_at(found)
+                await self._consumer.look_up(found)
             except BaseException:
                 for reader, batches in zip(readers, read, strict=True):
                     reader.forget([] if isinstance(batches, BaseException) else batches)

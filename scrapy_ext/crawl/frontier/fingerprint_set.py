@@ -1,17 +1,17 @@
 """A set of request fingerprints in a quarter of the memory of Python's own.
 
-Scrapy's fingerprints are 20 bytes. In a ``set`` each costs 91 to 117 bytes: an object of its own and a place in the
-table. Here they lie one behind the other, whole, so that nothing is taken for seen that was not:
+Scrapy's fingerprints are 20 bytes. In a ``set`` each costs 91 to 117 bytes: an object and a place in the table. Here
+they are stored whole, one after the other, so that there are no false positives:
 
-- the hash of a fingerprint says in which of 2^15 buckets it is. A hash, and not its first bytes, so that
-  fingerprints of one's own making, however regular, spread out too;
-- a bucket has the last byte of each of its fingerprints in a row, the *tags*, which ``find`` runs through at
-  memory speed. Where the tag is right, the other 19 bytes are compared;
-- those are in chunks of 25. The last chunk of a bucket grows; a full one is frozen into a ``bytes`` of 508 bytes,
-  just below the 512 that Python's allocator serves from pools, which do not fragment.
+- The hash of a fingerprint selects one of 2^15 buckets. Its first bytes would not do, since a project's own
+  fingerprints may be regular.
+- A bucket has the last byte of each fingerprint in a row, the *tags*, which ``find`` scans at memory speed. Where the
+  tag matches, the other 19 bytes are compared.
+- Those are in chunks of 25. The last chunk of a bucket grows; a full one is frozen into a ``bytes`` of 508 bytes, just
+  below the 512 that Python's allocator serves from pools, which do not fragment.
 
 Buckets have a fixed cost that pays from some ten thousand fingerprints on. Up to ``FEW`` a plain set is used; after
-that, each :meth:`FingerprintSet.add` moves a few, so that no single one takes long.
+that, each :meth:`FingerprintSet.add` moves a few, so that no single call takes long.
 
 Resident memory for each fingerprint, measured: 98 bytes at 60,000 (the plain set), 58 at 200,000, 33 at a million, 27
 at two, 23.2 at 20 million.
@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from typing import Final
 
-#: Bytes of the fingerprints that are packed: SHA-1, as Scrapy's own. Any others are kept in a plain set.
+#: Bytes of the fingerprints in buckets: SHA-1, as Scrapy's own. Others are kept in a plain set.
 SIZE: Final = 20
-#: As many are kept in a plain set before buckets are begun.
+#: Fingerprints in the plain set before buckets are used.
 FEW: Final = 2**16
-#: How many of them each ``add`` moves after that.
+#: Fingerprints that each ``add`` moves after that.
 _MOVED: Final = 8
 _BUCKETS: Final = 2**15
 _REST: Final = SIZE - 1
@@ -37,13 +37,13 @@ _Chunks = list[bytes | bytearray | None]
 
 
 class FingerprintSet:
-    """Fingerprints that were added, exactly. Above ``few`` of them, buckets are begun."""
+    """Exact set of fingerprints. Buckets are used for more than ``few``."""
 
     def __init__(self, *, few: int = FEW) -> None:
         self._limit = few
         self._few: set[bytes] = set()
         self._others: set[bytes] = set()
-        #: How many are in buckets.
+        #: Fingerprints in buckets.
         self._packed = 0
         self._tags: list[bytearray | None] = []
         #: The first chunk of every bucket, the second, and so on.
@@ -58,7 +58,7 @@ class FingerprintSet:
         return fp in self._few or (self._packed > 0 and self._is_in(fp, hash(fp) % _BUCKETS))
 
     def add(self, fp: bytes) -> bool:
-        """Add a fingerprint; True if it is new."""
+        """Add a fingerprint; return true if it is new."""
         if len(fp) != SIZE:
             return _add(self._others, fp)
         if not self._tags:
@@ -85,7 +85,7 @@ class FingerprintSet:
         return False
 
     def _put(self, fp: bytes, bucket: int) -> None:
-        """Put a fingerprint that is in no bucket into its own."""
+        """Add a fingerprint to its bucket, which must not contain it."""
         tags = self._tags[bucket]
         if tags is None:
             tags = self._tags[bucket] = bytearray()
@@ -110,13 +110,13 @@ class FingerprintSet:
         return is_new
 
     def _move(self) -> None:
-        """Move some of the few into their buckets."""
+        """Move some fingerprints of the plain set into their buckets."""
         few = self._few
         for _ in range(min(_MOVED, len(few))):
             fp = few.pop()
             self._put(fp, hash(fp) % _BUCKETS)
         if not few:
-            self._few = set()  # Emptied by ``pop``, the old one still has its table.
+            self._few = set()  # The old one, emptied by ``pop``, still has its table.
 
 
 def _add(to: set[bytes], fp: bytes) -> bool:
@@ -126,9 +126,9 @@ def _add(to: set[bytes], fp: bytes) -> bool:
 
 
 class Recent:
-    """A set of fingerprints that were met lately: most links of a page lead to where others led a moment ago.
+    """Set of recent fingerprints: most links of a page repeat links of the pages just before.
 
-    It has at least the last ``size`` fingerprints that were added, at most twice as many.
+    It keeps at least the last ``size`` fingerprints, at most twice as many.
     """
 
     def __init__(self, size: int = _GENERATION) -> None:
@@ -140,7 +140,6 @@ class Recent:
         return fp in self._young or fp in self._old
 
     def add(self, fp: bytes) -> None:
-        """Add a fingerprint."""
         self._young.add(fp)
         if len(self._young) >= self._size:
             self._old, self._young = self._young, set()

@@ -1,45 +1,55 @@
 """Queue of the requests in memory, in the order of Scrapy's scheduler: hosts take turns, and within a host the highest
-priority comes first, of equal ones the newest or oldest.
+priority comes first; of equal ones, the newest or oldest (:class:`Order`).
 
-A host that has no room is out of the turns until one of its requests comes back, and a host or a request that must wait
-for a time is in a heap until then: a pop never looks at what cannot be served.
+A host without room takes no turns until one of its requests comes back. A host or a request that must wait for a time
+is in a heap until then, so that a pop never examines requests that cannot run.
 """
 
 from __future__ import annotations
 
 import heapq
+import logging
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 from scrapy import Request
 from scrapy.http import Response
+from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
 
+from scrapy_ext import settings as names
 from scrapy_ext.client.retry import parse_retry_after
+from scrapy_ext.settings import SettingError
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+DEPTH_FIRST: Final = "depth-first"
+BREADTH_FIRST: Final = "breadth-first"
 _NEVER: Final = 0.0
 #: Added to the rank of a request that goes after the others of its priority.
 _LAST: Final = 2**62
-#: Statuses of answers that may ask to wait by a ``Retry-After``.
+#: Statuses of responses whose ``Retry-After`` counts.
 _STATUSES: Final = (429, 503)
-#: No host is left alone for longer, whatever it asks for.
+#: Upper limit of a ``Retry-After``, in seconds.
 _LONGEST: Final = 3600.0
 
 
 class Turns:
-    """Turns of download slots, in the order of Scrapy's ``DownloaderAwarePriorityQueue``.
+    """Order in which download slots take turns, that of Scrapy's ``DownloaderAwarePriorityQueue``.
 
-    Names, each with a number of requests that are out. Those with the fewest come first; of several with as few, the
-    one after the name that was served last, in the order of the alphabet. Near to O(log n).
+    The slot with the fewest running requests is next; of several, the one after the last served in alphabetical order.
+    An operation costs about O(log n).
     """
 
     def __init__(self) -> None:
         self._out: dict[str, int] = {}
-        #: By number of requests: the names, sorted.
+        #: Sorted names by number of running requests.
         self._names: dict[int, list[str]] = {}
         self._last = ""
 
@@ -54,7 +64,7 @@ class Turns:
             yield from names[:after]
 
     def put(self, name: str, out: int) -> None:
-        """Have a name take turns, with so many requests out."""
+        """Let a slot with this number of running requests take turns."""
         if self._out.get(name) == out:
             return
         self.discard(name)
@@ -63,7 +73,7 @@ class Turns:
         names.insert(bisect_left(names, name), name)
 
     def discard(self, name: str) -> None:
-        """Have a name take no turns for now."""
+        """Let a slot take no turns for now."""
         out = self._out.pop(name, None)
         if out is None:
             return
@@ -73,7 +83,7 @@ class Turns:
             del self._names[out]
 
     def first(self) -> str | None:
-        """The name whose turn it is."""
+        """Return the next slot, None if there is none."""
         if not self._names:
             return None
         names = self._names[min(self._names)]
@@ -81,7 +91,7 @@ class Turns:
         return names[after] if after < len(names) else names[0]
 
     def serve(self, name: str) -> None:
-        """Note that a name has had its turn."""
+        """Record that a slot has had its turn."""
         self._last = name
 
 
@@ -92,19 +102,19 @@ class _Host(Generic[T]):
         self.name = name
         #: Heap of (negative priority, rank among equal priorities, value).
         self.queue: list[tuple[int, int, T]] = []
-        #: Requests handed out and not back.
+        #: Running requests.
         self.out = 0
-        #: On the clock; nothing of it is served earlier.
+        #: Time before which none of its requests may run.
         self.not_before = _NEVER
 
 
 class HostQueue(Generic[T]):
-    """A priority queue that takes turns among hosts.
+    """Priority queue in which hosts take turns.
 
-    ``has_room`` says whether one more request of a host may be out, beside so many. Times are those of ``clock``, in
-    seconds. With ``newest_first``, requests of one host and priority come out in reverse order, as from Scrapy's
-    LIFO queues. Those that are pushed with ``last`` come after the others of their priority, in order, or in reverse
-    order with ``last_newest_first``.
+    ``has_room(host, running)``: whether one more request of a host may run.
+    ``clock``: time in seconds.
+    ``newest_first``: order of requests of one host and priority, as from Scrapy's LIFO queues.
+    ``last_newest_first``: the same for requests pushed with ``last``, which follow the others of their priority.
     """
 
     def __init__(
@@ -120,7 +130,7 @@ class HostQueue(Generic[T]):
         self._newest_first = newest_first
         self._last_newest_first = last_newest_first
         self._hosts: dict[str, _Host[T]] = {}
-        #: Hosts with a request that may go.
+        #: Hosts with a request that may run.
         self._turns = Turns()
         #: Heap of (when, order, host, the request to push then or None for the host itself).
         self._parked: list[tuple[float, int, str, tuple[int, T, bool] | None]] = []
@@ -134,16 +144,16 @@ class HostQueue(Generic[T]):
 
     @property
     def parked(self) -> int:
-        """How many of the requests must wait for a time."""
+        """Number of requests that must wait for a time."""
         return self._waiting
 
     @property
     def next_due(self) -> float | None:
-        """When the first of what must wait may be served; None when nothing must wait."""
+        """Time at which the first parked request or host may run, None if there is none."""
         return self._parked[0][0] if self._parked else None
 
     def push(self, priority: int, host_name: str, value: T, not_before: float = _NEVER, *, last: bool = False) -> None:
-        """Add a request, not to be served before a time."""
+        """Add a request that must not run before a time."""
         self._length += 1
         if not_before > _NEVER and not_before > self._clock():
             heapq.heappush(self._parked, (not_before, next(self._order), host_name, (priority, value, last)))
@@ -152,7 +162,7 @@ class HostQueue(Generic[T]):
             self._push(priority, host_name, value, last=last)
 
     def park(self, host_name: str, not_before: float) -> None:
-        """Serve nothing of a host before a time; an earlier time than it has already changes nothing."""
+        """Serve nothing of a host before a time; an earlier one than its present one changes nothing."""
         host = self._host(host_name)
         if not_before > max(host.not_before, self._clock()):
             if not host.not_before:
@@ -162,7 +172,7 @@ class HostQueue(Generic[T]):
             heapq.heappush(self._parked, (not_before, next(self._order), host_name, None))
 
     def pop(self) -> tuple[str, T] | None:
-        """The next host and request, or None when every host with requests must wait."""
+        """Return the next host and request, None if every host with requests must wait."""
         if self._parked:
             self._serve_due()
         while (name := self._turns.first()) is not None:
@@ -179,14 +189,14 @@ class HostQueue(Generic[T]):
         return None
 
     def release(self, host_name: str) -> None:
-        """A request of a host that was popped is back."""
+        """Record that a popped request of a host no longer runs."""
         host = self._hosts[host_name]
         host.out -= 1
         self._line_up(host)
         self._forget(host)
 
     def look_again(self, host_name: str) -> bool:
-        """Return whether a host that had no room may be served now. To be called when it may have got some."""
+        """Return true if a host that had no room can be served now. Call it when the host may have room again."""
         host = self._hosts.get(host_name)
         if host is None or host_name in self._turns:
             return False
@@ -194,7 +204,7 @@ class HostQueue(Generic[T]):
         return host_name in self._turns
 
     def remove(self, unwanted: Callable[[T], bool]) -> list[T]:
-        """Take out those of what was not popped that are unwanted."""
+        """Remove and return the waiting requests that are unwanted."""
         taken: list[T] = []
         for host in list(self._hosts.values()):
             gone = [value for _, _, value in host.queue if unwanted(value)]
@@ -237,7 +247,7 @@ class HostQueue(Generic[T]):
                 continue
             host = self._hosts[host_name]
             if host.not_before > when:
-                continue  # It was parked for longer since.
+                continue  # It was parked again, for longer.
             host.not_before = _NEVER
             self._waiting -= len(host.queue)
             self._line_up(host)
@@ -250,7 +260,7 @@ class HostQueue(Generic[T]):
         return host
 
     def _line_up(self, host: _Host[T]) -> None:
-        """Have a host take turns, or none if nothing of it may go."""
+        """Let a host take turns if one of its requests may run."""
         if host.queue and not host.not_before and self._has_room(host.name, host.out):
             self._turns.put(host.name, host.out)
         else:
@@ -262,15 +272,74 @@ class HostQueue(Generic[T]):
 
 
 def not_before(request: Request) -> float:
-    """When a request may be sent (meta ``frontier_not_before``), in seconds since the epoch; 0: at any time."""
+    """Return the time before which a request must not be sent (meta ``frontier_not_before``), in seconds since the
+    epoch, else 0."""
     when: Any = request.meta.get("frontier_not_before")
     return float(when) if isinstance(when, int | float) else 0.0
 
 
 def retry_after(response: Response) -> float | None:
-    """For how many seconds a site wants no more requests; None if it does not say so."""
+    """Return the seconds that a site wants to be left alone, None if it does not say."""
     if response.status not in _STATUSES:
         return None
     value = response.headers.get("Retry-After")
     seconds = parse_retry_after(value.decode("latin-1")) if value else None
     return None if not seconds else min(seconds, _LONGEST)
+
+
+class Order(NamedTuple):
+    """Order of requests. ``newest_first``: as in Scrapy's LIFO queues; ``start_last``: start requests follow the
+    others, oldest first or, with ``start_newest_first``, newest first."""
+
+    newest_first: bool
+    start_last: bool
+    start_newest_first: bool = False
+
+    @classmethod
+    def of(cls, settings: BaseSettings) -> Self:
+        """Return the order of ``FRONTIER_ORDER``, else that of Scrapy's memory queues. Raises :class:`SettingError`."""
+        asked: str | None = names.FRONTIER_ORDER.read(settings)
+        if asked == DEPTH_FIRST:
+            return cls(newest_first=True, start_last=True)
+        if asked == BREADTH_FIRST:
+            return cls(newest_first=False, start_last=False)
+        if asked is not None:
+            raise SettingError(
+                "FRONTIER_ORDER",
+                f"must be {DEPTH_FIRST!r} or {BREADTH_FIRST!r}, got {asked[:60]!r}",
+                "Leave it out for the order of SCHEDULER_MEMORY_QUEUE, depth-first by default.",
+            )
+        start = settings["SCHEDULER_START_MEMORY_QUEUE"]
+        return cls(
+            newest_first=_is_lifo(settings["SCHEDULER_MEMORY_QUEUE"]),
+            start_last=bool(start),
+            start_newest_first=bool(start) and _is_lifo(start),
+        )
+
+    def is_last(self, request: Request) -> bool:
+        """Return true if a request follows the others of its host and priority."""
+        return self.start_last and bool(request.meta.get("is_start_request"))
+
+
+def warn_of_own_queues(settings: BaseSettings) -> None:
+    """Warn of queue classes of the project, whose order the frontier does not keep."""
+    turns, memory = (load_object(settings[name]) for name in ("SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE"))
+    if turns is not DownloaderAwarePriorityQueue and not turns.__module__.startswith("scrapy_ext."):
+        _warn_of("SCHEDULER_PRIORITY_QUEUE")
+    if memory.__module__ != "scrapy.squeues":
+        _warn_of("SCHEDULER_MEMORY_QUEUE")
+
+
+def _warn_of(name: str) -> None:
+    logger.warning(
+        "%s is not used with the frontier, whose order is that of Scrapy's default queues or of FRONTIER_ORDER. To "
+        "have the order of this class, set FRONTIER_ENABLED = False",
+        name,
+    )
+
+
+def _is_lifo(queue: Any) -> bool:
+    # The order of Scrapy's queue classes shows in their bases alone; queuelib's LIFO queue is a subclass of its FIFO
+    # queue.
+    bases = " ".join(base.__name__.lower() for base in load_object(queue).__mro__)
+    return "lifo" in bases or "fifo" not in bases

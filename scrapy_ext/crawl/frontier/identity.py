@@ -1,9 +1,13 @@
-"""Fingerprint of a request in its frontier slot, the same when its parent runs again.
+"""Fingerprint and slot of a request in the frontier, the same when its parent runs again.
 
-A slot takes each fingerprint once (platform-api.md, Frontier). So a request that Scrapy would filter as a
-duplicate has Scrapy's fingerprint. A request that Scrapy would not filter has one of its own, made of its parent's and
-its own, so that a repeated run of its parent does not queue it a second time, and so that a later request for the same
-page, which Scrapy has not seen before, is not taken for a duplicate of it.
+A slot has its own queue and its own set of fingerprints, and accepts each fingerprint once (platform-api.md, Frontier).
+
+- The slot is a pure function of the request's host over a fixed number of slots, so it never changes. Workers own whole
+  slots: with another number of workers, slots move between them, and no fingerprint moves. One host is in one slot, so
+  that one worker crawls it, with its politeness limits.
+- A request that Scrapy would filter as a duplicate has Scrapy's fingerprint. Any other has one of its own, made of its
+  parent's and its own. A repeated run of its parent does not queue it a second time, and a later request for the same
+  page, which Scrapy has not seen before, is not taken for a duplicate of it.
 """
 
 from __future__ import annotations
@@ -11,8 +15,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
+import zlib
+from typing import Any
 
 from scrapy import Request
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import RequestFingerprinterProtocol, fingerprint
 
 from scrapy_ext.crawl.commit.tracking import Entry
@@ -22,19 +29,20 @@ logger = logging.getLogger(__name__)
 
 
 class SlotFingerprints:
-    """Fingerprints of one crawl's requests."""
+    """Fingerprints of one crawl's requests in their slots."""
 
     def __init__(self, fingerprinter: RequestFingerprinterProtocol) -> None:
         self._fingerprinter = fingerprinter
         self._has_warned = False
-        #: How often each start request was met; its keys are cut, for there may be millions.
+        #: Number of equal start requests, by a part of the fingerprint, since there may be millions.
         self._starts: dict[bytes, int] = {}
 
     def plain(self, request: Request) -> bytes:
-        """Return Scrapy's fingerprint; raise what the fingerprinter raises, but for a request with ``dont_filter``.
+        """Return Scrapy's fingerprint; errors of the fingerprinter are raised except for a request with
+        ``dont_filter``.
 
-        Scrapy asks for no fingerprint of those, so one that cannot be made must not stop them: they get that of
-        Scrapy's default fingerprinter.
+        Scrapy computes no fingerprint for such a request, so an error must not stop it: it gets the one of Scrapy's
+        default fingerprinter.
         """
         try:
             return self._fingerprinter.fingerprint(request)
@@ -50,13 +58,16 @@ class SlotFingerprints:
             return fingerprint(request)
 
     def of(self, request: Request, plain: bytes, origin: Entry | None, *, is_filtered: bool) -> str:
-        """Return the fingerprint of a request in its slot; ``plain`` is Scrapy's, ``origin`` the entry that it is made
-        for, ``is_filtered`` whether the slot filters it as a duplicate of any other request for the same page.
+        """Return the fingerprint of a request in its slot.
 
-        One that is not filtered has a fingerprint of its own: that of a start request has a number, its place among
-        the equal ones, so that a resumed crawl does not start again. A child's is made of its parent's, its own, and
-        how many equal ones there were before, whatever their order. A request that a component makes outside of
-        callbacks has a random one.
+        ``plain``: Scrapy's fingerprint.
+        ``origin``: entry of the request that led to it.
+        ``is_filtered``: whether the slot filters it as a duplicate of any other request for the same page.
+
+        A request that is not filtered has a fingerprint of its own. That of a start request has a number, its position
+        among equal ones, so that a resumed crawl does not start again. That of a child is made of its parent's, its
+        own, and the number of equal ones before it, whatever their order. That of a request that a component makes
+        outside of callbacks is random.
         """
         fp = plain.hex()
         if is_filtered:
@@ -68,3 +79,21 @@ class SlotFingerprints:
             return uuid.uuid4().hex
         number = self._starts[plain[:8]] = self._starts.get(plain[:8], 0) + 1
         return f"{fp}#{number}"
+
+
+def host_of(request: Request) -> str:
+    """Return the host of a request for politeness: ``download_slot`` if it has one, as in Scrapy's downloader."""
+    slot: Any = request.meta.get("download_slot")
+    return str(slot) if slot is not None else urlparse_cached(request).hostname or ""
+
+
+def slot_of(request: Request, slots: int) -> int:
+    """Return the slot of a request, 0 to ``slots - 1``.
+
+    Meta ``frontier_slot`` overrides the host: a number is the slot itself, text is hashed in place of the host.
+    """
+    chosen: Any = request.meta.get("frontier_slot")
+    if isinstance(chosen, int) and not isinstance(chosen, bool):
+        return chosen % slots
+    key = str(chosen) if chosen is not None else urlparse_cached(request).hostname or ""
+    return zlib.crc32(key.lower().encode("utf-8", "surrogatepass")) % slots

@@ -1,23 +1,22 @@
-"""What is known of a request beside its attributes: who made it, and which of its headers are the user's.
+"""Parent of a request, and the headers that the user set: facts about a request beside its attributes.
 
-None of it is in the meta of a request, which spiders see and hand on.
+Neither is in the meta of a request, which spiders read and copy.
 
-The request that a request was made by is kept so that its record can name it after a resume too. A spider middleware
-marks each request that a callback yields (:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`):
+The record of a request names its parent, after a resume as well. A spider middleware marks each request that a callback
+yields (:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`):
 
-- The mark hangs on the request object. What a downloader middleware puts in the place of a request, as a retry or a
-  redirect, gets it when it leaves the downloader (:func:`hand_on`).
-- The form in which the frontier stores a request has a member for it.
-- A queue on disk of Scrapy's own scheduler (JOBDIR without the frontier) stores a request by its meta alone. Only there
-  the mark is in the meta as well, until the request has been downloaded (:func:`to_meta`, :func:`from_meta`).
+- The mark belongs to the request object. A request by which a downloader middleware replaces it, as a retry or a
+  redirect, gets the mark when it leaves the downloader (:func:`hand_on`).
+- The stored form of a request in the frontier has a member for it.
+- A disk queue of Scrapy's own scheduler (JOBDIR without the frontier) stores only the meta of a request. There the mark
+  is in the meta as well, until the request has been downloaded (:func:`to_meta`, :func:`from_meta`).
 
-Headers that the user set are sent to the extraction service. Those that Scrapy adds are not, also where their values
-are equal:
+Headers that the user set are sent to the extraction service; those that Scrapy adds are not, even with equal values:
 
-- Before Scrapy's middlewares add headers, :func:`note_headers` keeps the names of those that the user set.
-- When a request leaves the downloader, :func:`mark_added` marks the values that Scrapy added, as
-  :class:`AddedValue`. Copies of a request have the same values, also in a queue on disk, so a retry, a redirect or a
-  copy that a callback makes does not take them for the user's.
+- Before Scrapy's middlewares add headers, :func:`note_headers` records the names of those that the user set.
+- When a request leaves the downloader, :func:`mark_added` marks the values that Scrapy added, as :class:`AddedValue`.
+  Copies of a request have the same values, also in a disk queue, so that they are not the user's in a retry, a
+  redirect or a copy that a callback makes.
 """
 
 from __future__ import annotations
@@ -33,44 +32,45 @@ from scrapy_ext.crawl.commit.tracking import Entry, current
 
 #: Member of the form in which the frontier stores a request.
 _MEMBER: Final = "parent"
-#: Meta key for queues on disk.
+#: Meta key for disk queues.
 _DISK_KEY: Final = "_scrapy_ext_parent"
 
 
 class Parent(msgspec.Struct, frozen=True, array_like=True):
-    """The index of the parent's request record, and the job that it is in: a frontier can be shared by several."""
+    """Index of the parent's request record, and its job: several jobs can share a frontier."""
 
     record: int
     job: str
 
 
 _parents: WeakKeyDictionary[Request, Parent] = WeakKeyDictionary()
-#: The index of a request's own record.
+#: Index of a request's own record.
 _records: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
 
 
 def mark(request: Request, parent: Parent) -> None:
-    """Note the parent of a request."""
+    """Set the parent of a request."""
     _parents[request] = parent
 
 
 def parent_of(request: Request) -> Parent | None:
-    """The parent of a request; None for a start request, what no callback yielded, and where no records are kept."""
+    """Return the parent of a request, None for a start request, for one that no callback yielded, and without
+    records."""
     return _parents.get(request) or _read(request.meta.get(_DISK_KEY))
 
 
 def note_record(request: Request, index: int) -> None:
-    """Note the index of a request's own record."""
+    """Set the index of a request's own record."""
     _records[request] = index
 
 
 def record_of(request: Request) -> int | None:
-    """The index of a request's own record, if it has one."""
+    """Return the index of a request's own record, None if it has none."""
     return _records.get(request)
 
 
 def hand_on(request: Request, other: Request) -> None:
-    """Let ``other``, which stands in the place of a request now, have what is known of it, unless it has its own."""
+    """Copy the parent and the record of a request to ``other``, which replaces it, unless it has its own."""
     if request in _parents:
         _parents.setdefault(other, _parents[request])
     if request in _records:
@@ -78,27 +78,27 @@ def hand_on(request: Request, other: Request) -> None:
 
 
 def to_stored(request: Request) -> dict[str, Any]:
-    """The members of a stored request that say its parent; none without a parent."""
+    """Return the members of a stored request that name its parent, none without a parent."""
     parent = parent_of(request)
     return {} if parent is None else {_MEMBER: [parent.record, parent.job]}
 
 
 def from_stored(request: Request, stored: Mapping[str, Any]) -> None:
-    """Note the parent of a request that was read from storage; what cannot be read is no parent."""
+    """Set the parent of a request that was read from storage; an unreadable one is ignored."""
     parent = _read(stored.get(_MEMBER))
     if parent is not None:
         mark(request, parent)
 
 
 def to_meta(request: Request) -> None:
-    """Write the parent of a request to its meta, for a queue on disk."""
+    """Write the parent of a request to its meta, for a disk queue."""
     parent = parent_of(request)
     if parent is not None:
         request.meta[_DISK_KEY] = [parent.record, parent.job]
 
 
 def from_meta(request: Request) -> None:
-    """Take the parent of a request out of its meta."""
+    """Move the parent of a request out of its meta."""
     parent = _read(request.meta.get(_DISK_KEY))
     if parent is not None:
         del request.meta[_DISK_KEY]
@@ -113,7 +113,7 @@ def _read(stored: Any) -> Parent | None:
 
 
 def is_start_request(request: Request) -> bool:
-    """Whether a request is one of ``start()``, and not a child that copied the meta of one."""
+    """Return true for a request of ``start()``, but not for a child that copied its meta."""
     is_child = isinstance(current.get(), Entry) or parent_of(request) is not None
     return bool(request.meta.get("is_start_request")) and not is_child
 
@@ -133,12 +133,12 @@ class AddedValue(bytes):
 
 
 def is_added(values: Iterable[bytes | None]) -> bool:
-    """Return whether values of a header are marked as added by Scrapy."""
+    """Return true if values of a header are marked as added by Scrapy."""
     return any(isinstance(value, AddedValue) for value in values)
 
 
 def note_headers(request: Request, defaults: DefaultHeaders) -> None:
-    """Keep the names of headers that a request has, before Scrapy adds any, with just the values that it would add."""
+    """Record, before Scrapy adds headers, those of a request that have exactly the values that Scrapy would add."""
     _own[request] = frozenset(
         name
         for name, values in request.headers.items()
@@ -147,12 +147,12 @@ def note_headers(request: Request, defaults: DefaultHeaders) -> None:
 
 
 def own_names(request: Request) -> Collection[bytes]:
-    """Return the names that :func:`note_headers` kept."""
+    """Return the names that :func:`note_headers` recorded."""
     return _own.get(request, ())
 
 
 def mark_added(request: Request, defaults: DefaultHeaders, original: Request) -> None:
-    """Mark the values that Scrapy added to a request, or to ``original``, which it was made of."""
+    """Mark the values that Scrapy added to a request or to ``original``, from which it was made."""
     own = _own.get(request, _own.get(original))
     if own is None:
         return

@@ -1,4 +1,4 @@
-"""Requests in the memory of this process: those that wait, in the order of their hosts, and those that are out."""
+"""Requests in the memory of this process: waiting ones, in the order of their hosts, and those in the engine."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_ext.crawl.commit.tracking import Entry, Tracker, current
-from scrapy_ext.crawl.frontier.hosts import HostQueue, not_before
+from scrapy_ext.crawl.frontier.hosts import HostQueue, Order, not_before
 from scrapy_ext.crawl.frontier.marks import hand_on
-from scrapy_ext.crawl.frontier.order import Order
 from scrapy_ext.crawl.frontier.sent import SentRequests
 from scrapy_ext.crawl.session.scrapy_engine import is_between_stages
 from scrapy_ext.crawl.session.session import Session
 
 
 class Memory:
-    """See the module. A request takes one of its host's places from when it is handed out until it has left the
-    downloader."""
+    """Waiting requests, and those in the engine. A request takes one of its host's places from when it is handed out
+    until it has left the downloader."""
 
     def __init__(self, crawler: Crawler, session: Session, tracker: Tracker, sent: SentRequests, order: Order) -> None:
         self.tracker = tracker
@@ -34,39 +33,38 @@ class Memory:
             newest_first=order.newest_first,
             last_newest_first=order.start_newest_first,
         )
-        #: Requests that take one of their host's places, and that host.
+        #: Requests that take a place of their host, and that host.
         self._out: dict[Request, str] = {}
-        #: Set at the next request that the engine lets go of.
-        self._let_go: asyncio.Event | None = None
+        #: Set when the engine releases a request.
+        self._released: asyncio.Event | None = None
         self._alarm: asyncio.TimerHandle | None = None
         #: Fingerprints of requests that stay in this process.
         self.local: set[str] = set()
-        #: Has the engine look for the next request.
+        #: Makes the engine look for the next request.
         self.wake: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
-        """Number of requests that wait."""
         return len(self._queue)
 
     @property
     def waiting(self) -> int:
-        """How many requests wait that could go out, now or when their host has room."""
+        """Number of waiting requests that could run, now or when their host has room."""
         return len(self._queue) - self._queue.parked
 
     @property
     def parked(self) -> int:
-        """How many requests must wait for a time."""
+        """Number of requests that must wait for a time."""
         return self._queue.parked
 
     def push(self, entry: Entry) -> None:
-        """Have the request of an entry wait for its turn."""
+        """Queue the request of an entry."""
         when = not_before(entry.request)
         self._queue.push(entry.request.priority, entry.host, entry, when, last=self._order.is_last(entry.request))
         if when:
             self._set_alarm()
 
     def run_again(self, entry: Entry, request: Request) -> None:
-        """Try a complete entry once more, which makes its local requests again."""
+        """Run a complete entry once more, which makes its local requests again."""
         self.local.difference_update(entry.local_fps)
         entry.local_fps.clear()
         self.tracker.again(entry, request)
@@ -74,7 +72,7 @@ class Memory:
         self.wake()
 
     def pop(self) -> Entry | None:
-        """Hand out the next request; None when there is none for now."""
+        """Hand out the next request, None if there is none for now."""
         popped = self._queue.pop()
         if popped is None:
             return None
@@ -83,51 +81,51 @@ class Memory:
         return entry
 
     def none_left(self) -> None:
-        """Note that the engine got no request."""
+        """Record that the engine got no request."""
         current.set(None)
         self._set_alarm()
 
     def downloaded(self, request: Request) -> None:
-        """Note that a request no longer takes a place of its host."""
+        """Free the place that a request took of its host."""
         host = self._out.pop(request, None)
         if host is not None:
             self._queue.release(host)
 
     def finished(self, request: Request) -> None:
-        """Note that the engine let go of a request."""
+        """Record that the engine has released a request."""
         self.downloaded(request)
         self.tracker.finished(request)
-        if self._let_go is not None:
-            self._let_go.set()
+        if self._released is not None:
+            self._released.set()
 
     def has_room_again(self, host: str) -> None:
-        """Note that a limit of the service for a host has changed."""
+        """Record that a limit of the service for a host has changed."""
         if self._queue.look_again(host):
             self.wake()
 
     def park_host(self, host: str, seconds: float) -> None:
-        """Send nothing more to a host for so long."""
+        """Send nothing more to a host for some seconds."""
         self._queue.park(host, time.time() + seconds)
 
     def asleep(self) -> None:
-        """Note that what is being done waits for its next attempt: others of its host may go meanwhile."""
+        """Free the place of the current request, which waits for its next attempt, for others of its host."""
         entry = current.get()
         if isinstance(entry, Entry):
             self.downloaded(entry.request)
 
     def origin(self) -> Entry | None:
-        """The entry that runs now, if it may still lead to something."""
+        """Return the entry that runs now, None if it is complete."""
         entry = current.get()
         return entry if isinstance(entry, Entry) and self.tracker.is_open(entry) else None
 
     def is_replacement(self, origin: Entry, request: Request) -> bool:
-        """Whether a downloader middleware has put a request in the place of its origin's, as a retry does."""
+        """Return true if a downloader middleware has replaced the request of ``origin``, as a retry does."""
         return (
             request.dont_filter and origin.request is not request and is_between_stages(self._crawler, origin.request)
         )
 
     def own(self, request: Request) -> Request:
-        """A request that stands for no other entry: a spider may yield the same object twice."""
+        """Return the request, or a copy if it stands for another entry: a spider may yield the same object twice."""
         if request not in self.tracker:
             return request
         copy = request.copy()
@@ -135,26 +133,26 @@ class Memory:
         return copy
 
     async def give_up(self, slots: set[int]) -> None:
-        """Drop what waits of these slots, and wait until nothing of them is out."""
+        """Drop the waiting requests of these slots, and wait until the others are complete."""
         for entry in self._queue.remove(lambda entry: entry.slot in slots):
             self.tracker.drop(entry)
         while slots and self.tracker.entries_of(slots):
-            self._let_go = asyncio.Event()
-            await self._let_go.wait()
+            self._released = asyncio.Event()
+            await self._released.wait()
 
     def close(self) -> None:
-        """Wake the engine no more."""
+        """Cancel the alarm."""
         if self._alarm is not None:
             self._alarm.cancel()
 
     def _has_room(self, host: str, out: int) -> bool:
-        """Return whether one more request of a host may go to the downloader. As many go as there are places, as in
-        Scrapy, whatever the delay and the concurrency of the host; one that the service limits has to wait."""
+        """Return true if one more request of a host may go to the downloader. As in Scrapy, delay and concurrency of
+        the host do not limit the number in the downloader; only a host that the service limits has to wait."""
         limiter = self._session.limiter
         return limiter is None or not limiter.is_limited(host) or limiter.has_room(host, out)
 
     def _set_alarm(self) -> None:
-        """Wake the engine when the first of what must wait may go."""
+        """Wake the engine when the first parked request may run."""
         due = self._queue.next_due
         if self._alarm is not None:
             self._alarm.cancel()

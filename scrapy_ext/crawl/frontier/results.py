@@ -1,4 +1,4 @@
-"""What requests have led to, until it is committed: their items, their failures, and themselves."""
+"""Results of requests until they are committed: items, failures, and the requests themselves."""
 
 from __future__ import annotations
 
@@ -10,56 +10,62 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
 from scrapy_ext.crawl.commit.committer import Committer
+from scrapy_ext.crawl.commit.events import Lot, OpenBatch, Stored
 from scrapy_ext.crawl.commit.ownership import Ownership
-from scrapy_ext.crawl.commit.protocol import Lot, OpenBatch, Stored, Verdict, verdict
+from scrapy_ext.crawl.commit.protocol import Verdict, verdict
 from scrapy_ext.crawl.commit.tracking import START, Entry, FinishedRequests, current
 from scrapy_ext.crawl.frontier.feeder import Feeder
 from scrapy_ext.crawl.frontier.memory import Memory
-from scrapy_ext.crawl.frontier.outgoing import Outgoing
 from scrapy_ext.crawl.frontier.serialize import request_from_json
+from scrapy_ext.crawl.frontier.writers import FrontierWriters
 
 logger = logging.getLogger(__name__)
 
-#: Items of one request are staged when they have so many bytes.
+#: Bytes of items from which those of an unfinished request are staged.
 _STAGED_EARLY: Final = 1024 * 1024
 
 
 class Results:
-    """Complete requests: each is committed in its turn, runs again, or is left to the next run."""
+    """Complete requests: each is committed in its turn, run again, or left to the next run."""
 
     def __init__(
-        self, crawler: Crawler, memory: Memory, feeder: Feeder, outgoing: Outgoing, committer: Committer
+        self, crawler: Crawler, memory: Memory, feeder: Feeder, writers: FrontierWriters, committer: Committer
     ) -> None:
         self._crawler = crawler
-        self._memory = memory
+        self.memory = memory
         self._feeder = feeder
-        self._outgoing = outgoing
-        self._committer = committer
+        self._writers = writers
+        self.committer = committer
         self._max_attempts: int = names.FRONTIER_MAX_ATTEMPTS.read(crawler.settings)
         interval: float = names.PLATFORM_FLUSH_INTERVAL.read(crawler.settings)
-        #: Finished requests that wait for their place or their turn.
+        #: Finished requests that wait for their place in a batch or their turn.
         self.finished = FinishedRequests(self._commit, feeder.place, interval / 2)
 
     def complete(self, entry: Entry) -> None:
-        """Take an entry that the engine let go of, with its local requests."""
+        """Take a complete entry."""
         if entry.is_interrupted:
             self._settle(entry)
         else:
-            self.finished.add(entry, self._memory.tracker.unfinished)
+            self.finished.add(entry, self.memory.tracker.unfinished)
+
+    def stage_if_large(self, entry: Entry) -> None:
+        """Stage the items of an entry if they are large."""
+        if entry.bytes >= _STAGED_EARLY:
+            self.committer.spill(entry)
 
     def nothing_of(self, batch: OpenBatch, position: int = 0) -> None:
-        """Commit a request of a batch that is not run."""
-        self._committer.add(Lot([], Stored("", {}, batch, position)))
+        """Commit a request of a batch that does not run."""
+        self.committer.add(Lot([], Stored("", {}, batch, position)))
 
     def refuse(self, stored: Stored, error: Exception) -> None:
-        """Move a request that cannot be read to the dead letters."""
-        self._outgoing.set_aside(stored, str(error))
+        """Move an unreadable request to the dead letters."""
+        self._writers.add_dead_letter(stored, str(error))
         self.nothing_of(stored.batch, stored.position)
 
     def _commit(self, entry: Entry) -> None:
         self._settle(entry)
-        if not self._memory.tracker.unfinished and not self._feeder.has_work:
-            self._committer.hurry()
+        if not self.memory.tracker.unfinished and not self._feeder.has_work:
+            self.committer.hurry()
 
     def _settle(self, entry: Entry) -> None:
         has_failed = entry.error is not None and entry.stored is not None
@@ -68,22 +74,24 @@ class Results:
             is_interrupted=entry.is_interrupted, has_failed=has_failed, attempts_left=most - entry.attempt
         )
         if decided is Verdict.LEAVE:
-            self._committer.discard(entry)
+            self.committer.discard(entry)
             return
         if decided is Verdict.RUN_AGAIN and entry.stored is not None:
-            # What it led to is made again by the next attempt: its children have the same fingerprints.
-            self._committer.discard(entry)
+            # The next attempt makes its items again; its children have the same fingerprints.
+            self.committer.discard(entry)
             self._crawler.stats.inc_value("frontier/callback_retries")
             spider: Any = self._crawler.spider
-            self._memory.run_again(entry, request_from_json(entry.stored.form, spider))
+            self.memory.run_again(entry, request_from_json(entry.stored.form, spider))
             return
-        if decided is Verdict.SET_ASIDE and entry.stored is not None:
+        if decided is Verdict.DEAD_LETTER and entry.stored is not None:
             # Scrapy has logged the error of the callback, with its traceback.
-            self._outgoing.set_aside(entry.stored, f"{entry.error} (attempt {entry.attempt} of {most})", logging.INFO)
-        self._committer.add(Lot(entry.take_items(), entry.stored, entry.payloads, origin=entry))
+            self._writers.add_dead_letter(
+                entry.stored, f"{entry.error} (attempt {entry.attempt} of {most})", logging.INFO
+            )
+        self.committer.add(Lot(entry.take_items(), entry.stored, entry.payloads, origin=entry))
 
     def _attempts_of(self, request: Request) -> int:
-        """How often a request may run, by its meta or FRONTIER_MAX_ATTEMPTS."""
+        """Return how often a request may run, by its meta or FRONTIER_MAX_ATTEMPTS."""
         asked: Any = request.meta.get("frontier_max_attempts", self._max_attempts)
         if isinstance(asked, int) and asked >= 1:
             return asked
@@ -94,49 +102,37 @@ class Results:
         return self._max_attempts
 
 
-class Items:
-    """Items on their way to a commit: the :class:`~scrapy_ext.crawl.session.session.ItemSink` of a crawl."""
+class PendingItems:
+    """Items that wait for a commit: the :class:`~scrapy_ext.crawl.session.session.ItemSink` of a crawl."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        memory: Memory,
-        committer: Committer,
-        finished: FinishedRequests,
-        ownership: Ownership,
-    ) -> None:
+    def __init__(self, crawler: Crawler, results: Results, ownership: Ownership) -> None:
         self._stats = crawler.stats
-        self._memory = memory
-        self._committer = committer
-        self._finished = finished
+        self._results = results
+        self._committer = results.committer
+        self._finished = results.finished
         self._ownership = ownership
         self._high_water: int = names.PLATFORM_BUFFER_BYTES.read(crawler.settings)
         #: Items of ``start()`` that a former process of the job has stored.
         self._stored = ownership.log.checkpoint.start_items
 
     def add_item(self, record: bytes) -> None:
-        """Take an item of what is being done, as JSON: it is stored when that is committed."""
+        """Add an item of the current request, as JSON: it is stored when the request is committed."""
         entry = current.get()
         if entry is START:
             self._add_of_start(record)
-        elif not isinstance(entry, Entry) or not self._memory.tracker.is_open(entry):
+        elif not isinstance(entry, Entry) or not self._results.memory.tracker.is_open(entry):
             self._committer.add(Lot([record]))
         else:
             entry.add_item(record)
-            self.stage_if_large(entry)
-
-    def stage_if_large(self, entry: Entry) -> None:
-        """Have the items of an entry out of memory if they are large."""
-        if entry.bytes >= _STAGED_EARLY:
-            self._committer.spill(entry)
+            self._results.stage_if_large(entry)
 
     @property
     def is_full(self) -> bool:
-        """Whether more items wait to be stored than should."""
+        """Return true if more bytes of items wait than PLATFORM_BUFFER_BYTES."""
         return self._committer.pending_bytes + self._finished.bytes > self._high_water
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer items wait."""
+        """Wait until fewer bytes of items wait."""
         while self.is_full and self._committer.failure is None:
             if self._finished.bytes:
                 await self._finished.wait()

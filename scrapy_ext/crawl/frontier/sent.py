@@ -1,18 +1,18 @@
 """Requests that this process sent to the frontier and has not read back.
 
-A request that is read back is the very object that the spider yielded, as long as it is kept here: what its ``meta``
-and ``cb_kwargs`` share with other requests stays shared, as in Scrapy's memory queues.
+A request that is read back is the very object that the spider yielded, as long as it is kept here: values that its
+``meta`` and ``cb_kwargs`` share with other requests stay shared, as in Scrapy's memory queues.
 
-While the frontier holds nothing but what this process has sent (*exclusive*), a request that is new need not be read
-back before it runs: it is queued in memory at once (*direct*), and its batch, which its acknowledgement needs, is read
-later. So the order of a crawl is Scrapy's, and no request waits for the platform. What makes that safe:
+While the frontier has only requests that this process sent (*exclusive*), a new request need not be read back before it
+runs. It is queued in memory at once (*direct*), and its batch, which its acknowledgement needs, is read later. So the
+order of a crawl is Scrapy's, and no request waits for the platform. This is safe for these reasons:
 
-- A direct request is known to be new: its fingerprint is one that nobody else can have sent, or it is not in the set of
-  all fingerprints that this process has sent. When that set is full, nothing is direct any more.
-- It is committed only when its batch was read (:mod:`scrapy_ext.crawl.frontier.results`). A process that dies before
-  has done nothing that shows; its successor reads the request from the frontier, or makes it again from its parent.
-- A request goes to the frontier alone while older ones are there that were not read (:attr:`SentRequests.behind`): the
-  head of a queue is read first, so the batch of a direct request must not be behind an unbounded number of others.
+- A direct request is known to be new: its fingerprint is one that no other process can have sent, or it is not in the
+  set of all fingerprints that this process has sent. When that set is full, no further request is direct.
+- It is committed only after its batch was read (:mod:`scrapy_ext.crawl.frontier.results`). A process that dies before
+  has changed nothing that shows; its successor reads the request from the frontier, or makes it again from its parent.
+- A request is not direct while the frontier has older ones that were not read (:attr:`SentRequests.behind`). The head
+  of a queue is read first, so the batch of a direct request must not be behind an unlimited number of others.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from scrapy import Request
 from scrapy_ext.crawl.commit.tracking import Entry
 from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet, Recent
 
-#: Direct requests that were not read back, and requests that are kept, at most: as objects, some kilobytes each.
+#: Limits of direct requests that were not read back, and of kept requests: objects of some kilobytes each.
 MAX_DIRECT: Final = 10_000
 _MAX_KEPT: Final = 10_000
-#: Fingerprints that are known exactly, at most: 25 bytes each.
+#: Limit of the exact fingerprints, of 25 bytes each.
 _MAX_KNOWN: Final = 2_000_000
-#: Member of a stored request that says which object of which process it is.
+#: Member of a stored request that identifies its object and process.
 MARK: Final = "n"
 
 #: Slot and fingerprint.
@@ -45,9 +45,9 @@ class _Kept(NamedTuple):
 
 
 class SentRequests:
-    """See the module. ``exclusive``: the frontier was empty, and nobody else sends to it.
+    """Requests that were sent. ``exclusive``: the frontier was empty, and no other process sends to it.
 
-    ``on_copied(request, made_by)`` is called for a request that had to be forgotten: it will come back as a copy.
+    ``on_copied(request, made_by)`` is called for a request that had to be dropped, and will come back as a copy.
     ``made_by`` is the callback that yielded it.
     """
 
@@ -66,11 +66,11 @@ class SentRequests:
     # ── fingerprints ──
 
     def knows(self, fp: bytes) -> bool:
-        """Whether this process is known to have sent a request with Scrapy's fingerprint ``fp``."""
+        """Return true if this process is known to have sent a request with this fingerprint of Scrapy's."""
         return fp in self._known or fp in self._recent
 
     def remember(self, fp: bytes) -> None:
-        """Note that a request with Scrapy's fingerprint ``fp`` was sent."""
+        """Record the fingerprint of a request that was sent."""
         if not self._exclusive:
             self._recent.add(fp)
         elif not self._known.add(fp):
@@ -82,27 +82,27 @@ class SentRequests:
 
     @property
     def in_memory(self) -> bool:
-        """Whether all that is in the frontier and not acknowledged is in the memory of this process."""
+        """Return true if all requests in the frontier that are not acknowledged are in the memory of this process."""
         return self._exclusive and not self.behind
 
     @property
     def takes_direct(self) -> bool:
-        """Whether a new request may be direct now."""
+        """Return true if a new request may be direct."""
         return self.in_memory and len(self._direct) < MAX_DIRECT
 
     @property
     def has_direct(self) -> bool:
-        """Whether direct requests are left whose batch was not read."""
+        """Return true if there are direct requests whose batch was not read."""
         return bool(self._direct)
 
     def add_direct(self, key: Key, entry: Entry) -> None:
-        """Expect the batch of a direct request."""
+        """Wait for the batch of a direct request."""
         self._direct[key] = entry
 
     # ── requests that run after they are read ──
 
     def mark(self) -> str:
-        """Return the mark of the next request that is kept."""
+        """Return the mark of the next request to keep."""
         self._number += 1
         return f"{self._process}.{self._number}"
 
@@ -115,22 +115,22 @@ class SentRequests:
             self._on_copied(forgotten.request, forgotten.made_by)
 
     def kept(self) -> Iterable[Request]:
-        """Return the requests that are kept."""
         return (kept.request for kept in self._kept.values())
 
     def nothing_is_behind(self) -> None:
-        """Note that a read of each slot after the last write brought nothing: what was not read were duplicates."""
+        """Record that a read of each slot after the last write returned nothing: the requests that were not read were
+        duplicates."""
         self.behind = 0
         self._kept.clear()
 
-    # ── what is read ──
+    # ── requests that are read ──
 
     def take_direct(self, key: Key) -> Entry | None:
         """Return the direct request that was read, if it is one."""
         return self._direct.pop(key, None)
 
     def take_kept(self, key: Key, form: Any) -> Request | None:
-        """Return the object of a request that was read, if it is kept."""
+        """Return the kept object of a request that was read, if there is one."""
         self.behind = max(0, self.behind - 1)
         kept = self._kept.pop(key, None)
         is_same = kept is not None and isinstance(form, dict) and form.get(MARK) == kept.mark

@@ -1,11 +1,10 @@
-"""A :class:`scrapy.Request` as JSON, and back, so that another process can go on with it.
+"""A :class:`scrapy.Request` as JSON, and back, so that another process can run it.
 
 The JSON is an object with ``v`` (the version of this form), every attribute that differs from that of
 ``Request(url)``, under the names of Scrapy, and ``parent`` (:mod:`scrapy_ext.crawl.frontier.marks`). Callback and
-errback are names of spider methods. Values that JSON does not have are tagged objects: ``{"$type": "tuple", "value":
-[1, 2]}``.
+errback are names of spider methods. Values that JSON lacks are tagged objects: ``{"$type": "tuple", "value": [1, 2]}``.
 
-Nothing is pickled, and nothing is guessed: what this form cannot hold exactly raises
+Nothing is pickled and nothing is guessed. A request that this form cannot hold exactly raises
 :class:`NotSerializableError`, and stays in the process that made it.
 """
 
@@ -29,10 +28,10 @@ from scrapy_ext.crawl.frontier.marks import AddedValue, from_stored, is_added, t
 
 VERSION: Final = 1
 
-#: Meta keys that belong to one process: they are written by this package or by Scrapy's downloader.
+#: Meta keys of this package or of Scrapy's downloader, which only have a meaning in one process.
 LOCAL_META: Final = frozenset({RETURNED_KEY, "download_latency"})
 
-#: Classes that a stored request can name. A name from storage never imports anything.
+#: Classes that a stored request can name. A stored name never causes an import.
 _CLASSES: Final[dict[str, type[Request]]] = {
     cls.__name__: cls for cls in (Request, FormRequest, JsonRequest, XmlRpcRequest)
 }
@@ -42,21 +41,21 @@ _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "method": str,
     "encoding": str,
     "priority": int,
-    # Spiders put whatever is true there.
+    # Spiders set it to any true value.
     "dont_filter": bool,
 }
 
 
 class NotSerializableError(ValueError):
-    """A request with something that JSON cannot hold; names the attribute and the reason."""
+    """A request with a value that JSON cannot hold; the message names the attribute and the reason."""
 
 
 class UnreadableRequestError(ValueError):
-    """A stored request that this spider cannot run: another version, or a callback that is gone."""
+    """A stored request that this spider cannot run: of another version, or with a callback that does not exist."""
 
 
 def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
-    """The JSON form of a request; raises :class:`NotSerializableError`."""
+    """Return the JSON form of a request; raises :class:`NotSerializableError`."""
     stored: dict[str, Any] = {"v": VERSION, "url": request.url}
     cls = type(request)
     if cls is not Request:
@@ -93,7 +92,7 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
 
 
 def request_from_json(stored: Any, spider: Spider) -> Request:
-    """The request of a JSON form; raises :class:`UnreadableRequestError`."""
+    """Return the request of a JSON form; raises :class:`UnreadableRequestError`."""
     if not isinstance(stored, dict) or stored.get("v") != VERSION:
         version = stored.get("v") if isinstance(stored, dict) else None
         raise UnreadableRequestError(f"its form has version {version!r}, this package reads {VERSION}")
@@ -119,7 +118,7 @@ def request_from_json(stored: Any, spider: Spider) -> Request:
         return request
     except UnreadableRequestError:
         raise
-    except Exception as error:  # What storage holds may be anything; each decoder has errors of its own.
+    except Exception as error:  # A stored value may be anything; each decoder has errors of its own.
         raise UnreadableRequestError(f"{type(error).__name__}: {error}") from error
 
 
@@ -137,7 +136,7 @@ def _method_name(spider: Spider, function: Callable[..., Any], attribute: str) -
 
 @lru_cache(maxsize=1000)
 def _name_in_class(bases: tuple[type, ...], function: Callable[..., Any]) -> str | None:
-    """Return the name of a method that is not its function's own, as that of a private method or of an alias."""
+    """Return the name of a method that differs from its function's own, as that of a private method or an alias."""
     return next((name for base in bases for name, value in vars(base).items() if value is function), None)
 
 
@@ -168,7 +167,7 @@ def _encode(value: Any, place: str) -> Any:
     if encode is None:
         cls = type(value)
         if isinstance(value, str) and not isinstance(value, Enum):
-            # A text of lxml knows its element, as the link texts of CrawlSpider do; it equals its characters.
+            # A text of lxml has a reference to its element, as the link texts of CrawlSpider; it equals its characters.
             return _encode_text(str.__str__(value), place)
         if isinstance(value, AddedValue):
             return _encode(bytes(value), place)

@@ -1,7 +1,8 @@
 """Mutable values that several requests share in ``meta`` or ``cb_kwargs``.
 
-Requests in memory can fill one dict together, as several callbacks fill one item. A request that another process reads
-has copies instead (:mod:`scrapy_ext.crawl.frontier.serialize`), so such a crawl collects something else: it is warned.
+Requests in memory can fill one dict together, as when several callbacks fill one item. A request that another process
+reads has copies instead (:mod:`scrapy_ext.crawl.frontier.serialize`), so that such a crawl stores incomplete data, and
+gets a warning.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from scrapy import Request
 
 logger = logging.getLogger(__name__)
 
-#: Keys of ``meta`` that begin so belong to Scrapy or to this package: equal copies of their values do as well.
+#: Prefixes of ``meta`` keys of Scrapy and of this package, whose values may be copies.
 _NOT_SHARED: Final = ("_", "extract_api", "frontier_", "redirect_", "retry_", "handle_httpstatus", "cookiejar")
-#: Forgotten requests between two looks for shared values: a look goes through all that are kept.
-_LOOK_EVERY: Final = 1000
+#: Dropped requests between two searches for shared values, since a search examines all kept requests.
+_SEARCH_EVERY: Final = 1000
 
 
 class SharingWarning:
-    """Warns, once in a crawl, of values that requests share and that become copies."""
+    """Warning, once in a crawl, of values that requests share and that become copies."""
 
     def __init__(self) -> None:
         self._has_warned = False
-        self._skipped = _LOOK_EVERY
+        self._skipped = _SEARCH_EVERY
 
     def forgotten(
         self, request: Request, made_by: Callable[..., Any] | None, pending: Callable[[], Iterable[Request]]
@@ -36,7 +37,7 @@ class SharingWarning:
         if self._has_warned or not any(_mutable_values(request)):
             return
         self._skipped += 1
-        if self._skipped < _LOOK_EVERY:
+        if self._skipped < _SEARCH_EVERY:
             return
         self._skipped = 0
         place = shared_place(request, pending())
@@ -71,15 +72,15 @@ class SharingWarning:
         self._has_warned = True
         source = f", yielded by {_line(made_by)}" if made_by is not None else f", for {_line(request.callback)}"
         logger.warning(
-            "Requests share the object in %s, and get copies of it, because %s: what one callback changes, others do "
-            "not see. One of them is %s%s. Yield the data as items of their own, or keep it on the spider. "
+            "Requests share the object in %s, and get copies of it, because %s: a change by one callback is lost for "
+            "the others. One of them is %s%s. Yield the data as items of their own, or keep it on the spider. "
             "No more such requests will be shown.",
             *(place, why, request, source),
         )
 
 
 def shared_place(request: Request, others: Iterable[Request]) -> str | None:
-    """Return where a request has a mutable value that one of the others has too; None if it has none."""
+    """Return the place of a mutable value that a request shares with one of the others, None if there is none."""
     values = dict(_mutable_values(request))
     for other in others:
         if other is not request:
@@ -90,7 +91,7 @@ def shared_place(request: Request, others: Iterable[Request]) -> str | None:
 
 
 def _mutable_values(request: Request) -> Iterator[tuple[int, str]]:
-    """Identity and place of each mutable value. What JSON cannot hold is not here: its request stays in the process."""
+    """Yield identity and place of each mutable value that JSON can hold; a request with others stays in the process."""
     for name, value in request.cb_kwargs.items():
         if type(value) in (dict, list, set):
             yield id(value), f"cb_kwargs[{name!r}]"
@@ -100,7 +101,7 @@ def _mutable_values(request: Request) -> Iterator[tuple[int, str]]:
 
 
 def _line(function: Callable[..., Any] | None) -> str:
-    """File and line of a callback, for messages."""
+    """Return file and line of a callback, for messages."""
     code = getattr(unwrap(function), "__code__", None) if function is not None else None
     if code is None:
         return "parse" if function is None else repr(function)

@@ -1,48 +1,72 @@
-"""Workers that share the slots of a frontier: how they come and go, and when their crawl is over.
+"""Workers that share the slots of a frontier: how they join and leave, and the end of their crawl.
 
 With ``FRONTIER_WORKER = "auto"`` workers have leases. Each writes to its commit journal at least three times in a lease
-time. Who sees that a journal has not moved for a whole lease time, on its own clock, takes its writer for dead and its
-slots over. A worker that was not dead after all, but slept or was cut off, finds its journal taken over at its next
-commit, and stops; until it can write again it hands out nothing. What is decided is in
-:mod:`~scrapy_ext.crawl.commit.assignment`; here it is carried out.
+time. If a journal does not change for a whole lease time on another worker's clock, that worker considers its writer
+dead and takes its slots over. A worker that was not dead, but slept or had no connection, finds its journal taken over
+at its next commit, and stops; until it can write again it hands out no request. The decisions are in
+:mod:`~scrapy_ext.crawl.commit.assignment`; this module executes them.
 
-A worker without work notes so in its commit journal, and takes it back there before it does anything more. So one can
-end when, in this order, the newest records of all others have that they have nothing to do, every slot of the frontier
-is empty, and then nobody has had anything to do since, nor has a slot moved: in between nobody did anything, and there
-was nothing to do.
+A worker without work records that in its commit journal, and revokes it there before it does anything more. So a worker
+can end when, in this order, the newest records of all others report no work, every slot of the frontier is empty, and
+no worker has had work since, nor has a slot moved: then no worker did anything meanwhile, and no work was left.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
+import msgspec
+
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.commit.assignment import Assignment, Lease, Sightings, Step, lease, next_step
+from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
-from scrapy_ext.crawl.commit.protocol import Checkpoint
 
 logger = logging.getLogger(__name__)
 
-#: Writes and looks in a lease time.
-_BEATS: Final = 3
-#: Slots that are looked at at once.
+_WORKER: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
+#: Heartbeats in a lease time.
+_HEARTBEATS: Final = 3
+#: Simultaneous reads of slots.
 _AT_ONCE: Final = 16
 #: Seconds between two messages that a worker waits for others.
-_TELL_EVERY: Final = 60.0
-#: Seconds after which a worker that has work may be dead.
+_LOG_EVERY: Final = 60.0
+#: Seconds without a record after which a worker with work may be dead.
 _SILENT: Final = 30.0
 
 
-class Leases:
-    """Keeps the share of one worker.
+class Worker(msgspec.Struct, frozen=True):
+    """Index of this worker, from 0, and the number of workers."""
 
-    ``on_change(slots)`` is awaited with all slots that are owned: before some are given up, and after some were
-    taken; when it returns nothing of the others is being worked on. ``on_lost`` hears that this worker was replaced.
+    index: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Worker | None:
+        """Parse ``"index/count"``; return None for other text."""
+        match = _WORKER.fullmatch(text.strip())
+        if match is None:
+            return None
+        worker = cls(int(match[1]), int(match[2]))
+        return worker if worker.index < worker.count else None
+
+    def owns(self, slot: int) -> bool:
+        """Return true if a slot belongs to this worker."""
+        return slot % self.count == self.index
+
+
+class Leases:
+    """Maintains the share of one worker.
+
+    ``on_change(slots)``: awaited with all owned slots, before some are given up and after some were taken. When it
+    returns, no request of other slots runs.
+    ``on_lost``: called when this worker was replaced.
     """
 
     def __init__(
@@ -64,13 +88,13 @@ class Leases:
 
     @property
     def has_lapsed(self) -> bool:
-        """Whether others may take this worker for dead."""
+        """Return true if other workers may consider this one dead."""
         log = self._ownership.log
         age = time.monotonic() - log.written
         return lease(is_fenced=log.is_fenced, age=age, lease_time=self._lease_time) is not Lease.HELD
 
     async def join(self) -> None:
-        """Become one of the workers, with what slots are free at once."""
+        """Join the workers, with the slots that are free."""
         while True:
             number, assignment = await self._ownership.assignment()
             mine = assignment.of(self._ownership.name)
@@ -80,20 +104,20 @@ class Leases:
         try:
             await self.balance()
         except PlatformError as error:
-            # Such as the last items of a worker that is stopped, while its job still counts as running.
+            # The last items of a stopped worker cannot be stored while its job still counts as running.
             logger.warning("No slots are taken over yet, trying again: %s", error)
 
     def start(self) -> None:
-        """Start the tasks, in the running loop. They are two, since giving slots up takes as long as a request does."""
-        self._tasks = [asyncio.ensure_future(self._each_beat(step)) for step in (self.renew, self.balance)]
+        """Start the tasks, in the running loop: two, since giving slots up takes as long as a request does."""
+        self._tasks = [asyncio.ensure_future(self._each_heartbeat(step)) for step in (self.renew, self.balance)]
 
     async def close(self) -> None:
-        """End the tasks."""
+        """Cancel the tasks."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _each_beat(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _each_heartbeat(self, step: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 await step()
@@ -102,15 +126,15 @@ class Leases:
                 return
             except PlatformError as error:
                 logger.warning("The lease cannot be renewed, trying again: %s", error)
-            await asyncio.sleep(self._lease_time / _BEATS)
+            await asyncio.sleep(self._lease_time / _HEARTBEATS)
 
     async def renew(self) -> None:
-        """Show that this worker lives, unless a commit just did."""
-        if time.monotonic() - self._ownership.log.written > self._lease_time / _BEATS / 2:
+        """Write to the journal, unless a commit has just done so."""
+        if time.monotonic() - self._ownership.log.written > self._lease_time / _HEARTBEATS / 2:
             await self._ownership.log.write()
 
     async def balance(self) -> None:
-        """Look at the others, and take or give up slots."""
+        """Observe the other workers, and take or give up slots."""
         self._sightings.begin(time.monotonic())
         number, assignment = await self._ownership.assignment()
         live = [name for name in assignment.owners if name != self._ownership.name and await self._lives(name)]
@@ -124,7 +148,7 @@ class Leases:
         elif step.slots > mine:
             await self._take(number, assignment, step)
         else:
-            await self._ownership.assign(number, assignment, mine, step.gone)
+            await self._ownership.assign(number, assignment, mine, step.removed)
 
     async def _lives(self, name: str) -> bool:
         head = await self._ownership.journal(name).head()
@@ -135,52 +159,52 @@ class Leases:
 
     async def _take(self, number: int, assignment: Assignment, step: Step) -> None:
         for name in assignment.owners_of(step.slots, but=self._ownership.name):
-            logger.info("Worker %s is gone, its slots pass on", name)
-            progress = await self._ownership.progress_of(name, step.slots, patient=False)
+            logger.info("Worker %s has ended or is dead: its slots are taken over", name)
+            progress = await self._ownership.progress_of(name, step.slots, may_wait=False)
             if progress is not None:
                 self._ownership.log.checkpoint.progress.add(progress.of(step.slots))
         if await self._ownership.assign(number, assignment, step.slots):
-            logger.info("Slots %s are mine now", sorted(step.slots))
+            logger.info("This worker owns slots %s now", sorted(step.slots))
             await self._on_change(step.slots)
 
     async def _give_up(self, number: int, assignment: Assignment, mine: set[int], kept: set[int]) -> None:
         await self._on_change(kept)
         if await self._ownership.assign(number, assignment, kept):
-            logger.info("Slots %s are given up to others", sorted(mine - kept))
+            logger.info("This worker gives up slots %s", sorted(mine - kept))
         else:
-            # The assignment has changed meanwhile. They are still ours, and the next beat decides anew.
+            # The assignment was changed meanwhile. The slots are still own ones; the next heartbeat decides again.
             await self._on_change(mine)
 
 
 class Rest(NamedTuple):
-    """What is left of a crawl: who else works on it, or which slot has requests that nobody works on."""
+    """Remaining work of a crawl: other workers that have work, or a slot with requests that nobody runs."""
 
     busy: list[str]
     waiting: int | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is."""
+        """Return true if no work remains."""
         return not self.busy and self.waiting is None
 
     def __str__(self) -> str:
         if self.busy:
             return ", ".join(self.busy)
-        return f"somebody who works on slot {self.waiting}: it has requests"
+        return f"a worker of slot {self.waiting}, which has requests"
 
 
 class Ending:
-    """Finds out whether a crawl is over for this worker."""
+    """Detection of the end of a crawl with several workers."""
 
     def __init__(self, ownership: Ownership, slots: int) -> None:
         self._ownership = ownership
         self._slots = slots
-        self._told = -_TELL_EVERY
-        #: Other workers' newest records, and since when they are that.
-        self._heard: dict[str, tuple[int, float]] = {}
+        self._logged = -_LOG_EVERY
+        #: Number of other workers' newest records, and when each was first read.
+        self._seen: dict[str, tuple[int, float]] = {}
 
     async def be(self, *, idle: bool) -> None:
-        """Say whether this worker has nothing to do."""
+        """Record whether this worker is idle."""
         checkpoint = self._ownership.log.checkpoint
         if checkpoint.idle != idle:
             checkpoint.idle = idle
@@ -188,16 +212,17 @@ class Ending:
             await self._ownership.log.write()
 
     async def is_over(self) -> bool:
-        """Whether, with nothing to do here, nobody else has anything to do. If not, the log says so each minute."""
+        """Return true if neither this worker, which is idle, nor any other has work. If not, log the reason each
+        minute."""
         await self.be(idle=True)
         state = await self.look()
-        if not state.is_over and time.monotonic() - self._told > _TELL_EVERY:
-            self._told = time.monotonic()
-            logger.info("Nothing to do here; waiting for %s", state)
+        if not state.is_over and time.monotonic() - self._logged > _LOG_EVERY:
+            self._logged = time.monotonic()
+            logger.info("This worker has no work, and waits for %s", state)
         return state.is_over
 
     async def look(self) -> Rest:
-        """What is left of the crawl for others than this worker."""
+        """Return the work that remains for other workers."""
         before = await _others(self._ownership)
         busy = [name for name, checkpoint in before.by_name.items() if _works(checkpoint)]
         if busy:
@@ -206,19 +231,17 @@ class Ending:
         if waiting is not None:
             return Rest([], waiting)
         after = await _others(self._ownership)
-        return Rest([] if _turns(after) == _turns(before) else ["workers that have just had something to do"])
+        return Rest([] if _turns(after) == _turns(before) else ["workers that have just had work"])
 
     def _described(self, name: str, others: _Others) -> str:
-        """A worker, for the person who may have to start it again."""
+        """Describe a worker to the person who may have to restart it."""
         now = time.monotonic()
-        number, since = self._heard.get(name, (0, now))
+        number, since = self._seen.get(name, (0, now))
         if number != others.numbers[name]:
             since = now
-        self._heard[name] = (others.numbers[name], since)
+        self._seen[name] = (others.numbers[name], since)
         job = f"{self._ownership.project}/{name.removeprefix(COMMITS).replace('-', '/')}"
-        silent = (
-            f", not heard of for {now - since:.0f} s: if it is dead, start it again" if now - since > _SILENT else ""
-        )
+        silent = f", no record for {now - since:.0f} s: if it is dead, start it again" if now - since > _SILENT else ""
         return f"worker {others.by_name[name].worker} (PLATFORM_JOB={job}{silent})"
 
 
@@ -241,7 +264,7 @@ async def _others(ownership: Ownership) -> _Others:
 
 
 def _turns(others: _Others) -> tuple[int, dict[str, int]]:
-    """What is the same again only if nobody had anything to do meanwhile, and no slot has moved."""
+    """Return values that stay the same only if no worker had work meanwhile and no slot has moved."""
     return others.assignment, {name: checkpoint.turns for name, checkpoint in others.by_name.items()}
 
 

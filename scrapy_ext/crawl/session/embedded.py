@@ -1,10 +1,9 @@
-"""Both services for a crawl that names no remote ones: a server as a child process, on a free loopback port.
+"""Services of a crawl: those that the settings name, else a server in a child process, on a free loopback port.
 
-The child gets keys made for the occasion, by a descriptor that it alone has, and works on the project's data directory,
-``.scrapy/platform``. One that serves extraction alone works on a temporary directory, and leaves nothing behind. The
-child reads its standard input to the end and then stops; the other end of that pipe is held by this process alone, so
-the child ends with it however this process ends, SIGKILL included. Several servers may work on one data directory at
-once.
+The child gets newly made keys by a descriptor that no other process has, and works in the project's data directory,
+``.scrapy/platform``. A server for extraction alone works in a temporary directory, and leaves no data. The child stops
+when its standard input ends. Only this process has the other end of that pipe, so that the child ends with it in every
+case, SIGKILL included. Several servers may work in one data directory at once.
 """
 
 from __future__ import annotations
@@ -27,14 +26,12 @@ from typing import IO, Final
 from urllib.parse import urlsplit
 
 import msgspec
-from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
-from scrapy.utils.conf import closest_scrapy_cfg
-from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.crawl.session.project import data_directory, project_folder
 from scrapy_ext.server import starting
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.options import config_from
@@ -42,26 +39,26 @@ from scrapy_ext.settings import Setting, SettingError
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that a server may take to stop by itself before it is killed.
+#: Seconds in which a server must stop before it is killed.
 STOP_TIMEOUT: Final = 15.0
-#: Lines of the server's standard error that are kept for the message when it fails.
+#: Lines of the server's standard error that are kept for the message of a failure.
 _KEPT_LINES: Final = 20
-#: The level and the logger in a line of the server's log, behind the date and the time.
+#: Level and logger in a line of the server's log, after date and time.
 _HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): ")
-#: Loggers of requests that failed: the crawl, which made the request, reports its failure.
-_ANSWERED: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
-#: How often a server that ends by itself is started again.
+#: Loggers of failed requests: the crawl, which made the request, reports its failure.
+_REPORTED_BY_CRAWL: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
+#: Restarts of a server that ends unexpectedly.
 _RESTARTS: Final = 10
 
 
 class EmbeddedServerError(RuntimeError):
-    """The embedded server could not be started; the message is what it said."""
+    """The embedded server could not be started; the message has its error output."""
 
 
 class Services(msgspec.Struct, frozen=True):
-    """Where a crawl's services are, and the keys for them. ``repr`` leaves the keys out.
+    """URLs and keys of the services of a crawl. ``repr`` omits the keys.
 
-    ``platform_urls`` is None when no platform was asked for and the settings name none.
+    ``platform_urls`` is None if no platform is needed and the settings name none.
     """
 
     extract_url: str
@@ -75,7 +72,7 @@ class Services(msgspec.Struct, frozen=True):
 
 
 class Configured(msgspec.Struct, frozen=True):
-    """What the settings name: None stands for the embedded service."""
+    """Services that the settings name. None stands for the embedded service."""
 
     extract_url: str | None
     extract_key: str | None
@@ -97,13 +94,12 @@ class Configured(msgspec.Struct, frozen=True):
             raise SettingError(
                 "PLATFORM_STORAGE_URL", "is not set, but another PLATFORM_ address is", "Set it, or PLATFORM_URL."
             )
-        project = names.PLATFORM_PROJECT.read(settings)
         return cls(
             extract_url,
             _key(settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, extract_url),
             PlatformUrls(app=app or storage, storage=storage, jobq=jobq or storage) if storage else None,
             _key(settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, storage),
-            project,
+            names.PLATFORM_PROJECT.read(settings),
         )
 
 
@@ -139,7 +135,7 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
 
 
 def check_installed() -> None:
-    """Raises :class:`EmbeddedServerError` when the server's dependencies are not installed."""
+    """Raise :class:`EmbeddedServerError` if dependencies of the server are not installed."""
     missing = [name for name in ("starlette", "uvicorn", "playwright", "extruct") if not importlib.util.find_spec(name)]
     if missing:
         raise EmbeddedServerError(
@@ -148,32 +144,12 @@ def check_installed() -> None:
         )
 
 
-def data_directory(settings: BaseSettings) -> Path:
-    """Where the embedded server keeps its data."""
-    return project_data(names.SERVER_DATA.read(settings))
-
-
-def project_data(path: str | Path) -> Path:
-    """A path in the project's data folder, ``.scrapy``; without ``scrapy.cfg`` it is that of the current folder."""
-    try:
-        return Path(data_path(path)).absolute()
-    except NotConfigured:  # SCRAPY_SETTINGS_MODULE alone says that there is a project.
-        return Path(".scrapy", path).absolute()
-
-
-def project_folder() -> Path | None:
-    """The folder of the Scrapy project that a command is given in."""
-    found = closest_scrapy_cfg()
-    return Path(found).absolute().parent if found else None
-
-
 class EmbeddedServer:
-    """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time. Without ``platform``
-    nothing that it stores is kept.
+    """Server in a child process. Call :meth:`start` once; :meth:`stop` may be called at any time. Without ``platform``
+    its data is not kept.
 
-    A child that ends before it was asked to (killed for its memory, say) is started again on the same port with
-    the same keys; its clients only see that it was away for a moment. ``on_lost`` is told, in the loop of
-    :meth:`start`, when that does not help.
+    A child that ends unexpectedly (killed for its memory, say) is started again on the same port with the same keys;
+    its clients notice a short outage. If that does not help, ``on_lost`` is called in the loop of :meth:`start`.
     """
 
     def __init__(
@@ -185,14 +161,17 @@ class EmbeddedServer:
         runner: bool = False,
     ) -> None:
         self._on_lost = on_lost
-        self._temporary = None if platform else _temporary_directory()
+        # Its files are removed at the end of this process, too: `scrapy shell` stops no server.
+        self._temporary = (
+            None if platform else tempfile.TemporaryDirectory(prefix="scrapy-ext-", ignore_cleanup_errors=True)
+        )
         data = data_directory(settings) if self._temporary is None else Path(self._temporary.name)
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._said: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._keeper: threading.Thread | None = None
+        self._log_lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._thread: threading.Thread | None = None
         self.extract_key = os.urandom(16).hex()
         self.platform_key = os.urandom(16).hex()
         self._config = self._configured(settings, data, runner=runner)
@@ -208,7 +187,7 @@ class EmbeddedServer:
             runner=runner,
         )
         if runner:
-            # Jobs must have ended, or be ready to go on, when the server is to stop.
+            # Jobs must have ended, or be ready for a resume, before the server is killed.
             options.stop_grace = STOP_TIMEOUT * 2 / 3
             options.local_project = project_folder()
         try:
@@ -221,71 +200,68 @@ class EmbeddedServer:
         check_installed()
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[str] = loop.create_future()
-        self._keeper = threading.Thread(target=self._keep, args=(loop, ready), name="embedded-server", daemon=True)
-        self._keeper.start()
+        self._thread = threading.Thread(target=self._keep, args=(loop, ready), name="embedded-server", daemon=True)
+        self._thread.start()
         try:
             self.url = await asyncio.wait_for(ready, self._timeout)
-        except TimeoutError:
+        except (TimeoutError, EmbeddedServerError) as error:
             await self.stop()
-            raise EmbeddedServerError(
-                f"the embedded server did not start within {self._timeout:g} s (SERVER_START_TIMEOUT)"
-            ) from None
-        except EmbeddedServerError:
-            await self.stop()
-            raise
+            if isinstance(error, EmbeddedServerError):
+                raise
+            late = f"the embedded server did not start within {self._timeout:g} s (SERVER_START_TIMEOUT)"
+            raise EmbeddedServerError(late) from None
         logger.info("Embedded server ready at %s", self.url)
 
     async def stop(self) -> None:
-        """End the child, by itself if it does, by force if it does not."""
+        """Stop the child, and kill it if it does not end in time."""
         await asyncio.to_thread(self._stop)
 
-    # ── in the keeper's thread ──
+    # ── in the thread of the child ──
 
     def _keep(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
-        """Run the child, again and again until it is to stop."""
+        """Run the child, and start it again until it is stopped."""
         url, status = self._run(0, lambda url: _call(loop, _settle, ready, url, None))
         if not url:
-            said = "\n".join(self._said) or "it said nothing"
-            _call(loop, _settle, ready, "", EmbeddedServerError(f"the embedded server did not start: {said}"))
+            error = f"the embedded server did not start: {self._output()}"
+            _call(loop, _settle, ready, "", EmbeddedServerError(error))
             return
         port = urlsplit(url).port or 0
         for restart in range(_RESTARTS):
             if self._stopping.is_set():
                 return
-            logger.error("The embedded server ended by itself (status %s) and is started again", status)
+            logger.error("The embedded server ended unexpectedly (status %s) and is started again", status)
             _, status = self._run(port, lambda _url: None)
             self._stopping.wait(min(0.1 * 2**restart, 10))
         if self._on_lost is not None and not self._stopping.is_set():
-            said = "\n".join(self._said) or "it said nothing"
-            lost = f"the embedded server ended {_RESTARTS + 1} times and is given up: {said}"
-            _call(loop, self._on_lost, EmbeddedServerError(lost))
+            error = f"the embedded server ended {_RESTARTS + 1} times and is not started again: {self._output()}"
+            _call(loop, self._on_lost, EmbeddedServerError(error))
+
+    def _output(self) -> str:
+        return "\n".join(self._log_lines) or "it wrote no error output"
 
     def _run(self, port: int, on_ready: Callable[[str], None]) -> tuple[str, int]:
-        """One child from its start to its end; its address, if it got as far, and its exit status."""
+        """Run one child to its end; return its URL, empty if it was not ready, and its exit status."""
         with self._lock:
             if self._stopping.is_set():
                 return "", 0
             process = self._process = self._spawn(port)
-        log = threading.Thread(target=self._read_log, args=(process.stderr,), daemon=True)
-        log.start()
         url = ""
-        for line in process.stdout or ():
-            word, _, value = line.decode(errors="replace").strip().partition(" ")
-            if word == "ready":
-                url = value
-                on_ready(url)
-        status = process.wait()
-        log.join(timeout=5)
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        with process:  # It closes the pipes.
+            log = threading.Thread(target=self._read_log, args=(process.stderr,), daemon=True)
+            log.start()
+            for line in process.stdout or ():
+                word, _, value = line.decode(errors="replace").strip().partition(" ")
+                if word == "ready":
+                    url = value
+                    on_ready(url)
+            status = process.wait()
+            log.join(timeout=5)
         return url, status
 
     def _spawn(self, port: int) -> subprocess.Popen[bytes]:
         descriptor = starting.offer(msgspec.structs.replace(self._config, port=port))
         try:
-            # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
+            # In a session of its own, since the Ctrl-C that stops the crawl must not end its storage.
             return subprocess.Popen(  # noqa: S603  # our own interpreter and module
                 [sys.executable, "-m", starting.MODULE, str(descriptor)],
                 stdin=subprocess.PIPE,
@@ -302,10 +278,10 @@ class EmbeddedServer:
         level = logging.INFO
         for line in stream:
             text = line.decode(errors="replace").rstrip()
-            self._said.append(text)
+            self._log_lines.append(text)
             found = _HEAD.match(text)
-            if found is not None:  # Lines of a traceback belong to the line before them.
-                level = logging.DEBUG if found[2] in _ANSWERED else logging.getLevelNamesMapping()[found[1]]
+            if found is not None:  # Lines of a traceback have the level of the line before them.
+                level = logging.DEBUG if found[2] in _REPORTED_BY_CRAWL else logging.getLevelNamesMapping()[found[1]]
             logger.log(level if level >= logging.WARNING else logging.DEBUG, "server: %s", text)
 
     def _stop(self) -> None:
@@ -325,12 +301,12 @@ class EmbeddedServer:
         except subprocess.TimeoutExpired:
             logger.warning("The embedded server did not stop within %g s and is killed", STOP_TIMEOUT)
             process.kill()
-        if self._keeper is not None:
-            self._keeper.join(timeout=STOP_TIMEOUT)
+        if self._thread is not None:
+            self._thread.join(timeout=STOP_TIMEOUT)
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: object, *args: object) -> None:
-    # The loop may be closed already when the child's last words come.
+    # The loop may be closed when the child ends.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *args)  # type: ignore[arg-type]
 
@@ -344,11 +320,6 @@ def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> No
         ready.set_result(url)
 
 
-def _temporary_directory() -> tempfile.TemporaryDirectory[str]:
-    # A process that ends without stopping its server, as `scrapy shell` does, leaves it files to remove at its own end.
-    return tempfile.TemporaryDirectory(prefix="scrapy-ext-", ignore_cleanup_errors=True)
-
-
 @contextlib.asynccontextmanager
 async def services(
     settings: BaseSettings,
@@ -358,11 +329,12 @@ async def services(
     runner: bool = False,
     on_lost: Callable[[EmbeddedServerError], None] | None = None,
 ) -> AsyncIterator[Services]:
-    """The services that the settings name, with an embedded server for those that they do not.
+    """Yield the services that the settings name, with an embedded server for the others.
 
-    ``extraction`` and ``platform`` say which of the two are needed: no server is started for what is not.
-    ``runner``: an embedded server runs jobs too.
-    ``on_lost`` is told when an embedded server ends and cannot be started again.
+    ``extraction``, ``platform``: which of the two are needed. No server is started for the other.
+    ``runner``: an embedded server runs jobs as well.
+    ``on_lost``: called when an embedded server has ended and cannot be started again.
+
     A platform that the settings name must answer before a server is started. Raises :class:`SettingError`,
     :class:`EmbeddedServerError` and :class:`PlatformError`.
     """
@@ -401,9 +373,10 @@ def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
 async def platform_client(
     settings: BaseSettings, *, runner: bool = False, attempts: int | None = None
 ) -> AsyncIterator[tuple[PlatformClient, int]]:
-    """A client of the platform that the settings name, or of an embedded one, and the project ID.
+    """Yield a client of the platform that the settings name, or of an embedded one, and the project ID.
 
-    ``runner``: an embedded one runs jobs too. ``attempts``: how often a call is tried, whatever the settings say.
+    ``runner``: an embedded server runs jobs as well. ``attempts``: attempts of a call, instead of those of the
+    settings.
     """
     async with (
         services(settings, extraction=False, platform=True, runner=runner) as found,
@@ -413,15 +386,15 @@ async def platform_client(
 
 
 def new_platform_client(settings: BaseSettings, found: Services, attempts: int | None = None) -> PlatformClient:
-    """A client with the settings' timeouts, or with so many attempts a call."""
+    """Return a client with the settings' timeouts, or with this number of attempts for each call."""
     if found.platform_urls is None:
-        raise RuntimeError("services() was not asked for a platform")
+        raise RuntimeError("services() was called without a platform")
     return PlatformClient(
         found.platform_urls,
         found.platform_key,
         timeout=names.PLATFORM_TIMEOUT.read(settings),
         retry_time=names.PLATFORM_RETRY_TIME.read(settings) if attempts is None else 0.0,
         attempts=attempts or 5,
-        # On this machine the network is faster than the compression.
+        # The loopback network is faster than compression.
         compress=not is_local(found.platform_urls.storage),
     )

@@ -1,8 +1,8 @@
-"""An item as JSON.
+"""Items as JSON.
 
-Every kind of item that itemadapter knows becomes an object, nested items too. What JSON does not have is
-written so: dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs,
-paths and URLs as text; tuples, sets and other iterables as arrays (sets in sorted order where they can be).
+Every kind of item that itemadapter supports becomes an object, nested items as well. Other types are written thus:
+dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs, paths and URLs as
+text; tuples, sets and other iterables as arrays (sets in sorted order if possible).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _PLAIN: Final = frozenset({str, bool, int, type(None)})
 
 
 class UnstorableItemError(ValueError):
-    """An item that has no JSON form; names the field and the reason."""
+    """An item without a JSON form; the message names the field and the reason."""
 
 
 class NotAnItemError(UnstorableItemError):
-    """Something that itemadapter does not take for an item: None, text, a list."""
+    """An object that itemadapter does not accept as an item: None, text, a list."""
 
 
 def item_to_json(item: Any) -> bytes:
-    """The JSON object of an item; raises :class:`UnstorableItemError`."""
+    """Return the JSON object of an item; raises :class:`UnstorableItemError`."""
     if not is_item(item):
         raise NotAnItemError(
             f"something of type {type(item).__qualname__} is not an item; yield a dict or an item class"
@@ -87,7 +87,7 @@ def _plain_object(value: Any, place: str) -> Any:
     if isinstance(value, set | frozenset):
         return [_plain(member, place) for member in _in_order(value)]
     if isinstance(value, str | int | float):
-        # A subclass, such as a lazy string: its plain value.
+        # A subclass, such as a lazy string.
         for plain in (str, int, float):
             if isinstance(value, plain):
                 return _plain(plain(value), place)

@@ -1,4 +1,4 @@
-"""The crawl's job record: made or resumed when the crawl starts, kept up to date, finished with its reason."""
+"""The crawl's job record: created or resumed when the crawl starts, updated, and finished with the close reason."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ logger = logging.getLogger(__name__)
 
 
 class CrawlJob(msgspec.Struct, frozen=True):
-    """A job of the platform that this crawl runs. ``resumed`` jobs were there before it, and may have run;
-    those that are ``begun`` now have not, as far as their node knows.
-    """
+    """Job of the platform that this crawl runs. ``resumed``: it existed before, and may have run. ``begun``: it has not
+    run before, as far as its node knows."""
 
     key: JobKey
     resumed: bool
@@ -30,7 +29,7 @@ class CrawlJob(msgspec.Struct, frozen=True):
 
 
 async def open_job(client: PlatformClient, project: int, spider_name: str, resume: str | None) -> CrawlJob:
-    """Make a running job, or go on with the one that ``resume`` names.
+    """Create a running job, or resume the job ``resume``.
 
     Raises :class:`SettingError` for a job that cannot be resumed, and errors of the client.
     """
@@ -54,10 +53,10 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
     if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == FINISHED:
         raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
     if "attempt" in metadata and metadata.get("state") == JobState.RUNNING.value:
-        # A node has started it, and sees to it that nobody else runs it.
+        # A node has started it, and makes sure that no other process runs it.
         return CrawlJob(key, resumed=True, begun=metadata["attempt"] == 1)
     if metadata.get("state") == JobState.RUNNING.value:
-        logger.info("Job %s is listed as running, as it is after a crash; should its process live, it is replaced", key)
+        logger.info("Job %s is listed as running, as after a crash. If its process is alive, this one replaces it", key)
     else:
         await client.jobq.update(key.project, key, state=JobState.RUNNING.value)
     return CrawlJob(key, resumed=True)
@@ -71,19 +70,19 @@ class JobFile:
         self._path = Path(directory, "platform-job")
 
     def read(self) -> str | None:
-        """Return the key, None where there is none."""
+        """Return the key, None if there is none."""
         try:
             return self._path.read_text().strip() or None
         except FileNotFoundError:
             return None
 
     def warn_of_other_queue(self) -> None:
-        """Report a queue of Scrapy's own scheduler beside it, which the frontier does not read."""
+        """Warn of a queue of Scrapy's own scheduler in the directory, which the frontier does not read."""
         queue = Path(self.directory, "requests.queue")
         if not self._path.exists() and queue.is_dir() and any(queue.iterdir()):
             logger.warning(
                 "JOBDIR %s has requests of a crawl with Scrapy's own scheduler. The frontier does not read them, and "
-                "this crawl starts from the beginning. To go on with that one, set FRONTIER_ENABLED = False until it "
+                "this crawl starts from the beginning. To resume the other one, set FRONTIER_ENABLED = False until it "
                 "is finished; to start anew without this warning, use another JOBDIR",
                 self.directory,
             )
@@ -96,30 +95,30 @@ class JobFile:
 
 
 async def open_job_of(client: PlatformClient, project: int, spider_name: str, file: JobFile) -> CrawlJob:
-    """Resume the job of a job directory, or make one that its next crawl resumes."""
+    """Resume the job of a job directory, or create one that the next crawl resumes."""
     key = file.read()
     if key is not None:
         try:
             return await open_job(client, project, spider_name, key)
         except SettingError as error:
-            logger.info("A new job starts, as that of %s cannot be resumed: %s", file.directory, error)
+            logger.info("A new job starts, since the job of %s cannot be resumed: %s", file.directory, error)
     job = await open_job(client, project, spider_name, None)
     file.write(job.key)
     return job
 
 
 async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, Any]) -> None:
-    """Write the crawl's stats to the job metadata, where the contract has them (Job metadata)."""
+    """Write the crawl's stats to the job metadata (platform-api.md, Job metadata)."""
     await client.jobs.update(job.key, {CRAWL_STATS: plain_stats(stats)})
 
 
 async def finish_job(client: PlatformClient, job: CrawlJob, reason: str) -> None:
-    """The job is finished, with Scrapy's reason for closing the spider."""
+    """Finish the job, with Scrapy's reason for closing the spider."""
     await client.jobq.update(job.key.project, job.key, state=JobState.FINISHED.value, close_reason=reason)
 
 
 async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
-    """Whether the job is finished or gone, whoever did that."""
+    """Return true if the job is finished or deleted."""
     try:
         metadata = await client.jobs.metadata(job.key)
     except NotFound:
@@ -128,7 +127,7 @@ async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
 
 
 async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
-    """Whether the job is gone, or finished as :func:`open_job` resumes none."""
+    """Return true if the job is deleted, or finished so that :func:`open_job` does not resume it."""
     try:
         metadata = await client.jobs.metadata(job.key)
     except NotFound:
@@ -138,7 +137,7 @@ async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
 
 
 def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:
-    """Stats as JSON has them: times in milliseconds since the epoch, what JSON lacks as text."""
+    """Return stats as JSON values: times in milliseconds since the epoch, types that JSON lacks as text."""
     return {str(name): _plain(value) for name, value in stats.items()}
 
 

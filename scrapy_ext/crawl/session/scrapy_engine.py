@@ -1,28 +1,29 @@
-"""The only places where this package touches Scrapy's private names.
+"""All uses of Scrapy's private names by this package.
 
-Scrapy 2.19 offers no public way to see that a request is finished, nor to wake the engine when requests
-arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
+Scrapy 2.19 has no public way to see that a request is finished, nor to wake the engine when requests arrive from
+elsewhere (scrapy issues 6733 and 7978). The private names instead:
 
-- ``engine._slot.inprogress`` is the set of requests between being handed out and being finished. A request
-  leaves it only after its callback or errback is exhausted, every item went through all pipelines, and every
-  child request was passed to ``enqueue_request``.
-- ``engine._slot.nextcall.schedule()`` asks the engine to look for the next request now rather than at its
-  next heartbeat, up to 5 seconds later.
+- ``engine._slot.inprogress`` is the set of requests between being handed out and being finished. A request leaves it
+  after its callback or errback is exhausted, every item went through all pipelines, and every child request was passed
+  to ``enqueue_request``.
+- ``engine._slot.nextcall.schedule()`` makes the engine look for the next request now, instead of at its next heartbeat,
+  up to 5 seconds later.
 - ``engine._start`` is ``start()``'s iterator, until it is exhausted.
-- ``engine._slot.close()`` is what every way of closing a spider goes through before it waits for the requests in
-  progress; no signal tells of it.
-- ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the
-  engine looks for the next one.
-- ``engine.scraper.concurrent_items`` is the number of tasks that process the outputs of a callback, and, times two, how
-  many outputs wait for one of them.
+- ``engine._slot.close()`` is called by every way of closing a spider, before the wait for the requests in progress; no
+  signal reports it.
+- ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the engine
+  looks for the next one.
+- ``engine.scraper.concurrent_items`` is the number of tasks that process the outputs of a callback; twice as many
+  outputs wait for them.
 - ``engine.downloader._get_slot(request)`` makes the slot of a request, which ``slots`` then has.
-- ``engine.downloader.fetch`` is what each request goes through, with the downloader middlewares; no signal tells which
-  request a middleware has put in place of which.
-- ``engine.scraper.slot.closing`` is fired once the scraper is idle, for which it looks after responses, not after items
-  of ``start()``.
+- ``engine.downloader.fetch`` is called with each request, before the downloader middlewares; no signal reports that a
+  middleware replaced a request.
+- ``engine.scraper.slot.closing`` is fired when the scraper is idle, which is checked after responses, but not after
+  items of ``start()``.
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
 
-:func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
+:func:`watch`, :func:`on_closing` and :func:`close_after_start_items` check their names when the crawl opens, and raise
+:class:`UnsupportedScrapyError`.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from twisted.internet.defer import Deferred
 
 
 class UnsupportedScrapyError(RuntimeError):
-    """This version of Scrapy lacks a name that the frontier scheduler needs."""
+    """This version of Scrapy lacks a private name that a component needs."""
 
 
 class _WatchedSet(set[Request]):
-    """A set of requests that reports every removal."""
+    """Set of requests that reports every removal."""
 
     def __init__(self, requests: Iterable[Request]) -> None:
         super().__init__(requests)
@@ -49,13 +50,13 @@ class _WatchedSet(set[Request]):
 
     def remove(self, request: Request) -> None:
         super().remove(request)
-        for tell in self.on_remove:
-            tell(request)
+        for callback in self.on_remove:
+            callback(request)
 
 
 def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[[], None]:
-    """Call ``on_finished`` for each request when it is finished; returns a function that wakes the engine. Several
-    can watch.
+    """Call ``on_finished`` for each finished request; return a function that wakes the engine. Several callers can
+    watch.
 
     Raises :class:`UnsupportedScrapyError`.
     """
@@ -64,7 +65,7 @@ def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[
     wake: Any = getattr(getattr(slot, "nextcall", None), "schedule", None)
     if not isinstance(inprogress, set) or not callable(wake):
         raise UnsupportedScrapyError(
-            "this version of Scrapy does not tell when a request is finished: FrontierScheduler works with "
+            "this version of Scrapy does not report when a request is finished: FrontierScheduler works with "
             "Scrapy 2.19. Install that version, or set FRONTIER_ENABLED = False and EXTRACT_API_LEDGER = False."
         )
     if not isinstance(inprogress, _WatchedSet):
@@ -74,61 +75,63 @@ def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[
 
 
 def wake(crawler: Crawler) -> None:
-    """Have the engine look for the next request now."""
+    """Make the engine look for the next request now."""
     schedule: Any = getattr(getattr(getattr(crawler.engine, "_slot", None), "nextcall", None), "schedule", None)
     if schedule is not None:
         schedule()
 
 
-def is_closing(crawler: Crawler) -> bool:
-    """Whether the spider is being closed."""
-    return getattr(getattr(crawler.engine, "_slot", None), "closing", None) is not None
-
-
-def on_closing(crawler: Crawler, tell: Callable[[], None]) -> None:
-    """Call ``tell`` when the spider begins to close, before the engine waits for the requests in progress. To be
-    called when the spider is open."""
+def on_closing(crawler: Crawler, callback: Callable[[], None]) -> None:
+    """Call ``callback`` when the spider begins to close, before the engine waits for the requests in progress. Call
+    this when the spider is open."""
     slot: Any = getattr(crawler.engine, "_slot", None)
     close: Any = getattr(slot, "close", None)
     if not callable(close):
         raise UnsupportedScrapyError(
-            "this version of Scrapy does not tell when a spider closes: ExtractMiddleware works with Scrapy 2.19. "
+            "this version of Scrapy does not report when a spider closes: ExtractMiddleware works with Scrapy "
+            "2.19. "
             "Install that version, or set EXTRACT_API_ENABLED = False."
         )
 
     async def closing() -> None:
-        tell()
+        callback()
         await close()
 
     slot.close = closing
 
 
-def on_fetched(crawler: Crawler, tell: Callable[[Request, object], None]) -> None:
-    """Call ``tell`` with each request that leaves the downloader and its middlewares, and with the result: a response,
-    a failure, or the request that a middleware has put in its place. To be called when the spider is open."""
+def on_fetched(crawler: Crawler, callback: Callable[[Request, object], None]) -> None:
+    """Call ``callback`` with each request that leaves the downloader and its middlewares, and with the result: a
+    response, a failure, or the request that a middleware returned instead. Call this when the spider is open."""
     downloader: Any = crawler.engine.downloader
     fetch: Callable[..., Any] = downloader.fetch
 
     def fetched(request: Request, *arguments: Any) -> Any:
         def pass_on(result: object) -> object:
-            tell(request, result)
+            callback(request, result)
             return result
 
         result = fetch(request, *arguments)
-        # A downloader of the user's may return something else, which the engine refuses.
+        # A user's downloader may return another type, which the engine refuses.
         return result.addBoth(pass_on) if isinstance(result, Deferred) else pass_on(result)
 
     downloader.fetch = fetched
 
 
 def close_after_start_items(crawler: Crawler) -> None:
-    """Let a spider that is closed while items of ``start()`` are in the pipelines end when these are through.
+    """Let a spider that is closed while items of ``start()`` are in the pipelines end after those items.
 
-    Scrapy 2.19 waits for them for ever, since it looks whether it may close after responses alone. To be called when
-    the spider is open.
+    Scrapy 2.19 would wait for ever, since it checks only after responses whether it may close. Call this when the
+    spider is open. Raises :class:`UnsupportedScrapyError`.
     """
-    scraper: Any = crawler.engine.scraper
-    start_itemproc: Callable[..., Any] = scraper.start_itemproc_async
+    scraper: Any = getattr(crawler.engine, "scraper", None)
+    start_itemproc: Any = getattr(scraper, "start_itemproc_async", None)
+    slot: Any = getattr(scraper, "slot", None)
+    if not (callable(start_itemproc) and hasattr(slot, "closing") and callable(getattr(slot, "is_idle", None))):
+        raise UnsupportedScrapyError(
+            "this version of Scrapy does not report when items of start() are processed: the add-on works with Scrapy "
+            "2.19. Install that version, or remove scrapy_ext from the settings."
+        )
 
     async def processed(item: Any, *, response: object) -> None:
         try:
@@ -142,16 +145,16 @@ def close_after_start_items(crawler: Crawler) -> None:
 
 
 class LentPlaces:
-    """Places of CONCURRENT_REQUESTS that requests hold without using them, for others to have."""
+    """Places of CONCURRENT_REQUESTS whose requests wait for the service: other requests may use them."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._lent = 0
 
     def lend(self, places: int) -> None:
-        """So many in all are lent from now on."""
+        """Lend this number of places in all."""
         downloader: Any = self._crawler.engine.downloader
-        # 0 is no limit. A downloader of the user's may count in another way.
+        # 0 is no limit. A user's downloader may have no such limit.
         if places == self._lent or not getattr(downloader, "total_concurrency", 0):
             return
         more, self._lent = places - self._lent, places
@@ -161,22 +164,22 @@ class LentPlaces:
 
 
 class _Tasks(int):
-    """A number of tasks, with as many outputs waiting for them as for Scrapy's default of 100 tasks."""
+    """Number of tasks, with as many waiting outputs as for Scrapy's default of 100 tasks."""
 
     def __mul__(self, times: int) -> int:
         return 100 * times
 
 
 def keep_waiting_outputs(crawler: Crawler) -> None:
-    """Have as many outputs of a callback wait for fewer tasks as Scrapy has by default."""
+    """Let as many outputs of a callback wait for fewer tasks as Scrapy does by default."""
     scraper: Any = crawler.engine.scraper
     if isinstance(getattr(scraper, "concurrent_items", None), int):
         scraper.concurrent_items = _Tasks(scraper.concurrent_items)
 
 
 def keep_slot(crawler: Crawler, request: Request) -> None:
-    """Let ``engine.downloader.slots`` have the slot of a request that the downloader does not see, as it has those of
-    others: spiders and extensions look it up. It is dropped when it has not been used for a minute."""
+    """Keep the slot of a request that the downloader does not see in ``engine.downloader.slots``, like those of other
+    requests: spiders and extensions look it up. It is dropped after a minute without use."""
     get_slot: Any = getattr(crawler.engine.downloader, "_get_slot", None)
     if callable(get_slot):
         _, slot = get_slot(request)
@@ -184,14 +187,15 @@ def keep_slot(crawler: Crawler, request: Request) -> None:
 
 
 def share_values(request: Request, other: Request) -> None:
-    """Let ``other`` have the very ``meta`` and ``cb_kwargs`` of a request, which Scrapy copies into each new one."""
+    """Share the ``meta`` and ``cb_kwargs`` objects of a request with ``other``; Scrapy copies them into each new
+    request."""
     theirs: Any = other
     theirs._meta, theirs._cb_kwargs = request.meta, request.cb_kwargs
 
 
 def is_between_stages(crawler: Crawler, request: Request) -> bool:
-    """Whether a request has left the downloader, and no callback has it: a downloader middleware has just
-    put another request in its place (a retry, a redirect)."""
+    """Return true if a request has left the downloader, and no callback has it: a downloader middleware has just
+    replaced it (a retry, a redirect)."""
     engine = crawler.engine
     slot: Any = getattr(engine, "_slot", None)
     scraper_slot = engine.scraper.slot
@@ -204,5 +208,5 @@ def is_between_stages(crawler: Crawler, request: Request) -> bool:
 
 
 def start_is_exhausted(crawler: Crawler) -> bool:
-    """Whether ``start()`` has nothing more to yield."""
+    """Return true if ``start()`` has nothing more to yield."""
     return getattr(crawler.engine, "_start", None) is None

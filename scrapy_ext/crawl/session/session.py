@@ -1,11 +1,11 @@
 """One crawl's session: its services, its job and its writers, opened once and closed last.
 
-Components ask for what they need while they are built (:meth:`Session.require`). The first of them that can
-wait opens the session (:meth:`Session.open`): the services are found or started, the job is made or resumed.
-A session that cannot be opened says why in one error message and closes the spider with a reason of its own.
+Components declare their needs while they are built (:meth:`Session.require`). The first component that can wait opens
+the session (:meth:`Session.open`): the services are found or started, the job is created or resumed. If that fails, the
+log has one error message, and the spider is closed with a reason of its own.
 
-The session closes when the engine has stopped, after every component and the last log line: what the writers
-hold is sent, the job is finished, then the embedded server goes.
+The session closes when the engine has stopped, after every component and the last log line: unsent records are sent,
+the job is finished, then the embedded server stops.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from scrapy_ext.crawl.commit.ownership import REPLACED
 from scrapy_ext.crawl.session import embedded
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, Services
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
-from scrapy_ext.crawl.session.scrapy_engine import close_after_start_items
+from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, close_after_start_items
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
-#: Close reasons by what kept the session from opening.
+#: Close reasons by the error that kept the session from opening.
 _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (SettingError, "bad_setting"),
     (EmbeddedServerError, "embedded_server_failed"),
@@ -50,35 +50,36 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (AttemptOver, REPLACED),
     (PlatformError, "platform_unavailable"),
     (Fenced, REPLACED),
+    (UnsupportedScrapyError, "unsupported_scrapy"),
 )
 
-#: Attribute of a crawler that holds its session, so that both go together.
+#: Attribute of a crawler that holds its session, so that both have the same lifetime.
 _ATTRIBUTE: Final = "_scrapy_ext_session"
 
 
 class ItemSink(Protocol):
-    """Who stores items exactly once."""
+    """Store of items, each exactly once."""
 
     def add_item(self, record: bytes) -> None:
         """Take an item, as JSON."""
 
     @property
     def is_full(self) -> bool:
-        """Whether more items wait than should."""
+        """True if more items wait than allowed."""
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer do."""
+        """Wait until fewer items wait."""
 
 
 class AnswerStore(Protocol):
-    """Who keeps answers that were paid for until what they led to is safe."""
+    """Store of paid answers, which are kept until their results are safe."""
 
     def finished(self, key: bytes) -> None:
-        """The answer of this key is needed no more."""
+        """Release the answer of this key."""
 
 
 class Session:
-    """What the components of one crawl share; get it with :meth:`of`."""
+    """State that the components of one crawl share; get it with :meth:`of`."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -88,30 +89,30 @@ class Session:
         self._resources = AsyncExitStack()
         self._writers: dict[str, BatchWriter] = {}
         self._vital: set[str] = set()
-        #: Writers that hold more than they should.
+        #: Writers above their high-water mark.
         self._full: set[BatchWriter] = set()
-        #: Reports writes that fail, whoever makes them.
+        #: Reports failing writes of all components.
         self.outage = Outage(logger)
-        #: Takes items where they are stored exactly once; None: they are written as they come.
+        #: Store of items, each exactly once; None: items are written as they come.
         self.items: ItemSink | None = None
-        #: Keeps the key of the job, for the next run with the same JOBDIR to resume it; None: no run resumes by itself.
+        #: File with the key of the job, which the next run with the same JOBDIR resumes; None without JOBDIR.
         self.job_file: JobFile | None = None
         self._closed = False
         self._reason = FINISHED
-        #: Says which routed requests must wait; None: nothing is routed.
+        #: Limiter of routed requests; None: no request is routed.
         self.limiter: Limiter | None = None
-        #: Told of answers that nobody will need again; None: nobody keeps them.
+        #: Store of paid answers, notified when one is no longer needed; None: answers are not kept.
         self.answers: AnswerStore | None = None
-        #: Whether another process runs this job now: then it is that one's to write to.
+        #: Whether another process runs this job now, so that this one must not write to it.
         self.is_replaced = False
         #: Warns of settings and meta keys that nothing reads.
         self.unknown_names = UnknownNames(crawler.settings)
         #: Called before the writers are closed, in order.
         self.before_close: list[Callable[[], Awaitable[None]]] = []
-        #: Called when the job is finished and everything is stored, and not otherwise.
+        #: Called when the job is finished and everything is stored.
         self.after_finish: list[Callable[[], Awaitable[None]]] = []
         self._closing: asyncio.Future[None] | None = None
-        #: Why the session could not be opened.
+        #: Error that kept the session from opening.
         self.failure: Exception | None = None
         self._failed = False
         self.services: Services | None = None
@@ -123,7 +124,7 @@ class Session:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Session:
-        """The session of a crawl; all components of the crawl get the same one."""
+        """Return the session of a crawl, the same for all its components."""
         session = vars(crawler).get(_ATTRIBUTE)
         if session is None:
             session = cls(crawler)
@@ -131,7 +132,7 @@ class Session:
         return session
 
     def require(self, *, extraction: bool = False, platform: bool = False) -> Session:
-        """Say, before the session opens, what it must have."""
+        """Declare, before the session opens, the services that a component needs."""
         if is_reactor_installed() and not is_asyncio_available():
             remedy = "Remove the setting: it is Scrapy's default."
             self.refuse(SettingError("TWISTED_REACTOR", "must be the one of asyncio", remedy))
@@ -141,25 +142,25 @@ class Session:
 
     @property
     def client(self) -> PlatformClient:
-        """The client of the platform, once the session is open."""
+        """Client of the platform, once the session is open."""
         if self._client is None:
             raise RuntimeError("the session has no platform, or is not open")
         return self._client
 
     @property
     def job(self) -> CrawlJob:
-        """The crawl's job, once the session is open."""
+        """Job of the crawl, once the session is open."""
         if self._job is None:
             raise RuntimeError("the session has no job, or is not open")
         return self._job
 
     @property
     def job_key(self) -> JobKey | None:
-        """The key of the crawl's job, if it has one."""
+        """Key of the crawl's job, None if it has none."""
         return self._job.key if self._job is not None else None
 
     async def open(self) -> bool:
-        """Open the session if that was not done; tells whether it is open. Failure is logged, once."""
+        """Open the session if it is not open; return false if that failed. A failure is logged once."""
         if self.failure is not None:
             return False
         if self._opening is None:
@@ -170,10 +171,10 @@ class Session:
     def writer(
         self, name: str, send: Callable[[bytes, int], Awaitable[None]], *, start: int = 0, vital: bool = False
     ) -> BatchWriter:
-        """A writer that the session closes at its end. Writers are closed in the order they were made in.
+        """Return a writer that the session closes at its end. Writers are closed in the order in which they were made.
 
-        Without a ``vital`` writer the crawl cannot go on: when it gives up, the spider is closed. The others are
-        missed: their error is logged, and nothing waits for them any more.
+        The crawl cannot continue without a ``vital`` writer: its failure closes the spider. The failure of another
+        writer is logged, and nothing waits for it any more.
         """
         read = self._crawler.settings
 
@@ -200,7 +201,7 @@ class Session:
         return writer
 
     async def record_writer(self, resource: str, *, vital: bool = False) -> BatchWriter:
-        """A writer of the job's ``items``, ``requests`` or ``logs`` that goes on where storage ends."""
+        """Return a writer of the job's ``items``, ``requests`` or ``logs`` that continues after the stored records."""
         records = getattr(self.client, resource)
         key = self.job.key
         start = (await records.stats(key)).totals.input_values if self.job.resumed else 0
@@ -211,27 +212,27 @@ class Session:
         return self.writer(resource, send, start=start, vital=vital)
 
     def written(self, name: str) -> BatchWriter | None:
-        """The writer of that name, if a component made it."""
+        """Return the writer of that name, None if no component has made it."""
         return self._writers.get(name)
 
     @property
     def is_full(self) -> bool:
-        """Whether more is unsent than should be: who makes more must :meth:`wait_for_room`."""
+        """Return true if too much is unsent: whoever adds more must :meth:`wait_for_room`."""
         return bool(self._full) or (self.items is not None and self.items.is_full)
 
     async def wait_for_room(self) -> None:
-        """Wait until no writer holds more than it should: the place for back-pressure."""
+        """Wait until no writer is full: the point of back-pressure."""
         for writer in list(self._full):
             if writer.failed is not None:
                 self._full.discard(writer)
                 continue
-            with contextlib.suppress(PlatformError):  # It gave up meanwhile, and that was told.
+            with contextlib.suppress(PlatformError):  # Its failure is logged.
                 await writer.wait_below_high_water()
         if self.items is not None:
             await self.items.wait_for_room()
 
     def fail(self, error: Exception, reason: str) -> None:
-        """Close the spider for an error that the crawl cannot go on after; the command will say that it failed."""
+        """Close the spider after a fatal error; the command will report a failure."""
         if self._failed:
             return
         self._failed = True
@@ -242,7 +243,7 @@ class Session:
             self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
 
     def refuse(self, error: Exception) -> None:
-        """The crawl cannot be opened: the spider is closed as soon as Scrapy lets it."""
+        """Record that the crawl cannot be opened: the spider is closed as soon as Scrapy permits it."""
         if self.failure is None:
             self.failure = error
             self._failed = True
@@ -287,21 +288,24 @@ class Session:
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()
-        close_after_start_items(self._crawler)
+        try:
+            close_after_start_items(self._crawler)
+        except UnsupportedScrapyError as error:
+            self.refuse(error)
         if not await self.open():
             raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
 
     async def _spider_closed(self, reason: str) -> None:
         self._reason = reason
-        # An engine that never started does not tell that it stopped.
+        # An engine that never started sends no signal at its end.
         if self._crawler.engine.start_time is None:
             await self._engine_stopped()
 
     async def _engine_stopped(self) -> None:
         await self._close()
         if self._failed:
-            # A component has no other way to give the command an exit status: Scrapy takes a crawler without
-            # a spider for one that failed.
+            # A component has no other way to set the exit status of the command: for Scrapy, a crawler without a spider
+            # has failed.
             self._crawler.spider = None
 
     async def _close(self) -> None:
@@ -329,7 +333,7 @@ class Session:
             logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
             return
         if self._reason == REPLACED:
-            logger.info("Job %s stopped (%s): another process goes on with what it had", job.key, self._reason)
+            logger.info("Job %s stopped (%s): another process continues its requests", job.key, self._reason)
             return
         if self._reason != FINISHED:
             again = f"To resume it, repeat the command with -s PLATFORM_JOB={job.key}"
@@ -340,10 +344,10 @@ class Session:
             try:
                 await callback()
             except PlatformError as error:
-                logger.warning("Not tidied up: %s", error)
+                logger.warning("Data of the finished job could not be deleted: %s", error)
 
     async def _abandon(self) -> None:
-        """Send nothing more: the places of what is unsent are the successor's."""
+        """Send nothing more: the indexes of unsent records belong to the successor."""
         for callback in self.before_close:
             with contextlib.suppress(PlatformError):
                 await callback()
@@ -351,7 +355,7 @@ class Session:
             await writer.abandon()
 
     async def _close_writers(self) -> bool:
-        """Close every writer, whatever becomes of the others; tells whether something vital was not stored."""
+        """Close every writer, even after errors; return true if vital records were not stored."""
         lost = False
         for callback in self.before_close:
             try:

@@ -1,8 +1,9 @@
 """Warnings about settings and request meta that nothing reads: names with a typo, and names of scrapy-zyte-api.
 
-One warning a name and crawl, at most. A name is reported when it begins with EXTRACT_API_ or ``extract_api``, which is
-ours alone, or is nearly one of ours, in capitals or not; other names of users and of other packages are left alone. The
-warning says only that scrapy-ext does not read the name: a project may have a setting of its own that resembles one.
+There is at most one warning for each name and crawl. A name is reported if it begins with EXTRACT_API_ or
+``extract_api``, the prefixes of this package, or if it is nearly one of its names, in any case; other names of users
+and packages are ignored. The warning says only that scrapy-ext does not read the name: a project may have a setting of
+its own that resembles one.
 """
 
 from __future__ import annotations
@@ -33,41 +34,41 @@ META_KEYS: Final = (
     "frontier_not_before",
     "frontier_slot",
 )
-#: Where settings can say that scrapy-zyte-api is in use.
+#: Settings that can name components of scrapy-zyte-api.
 _COMPONENTS: Final = ("ADDONS", "DOWNLOAD_HANDLERS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES")
-#: Beginnings of names that no other package has.
+#: Prefixes that no other package has.
 _OUR_SETTINGS: Final = "EXTRACT_API_"
 _OUR_META: Final = "extract_api"
-#: Beginnings of settings and of environment variables that may be meant for this package.
+#: Prefixes of settings and environment variables that may be meant for this package.
 _PREFIXES: Final = (_OUR_SETTINGS, "PLATFORM_", "FRONTIER_", "SERVER_", "DUPEFILTER_")
 _OF_ENVIRONMENT: Final = (_OUR_SETTINGS, "PLATFORM_")
-#: Likeness from which the rest of a name behind such a beginning is taken for a typo: that of KEY and API_KEY.
+#: Similarity from which the rest of a name after such a prefix counts as a typo: that of KEY and API_KEY.
 _ALIKE: Final = 0.6
-#: The same for a whole meta key: frontier_slots and frontier_slot have 0.96, extract_data and extract_api 0.78.
+#: Similarity for a whole meta key: frontier_slots and frontier_slot have 0.96, extract_data and extract_api 0.78.
 _ALIKE_META: Final = 0.82
-#: The same for a whole setting, whose beginning has the typo; that of PLATFROM_URL and PLATFORM_URL is 0.92.
+#: Similarity for a whole setting with the typo in its prefix; that of PLATFROM_URL and PLATFORM_URL is 0.92.
 _VERY_ALIKE: Final = 0.9
-#: Names of meta keys that are remembered. A spider that makes up keys for its requests has more, and is not checked on.
+#: Limit of the remembered meta keys. Those of a spider that generates more are not checked any more.
 _MOST_KEYS: Final = 10_000
 
 
 class UnknownNames:
-    """The check of one crawl."""
+    """Check of one crawl for unknown names."""
 
     def __init__(self, settings: BaseSettings) -> None:
         self._settings = settings
         self._seen: set[Any] = set(META_KEYS)
-        self._beside: bool | None = None
+        self._is_zyte_api: bool | None = None
 
     @property
     def _is_zyte_api_used(self) -> bool:
-        """Whether scrapy-zyte-api is active beside this package, so that its names are read."""
-        if self._beside is None:
-            self._beside = any(map(_is_of_zyte_api, _components(self._settings)))
-        return self._beside
+        """Return true if scrapy-zyte-api is active as well, so that its names are read."""
+        if self._is_zyte_api is None:
+            self._is_zyte_api = any(map(_is_of_zyte_api, _components(self._settings)))
+        return self._is_zyte_api
 
     def check_settings(self) -> None:
-        """Warn of settings, and of environment variables, that nothing reads. To be called once."""
+        """Warn of settings and environment variables that nothing reads. Call it once."""
         defaults = vars(default_settings)
         given = [name for name in self._settings if name not in SETTINGS and name not in defaults]
         module = sys.modules.get(os.environ.get(ENVVAR, ""))
@@ -78,11 +79,11 @@ class UnknownNames:
             logger.warning(warning)
 
     def check_meta(self, meta: Mapping[Any, Any]) -> None:
-        """Warn of the keys of a request's meta that nothing reads. Costs a comparison of sets on most requests."""
+        """Warn of keys of a request's meta that nothing reads. For most requests this costs one comparison of sets."""
         if not self._seen.issuperset(meta):
-            self._look_at(meta)
+            self._check_unseen(meta)
 
-    def _look_at(self, meta: Mapping[Any, Any]) -> None:
+    def _check_unseen(self, meta: Mapping[Any, Any]) -> None:
         if len(self._seen) > _MOST_KEYS:
             return
         for name in [key for key in meta if key not in self._seen]:
@@ -111,7 +112,7 @@ def _of_settings(given: Iterable[str], *, is_zyte_api_used: bool) -> Iterator[st
 
 
 def _not_in_capitals(module: Mapping[str, Any]) -> list[str]:
-    """Names of ours in a settings module that Scrapy does not take from it, for they are not in capitals."""
+    """Return settings of this package that a module defines in lower case, so that Scrapy ignores them."""
     return [name for name in module if not name.isupper() and name.upper() in SETTINGS and name.upper() not in module]
 
 
@@ -129,7 +130,8 @@ def _of_environment(environment: Iterable[str]) -> Iterator[str]:
 
 
 def _nearest_setting(name: str, known: Collection[str]) -> str:
-    """The known setting that a name is nearly. Behind a common beginning the rest is compared."""
+    """Return the known setting most similar to a name, empty if none is. After a common prefix, the rest is
+    compared."""
     prefix = next(filter(name.startswith, _PREFIXES), "")
     if not prefix:
         return _nearest(name, known, _VERY_ALIKE)
@@ -139,12 +141,12 @@ def _nearest_setting(name: str, known: Collection[str]) -> str:
 
 
 def _nearest(name: str, known: Collection[str], likeness: float) -> str:
-    """The known name that another one is nearly, if there is one."""
+    """Return the known name most similar to a name, empty if none is."""
     return next(iter(get_close_matches(name, known, n=1, cutoff=likeness)), "")
 
 
 def _reordered(name: str, known: Collection[str]) -> str:
-    """The known name that has the same words in another order, if there is one."""
+    """Return the known name with the same words in another order, empty if there is none."""
     return next((each for each in known if _words(each) == _words(name)), "")
 
 
@@ -163,7 +165,7 @@ def _theirs(subject: str, name: str, table: Mapping[str, zyte_api_names.Equivale
 
 
 def _components(settings: BaseSettings) -> Iterator[Any]:
-    """The components that settings name and do not switch off."""
+    """Yield the components that settings name and do not switch off."""
     for setting in _COMPONENTS:
         for key, value in settings.getdict(setting).items():
             if value is not None:

@@ -1,7 +1,7 @@
 """Settings and request meta of scrapy-zyte-api, each with its equivalent here.
 
-The how-to "From scrapy-zyte-api" has these tables, a test runs a spider with either package for each of their rows, and
-:mod:`scrapy_ext.crawl.session.unknown_names` reports the names that are left in a project.
+The how-to "From scrapy-zyte-api" has these tables, a test runs a spider with either package for each row, and
+:mod:`scrapy_ext.crawl.session.unknown_names` reports the names that remain in a project.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 
 
 class Equivalent(NamedTuple):
-    """The name here, empty where there is none, and what to know."""
+    """Name in this package, empty if there is none, and a note."""
 
     ours: str
     note: str
 
 
-#: Beginnings of the names of scrapy-zyte-api.
+#: Prefixes of the names of scrapy-zyte-api.
 SETTING_PREFIX: Final = "ZYTE_API_"
 META_PREFIX: Final = "zyte_api"
 
@@ -82,6 +82,6 @@ META: Final[Mapping[str, Equivalent]] = {
 
 
 def equivalent(name: str, table: Mapping[str, Equivalent]) -> Equivalent:
-    """The row of a name; one that stands for several ends in an ellipsis."""
+    """Return the row of a name; a name in the table that ends in an ellipsis stands for several."""
     begun = (row for begin, row in table.items() if begin.endswith("…") and name.startswith(begin[:-1]))
     return table.get(name) or next(begun, Equivalent(_NONE, ""))

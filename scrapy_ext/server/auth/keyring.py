@@ -14,6 +14,8 @@ A key is looked up by a keyed hash with a secret per process, so the time of a l
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import hashlib
 import hmac
 import re
@@ -23,10 +25,46 @@ import time
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.auth.api_keys import Caller, key_hash, new_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.keys import StoredKey
+
+# ── creation, hashing and parsing of API keys (extraction-api.md and platform-api.md, Authenti ──
+
+
+def new_key() -> str:
+    """Return a random key of 128 bits as 32 hexadecimal digits, the form of hosted services."""
+    return secrets.token_hex(16)
+
+
+def key_hash(key: str) -> str:
+    """Return the stored hash of a key. Keys are random, so one round of SHA-256 is enough."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class Caller(NamedTuple):
+    """A caller of the extraction service: the name of its key and its organisation, which share limits of a domain.
+
+    ``refusal`` is the reason why the key has no access to the service, or "".
+    """
+
+    name: str
+    organisation: str
+    refusal: str = ""
+
+
+def basic_credentials(authorization: str) -> tuple[str, str] | None:
+    """Return user name and password of an ``Authorization: Basic`` header; None when it is absent or malformed."""
+    scheme, _, payload = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        decoded = base64.b64decode(payload.strip(), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    name, separator, password = decoded.partition(":")
+    return (name, password) if separator else None
+
 
 #: The user name recorded for actions with the platform's own key.
 KEY_HOLDER: Final = "api"
@@ -57,7 +95,6 @@ class Grant(NamedTuple):
     attempt: Attempt | None = None
 
     def may_read(self, project: int) -> bool:
-        """Return true when the project may be read."""
         return not self.job and (self.projects is None or project in self.projects)
 
     def may_write(self, project: int) -> bool:

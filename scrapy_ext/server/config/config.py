@@ -1,8 +1,8 @@
 """The configuration of a server or of a worker: a table with one entry for each option.
 
 An entry has the field, its type and default, and an :class:`~scrapy_ext.server.config.option.Option` with the unit, the
-meaning and who takes it. The command line and its help, the environment variables, the Scrapy settings of the embedded
-server and the reference of options in the documentation are made from it.
+meaning and the commands. The command line and its help, the environment variables, the Scrapy settings of the embedded
+server and the reference of options are generated from it.
 """
 
 # Not `from __future__ import annotations`: the entries are in the annotations.
@@ -17,22 +17,22 @@ from scrapy_ext.server.config import option as kinds
 from scrapy_ext.server.config.option import Option, Role
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
-#: As many jobs as processors, twice: crawls wait for the network most of the time.
+#: Two units per processor: crawls wait for the network most of the time.
 _UNITS: Final = 2 * (os.cpu_count() or 1)
 #: MiB of ``--memory``: a deploy counts for 20 MiB.
 MIN_MEMORY: Final = 32
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used; the message says what to write instead."""
+    """An invalid configuration; the message has the correction."""
 
 
 class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     """The configuration of one server, or of one worker."""
 
-    # A table: the formatter would make it three times as long.
+    # The formatter would make this table three times as long.
     # fmt: off
-    # ── where it listens, and what it stores ──
+    # ── address, data and keys ──
     host: Annotated[str, Option(meaning="address to listen on", roles=Role.SERVER)] = "127.0.0.1"
     port: Annotated[int, Option(
         meaning="port to listen on, 0 for a free one",
@@ -50,8 +50,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     #: A worker runs jobs of ``database`` and serves these alone.
     worker: bool = False
     server_url: Annotated[str | None, Option(
-        meaning="let jobs ask the server at this address (http://HOST:PORT) instead of this worker for storage and "
-        "extraction",
+        meaning="send storage and extraction requests of jobs to the server at this address (http://HOST:PORT) "
+        "instead of to this worker",
         roles=Role.WORKER, names=("--url",), read=kinds.server_url)] = None
     extract_key: Annotated[str | None, Option(
         meaning="key of the extraction service",
@@ -62,10 +62,10 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
 
     # ── extraction: of a server, and of a worker for its own jobs ──
     allow_hosts: Annotated[tuple[str, ...], Option(
-        meaning="let pages of this host be fetched although its address is not public",
+        meaning="allow pages of this host although its address is not public",
         names=("--allow-host",), metavar="HOST:PORT", variable="SERVER_ALLOW_HOSTS", setting="SERVER_ALLOW_HOSTS")] = ()
     connect_to: Annotated[tuple[str, ...], Option(
-        meaning="connect there instead of resolving the host; * stands for every host",
+        meaning="connect to this address instead of resolving the host; * stands for every host",
         metavar="HOST:PORT=ADDRESS:PORT", setting="SERVER_CONNECT_TO")] = ()
     proxies: Annotated[tuple[str, ...], Option(
         meaning="send requests for this geolocation and ipType through a proxy; * stands for any. A password is "
@@ -73,7 +73,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         names=("--proxy",), metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT", variable="SERVER_PROXIES",
         separator=None, setting="SERVER_PROXIES", secret=True)] = ()
     block_list: Annotated[Path | None, Option(
-        meaning="extract nothing from these domains and those below them: one a line, # for comments",
+        meaning="file of domains from which, with their subdomains, nothing is extracted: one per line, # for comments",
         metavar="FILE")] = None
     obey_robots: Annotated[bool, Option(meaning="fetch nothing that the robots.txt of its site refuses")] = False
     attributes_url: Annotated[str | None, Option(
@@ -96,33 +96,33 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         meaning="Chromium to use",
         read=kinds.program, metavar="PATH", default="Playwright's own, else from PATH")] = None
 
-    # ── how it runs ──
+    # ── process ──
     exit_with_stdin: Annotated[bool, Option(meaning="end when standard input is closed")] = False
-    log_format: Annotated[str, Option(meaning="json: one object a line", choices=("text", "json"))] = "text"
+    log_format: Annotated[str, Option(meaning="json: one object per line", choices=("text", "json"))] = "text"
 
     # ── jobs ──
     runner: Annotated[bool, Option(
-        meaning="start no jobs here, add none of periodic jobs, and tell no webhooks",
+        meaning="start no jobs here, neither for periodic jobs, and send nothing to webhooks",
         roles=Role.SERVER)] = True
     units: Annotated[int, Option(
-        meaning="units of the jobs that run here at once",
+        meaning="units of concurrent jobs on this node",
         unit="units", default=f"twice the processors, {_UNITS}")] = _UNITS
     node_tags: Annotated[tuple[str, ...], Option(
         meaning="tags of this node; a job runs only on nodes that have all tags that it needs",
         names=("--node-tags", "--tags"), read=kinds.tags, metavar="A,B")] = ()
     unit_memory: Annotated[int, Option(
-        meaning="memory of a job for each of its units; one that has more is killed",
+        meaning="memory of a job for each of its units; a job with more is killed",
         unit="MiB")] = 1024
     job_timeout: Annotated[float | None, Option(
-        meaning="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT",
+        meaning="stop jobs that run so long, unless the job or its project sets PLATFORM_JOB_TIMEOUT",
         unit="seconds", default="never")] = None
-    stop_grace: Annotated[float, Option(meaning="from asking a job to stop to killing it", unit="seconds")] = 30.0
+    stop_grace: Annotated[float, Option(meaning="from the stop request of a job to its kill", unit="seconds")] = 30.0
     local_project: Annotated[Path | None, Option(
         meaning="run jobs of the Scrapy project in this folder",
         read=kinds.project_folder, metavar="DIR",
-        default="of scrapy platform serve, the one that the command is given in")] = None
+        default="of scrapy platform serve, the current project")] = None
     local_project_id: Annotated[int, Option(
-        meaning="the project that it is on the platform",
+        meaning="number of that project on the platform",
         setting="PLATFORM_PROJECT", default="the setting PLATFORM_PROJECT, or 1")] = 1
     environments: Annotated[Path | None, Option(
         meaning="folder for the environments of deployed versions",
@@ -133,62 +133,61 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         "own, or auto: one for each project where the server is root, else the server's",
         metavar="NAME")] = "auto"
     job_read: Annotated[tuple[str, ...], Option(
-        meaning="let deployed versions read this file or folder, too",
+        meaning="allow deployed versions to read this file or folder, too",
         read=kinds.existing_path, metavar="PATH")] = ()
     job_deny: Annotated[tuple[str, ...], Option(
-        meaning="let deployed versions not connect there, such as 10.0.0.0/8 or [fd00::1]:443; cloud metadata and "
-        "the server's database are denied anyway",
+        meaning="deny deployed versions connections to this network, such as 10.0.0.0/8 or [fd00::1]:443; cloud "
+        "metadata and the server's database are always denied",
         read=kinds.denied_address, metavar="NETWORK[:PORT]")] = ()
     deploy: Annotated[str, Option(
-        meaning="keys that may deploy code, which runs here: those that open all projects, also those that are "
-        "limited to the project, or none",
+        meaning="keys that may deploy code, which runs here: those for all projects, also those limited to the "
+        "project, or none",
         roles=Role.SERVER, choices=("all", "project", "none"))] = "all"
 
-    # ── what it bounds ──
+    # ── limits ──
     slow_request: Annotated[float, Option(
         meaning="log requests that take so long",
         roles=Role.SERVER, unit="seconds")] = 10.0
     client_timeout: Annotated[float, Option(
-        meaning="give up a client that sends or reads nothing for so long",
+        meaning="disconnect a client that sends or reads nothing for so long",
         roles=Role.SERVER, unit="seconds")] = 60.0
     memory: Annotated[int | None, Option(
-        meaning="memory that bodies, what they decode to, and answers may take together; more get 503, and a body "
-        "that takes more alone 413",
+        meaning="memory for bodies, their decoded values and answers, all together; a request without room gets 503, "
+        "and a body that needs more alone 413",
         roles=Role.SERVER, unit="MiB", least=MIN_MEMORY, why="with less, no version could be deployed",
         default="a 32nd of the machine's memory or the control group's, but at least 512")] = None
     connections: Annotated[int | None, Option(
-        meaning="connections that are open at once",
+        meaning="open connections",
         roles=Role.SERVER, unit="connections", default="4096, but at most half of the files that may be open")] = None
     connections_per_address: Annotated[int | None, Option(
         meaning="connections from one address other than this machine's",
         roles=Role.SERVER, unit="connections", default="three quarters of --connections")] = None
     reverse_proxies: Annotated[tuple[str, ...], Option(
-        meaning="address or network of a proxy before the server, which --connections-per-address does not bound",
+        meaning="address or network of a proxy before the server, exempt from --connections-per-address",
         roles=Role.SERVER, names=("--reverse-proxy",), read=kinds.network, metavar="ADDRESS")] = ()
     open_metrics: Annotated[bool, Option(
-        meaning="show /metrics to anyone, not only with a key for all projects",
+        meaning="make /metrics public, without a key for all projects",
         roles=Role.SERVER)] = False
     rate_limit: Annotated[float | None, Option(
-        meaning="requests a second that each key of the platform may make; more get 429",
-        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+        meaning="platform requests per second of each key; more get 429",
+        roles=Role.SERVER, unit="requests per second", default="no limit")] = None
     rate_burst: Annotated[int | None, Option(
-        meaning="with --rate-limit: requests that may come at once",
+        meaning="with --rate-limit: requests at once",
         roles=Role.SERVER, unit="requests", default="those of two seconds")] = None
     extract_rate: Annotated[float | None, Option(
-        meaning="extraction requests a second that each key may make; more get 429",
-        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+        meaning="extraction requests per second of each key; more get 429",
+        roles=Role.SERVER, unit="requests per second", default="no limit")] = None
     domain_rate: Annotated[float | None, Option(
-        meaning="extraction requests a second that all keys together, for each domain, may make; more get 429",
-        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+        meaning="extraction requests per second to each domain, of all keys together; more get 429",
+        roles=Role.SERVER, unit="requests per second", default="no limit")] = None
     key_domain_rate: Annotated[float | None, Option(
-        meaning="extraction requests a second that each organisation, or key without one, for each domain, may "
-        "make; more get 429",
-        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+        meaning="extraction requests per second to each domain, of each organisation or key without one; more get 429",
+        roles=Role.SERVER, unit="requests per second", default="no limit")] = None
     domain_requests: Annotated[int | None, Option(
-        meaning="extraction requests to one domain at once; others wait, and get 429 where too many do",
+        meaning="concurrent extraction requests to one domain; others wait, and too many get 429",
         roles=Role.SERVER, unit="requests", default="32")] = None
     domain_delay: Annotated[float, Option(
-        meaning="from the start of one extraction request to a domain to the next",
+        meaning="between the starts of extraction requests to a domain",
         roles=Role.SERVER, unit="seconds", default="none")] = 0.0
 
     # fmt: on

@@ -1,4 +1,4 @@
-"""One option of the server: its record, and the kinds of value that options take."""
+"""The record of a server option, and the readers of option values."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ _METAVARS: Final = {"seconds": "SECONDS", "MiB": "MIB"}
 
 
 class Role(Flag):
-    """Commands that take an option: ``serve``, ``worker``, and those that work on a store, such as ``backup``."""
+    """Commands with an option: ``serve``, ``worker``, and those that open a store, such as ``backup``."""
 
     SERVER = auto()
     WORKER = auto()
     STORE = auto()
-    #: Both run jobs, and extract for them.
+    #: The commands that run jobs and their extraction.
     NODE = SERVER | WORKER
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """An option. ``field``, ``type`` and ``value`` (its default) are those of the configuration."""
+    """An option; ``field``, ``type`` and ``value`` (its default) come from the configuration."""
 
     meaning: str
     roles: Role = Role.NODE
-    #: On the command line. None: made of the field's name; empty: not there.
+    #: Names on the command line. None: derived from the field's name; empty: no such option.
     names: tuple[str, ...] | None = None
     unit: str = ""
-    #: The least whole number, and what it is for.
+    #: The least whole number, and its reason.
     least: int = 1
     why: str = ""
-    #: Reads a value; else the type and the unit say how.
+    #: Reader of a value; by default that of the type and the unit.
     read: Callable[[str], Any] | None = None
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
-    #: The default in words, where the value alone does not say it.
+    #: The default in words, if the value needs an explanation.
     default: str = ""
-    #: The environment variable, and what stands between several values in it (None: white space).
+    #: The environment variable, and the separator of several values in it (None: white space).
     variable: str = ""
     separator: str | None = ","
-    #: The Scrapy setting, which the embedded server and, in a project, `serve` and `worker` take.
+    #: The Scrapy setting for the embedded server and, in a project, for `serve` and `worker`.
     setting: str = ""
     secret: bool = False
     field: str = ""
@@ -60,7 +60,7 @@ class Option:
 
     @property
     def repeatable(self) -> bool:
-        """Whether it takes several values, one each time that it is written."""
+        """True for an option that is repeated for several values."""
         return self.type == tuple[str, ...] and self.read is not tags
 
     @property
@@ -72,7 +72,7 @@ class Option:
 
     @property
     def reader(self) -> Callable[[str], Any]:
-        """What makes a value of the option of text; raises ``argparse.ArgumentTypeError``."""
+        """The function that reads a value from text; raises ``argparse.ArgumentTypeError``."""
         if self.read is not None:
             return self.read
         if int in self._types:
@@ -103,11 +103,11 @@ class Option:
         return f"{self.meaning} ({more}{hidden})" if more else self.meaning
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
-        """Add the option to a parser. Not given, its value is None."""
-        told = self.help.replace("%", "%%")
+        """Add the option to a parser, with None as default."""
+        text = self.help.replace("%", "%%")
         if self.type is bool:
             parser.add_argument(
-                *self.options, dest=self.field, action="store_const", const=not self.value, default=None, help=told
+                *self.options, dest=self.field, action="store_const", const=not self.value, default=None, help=text
             )
             return
         parser.add_argument(
@@ -117,7 +117,7 @@ class Option:
             action="append" if self.repeatable else "store",
             choices=self.choices,
             metavar=self._metavar(),
-            help=told,
+            help=text,
         )
 
     def _metavar(self) -> str | None:
@@ -129,19 +129,18 @@ class Option:
 
     @property
     def _types(self) -> tuple[Any, ...]:
-        """The type, or the types of a union."""
         return get_args(self.type) or (self.type,)
 
 
 def port(text: str) -> int:
-    """A port to listen on, 0 for a free one."""
+    """Return a port to listen on, 0 for a free one."""
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text!r}")
 
 
 def program(text: str) -> str:
-    """A file that can be run."""
+    """Return the path of an executable file."""
     path = Path(text).expanduser()
     if path.is_file() and os.access(path, os.X_OK):
         return text
@@ -149,12 +148,12 @@ def program(text: str) -> str:
 
 
 def tags(text: str) -> tuple[str, ...]:
-    """Tags with commas between them: sorted, each once."""
+    """Return the distinct tags of a comma-separated list, sorted."""
     return tuple(sorted({tag.strip() for tag in text.split(",") if tag.strip()}))
 
 
 def project_folder(text: str) -> Path:
-    """The folder of a Scrapy project."""
+    """Return the folder of a Scrapy project."""
     folder = Path(text).expanduser().absolute()
     if (folder / "scrapy.cfg").is_file():
         return folder
@@ -162,15 +161,15 @@ def project_folder(text: str) -> Path:
 
 
 def existing_path(text: str) -> str:
-    """A file or folder that is there."""
+    """Return the absolute path of an existing file or folder."""
     path = Path(text).expanduser().absolute()
     if path.exists():
         return str(path)
-    raise argparse.ArgumentTypeError(f"{text} is not there; name a file or folder")
+    raise argparse.ArgumentTypeError(f"{text} does not exist; name a file or folder")
 
 
 def denied_address(text: str) -> str:
-    """A network, and a port if it has one: ``NETWORK`` or ``NETWORK PORT``."""
+    """Return a network with an optional port: ``NETWORK`` or ``NETWORK PORT``."""
     network, port = text, ""
     if text.startswith("["):
         network, _, port = text[1:].partition("]")
@@ -187,7 +186,7 @@ def denied_address(text: str) -> str:
 
 
 def positive(unit: str) -> Callable[[str], float]:
-    """A number over 0 of a unit."""
+    """Return a reader of numbers over 0."""
 
     def read(text: str) -> float:
         try:
@@ -202,7 +201,7 @@ def positive(unit: str) -> Callable[[str], float]:
 
 
 def whole(unit: str = "", *, least: int = 1, why: str = "") -> Callable[[str], int]:
-    """A whole number of a unit; ``why`` says in the error what the least is for."""
+    """Return a reader of whole numbers; ``why`` is the reason of ``least`` in its error."""
     rule = f"must be a whole number{unit and f' of {unit}'} from {least} to {_MOST}{why and f' ({why})'}"
 
     def read(text: str) -> int:
@@ -214,7 +213,7 @@ def whole(unit: str = "", *, least: int = 1, why: str = "") -> Callable[[str], i
 
 
 def network(text: str) -> str:
-    """An address, or a network."""
+    """Return an address or a network."""
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
@@ -222,7 +221,7 @@ def network(text: str) -> str:
 
 
 def database_url(text: str) -> DatabaseUrl:
-    """The address of a database."""
+    """Return the address of a database."""
     try:
         return DatabaseUrl(text)
     except StoreError as error:
@@ -230,7 +229,7 @@ def database_url(text: str) -> DatabaseUrl:
 
 
 def server_url(text: str) -> str:
-    """The address of a server."""
+    """Return the address of a server."""
     parts = urlsplit(text)
     if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.username:
         return text.rstrip("/")

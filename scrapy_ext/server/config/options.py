@@ -1,25 +1,68 @@
-"""The options of the table, and the configuration that the command line, settings and the environment make."""
+"""The options of the table, and the configuration from the command line, settings and the environment."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Final, get_args
+from typing import Any, Final, NoReturn, get_args
 
 import msgspec
 
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.option import Option, Role
 
-#: The environment variable with which PostgreSQL's own clients take a password.
+# ── the parser of command lines, with one-line errors that suggest a correction ──
+
+#: The errors of argparse for a value, and for an option, that do not exist (Python 3.11 to 3.14).
+_CHOICE: Final = re.compile(r"invalid choice: '?([^']*?)'? \(choose from (.*)\)", re.DOTALL)
+_OPTION: Final = re.compile(r"unrecognized arguments: (-[^\s=]+)")
+
+
+#: The exit code of a wrong call, as in argparse.
+_USAGE: Final = 2
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``"did you mean 'items'?"`` for the nearest known word, or ""."""
+    nearest = get_close_matches(word, list(known), 1)
+    return f"did you mean {nearest[0]!r}?" if nearest else ""
+
+
+class SuggestingParser(argparse.ArgumentParser):
+    """A parser whose errors suggest its own options and actions, and the options of those."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with the message and a suggestion."""
+        if found := _CHOICE.search(message):
+            meant = did_you_mean(found[1], re.findall(r"[^\s',]+", found[2]))
+        elif found := _OPTION.match(message):
+            meant = did_you_mean(found[1], _options(self))
+        else:
+            meant = ""
+        message = f"{message}; {meant}" if meant else message
+        # The error would be hard to find below a full screen of options.
+        self.exit(_USAGE, f"usage: {self.prog} …; see {self.prog} --help\n{self.prog}: error: {message}\n")
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for of_action in action.choices.values():
+                yield from _options(of_action)
+
+
+#: The environment variable with the password of PostgreSQL's own clients.
 _DATABASE_PASSWORD: Final = "PGPASSWORD"  # noqa: S105 - the name of the variable
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def table(config: type[ServerConfig]) -> tuple[Option, ...]:
-    """The options among the fields of a configuration."""
+    """Return the options among the fields of a configuration."""
     return tuple(
         replace(option, field=field.name, type=get_args(field.type)[0], value=field.default)
         for field in msgspec.structs.fields(config)
@@ -34,8 +77,7 @@ SECRETS: Final = (*(option.variable for option in OPTIONS if option.secret), _DA
 
 
 def add_options(parser: argparse.ArgumentParser, role: Role = Role.SERVER) -> None:
-    """Add the options of a role to a parser."""
-    # A worker has code in its directory, and data in the database of its server.
+    # A worker stores code in its directory, and data in the database of its server.
     store = parser if role is Role.WORKER else parser.add_mutually_exclusive_group()
     for option in OPTIONS:
         if option.roles & role and option.options:
@@ -48,11 +90,11 @@ def config_from(
     settings: Mapping[str, Any] = _NOTHING,
     role: Role = Role.SERVER,
 ) -> ServerConfig:
-    """The configuration that parsed options, Scrapy settings by name, and the environment make; raises ConfigError.
+    """Return the configuration from parsed options, Scrapy settings by name, and the environment; raises ConfigError.
 
-    An option comes before a setting, and a setting before the environment. Values of a repeatable option are added to
-    those of the setting. The environment counts where there are neither, so that ``--allow-host`` alone says
-    which hosts are allowed. Proxies, whose passwords belong there, are added in any case.
+    Options precede settings, and settings precede the environment. Values of a repeatable option are added to those of
+    the setting. Values of the environment are used without either, so that ``--allow-host`` alone defines the allowed
+    hosts; proxies, whose passwords belong there, are always added.
     """
     given = {option.field: _value(option, options, environ, settings) for option in OPTIONS if option.roles & role}
     values = {field: value for field, value in given.items() if value is not None}
@@ -71,7 +113,7 @@ def config_from(
 
 
 def _value(option: Option, options: argparse.Namespace, environ: Mapping[str, str], settings: Mapping[str, Any]) -> Any:
-    """The value of an option; None where nothing gives one."""
+    """Return the value of an option; None without one."""
     given = getattr(options, option.field, None)
     if given is not None and not option.repeatable:
         return given

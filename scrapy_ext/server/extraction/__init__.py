@@ -1,4 +1,4 @@
-"""The extraction service, self-hosted (extraction-api.md)."""
+"""The self-hosted extraction service (extraction-api.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ExtractionService"]
 
 
 def __getattr__(name: str) -> Any:
-    """The service when it is asked for: the processes that extract need this package, and no browser."""
+    """Import the service at first use: the processes that extract need this package, and no browser."""
     if name == "ExtractionService":
         from scrapy_ext.server.extraction.service import ExtractionService
 

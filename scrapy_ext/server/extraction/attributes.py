@@ -1,9 +1,10 @@
-"""Who answers ``customAttributes``: rules, or a language model behind an OpenAI-compatible address.
+"""Answers to ``customAttributes``: by rules, or by a language model behind an OpenAI-compatible URL.
 
-An :class:`AttributeExtractor` says what it needs of a page (the answers of rules, or the text) and makes the answer of
-it. What a model says is worth no more than what any page says: a page's text may have told it what to say. So it is
-asked for JSON, and only values of the types that were asked for, and among the possible ones, get through. A model that
-fails costs the request nothing but its attributes: the metadata say what went wrong.
+An :class:`AttributeExtractor` declares its input (the answers of rules, or the text of the page) and returns the
+answer.
+The output of a model is as untrusted as the page, whose text may contain instructions for it. So it must be JSON, and
+only values of the requested types, and among the possible ones, are returned. A model that fails costs the request only
+its attributes: the metadata have the error.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import msgspec
 
 from scrapy_ext.api.extraction.attributes import Attribute, answer_of, read_attributes
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.auto_process import Outcome
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.auto_process import ExtractionOutcome
 from scrapy_ext.server.observability.metrics import counter
 
 _log = logging.getLogger(__name__)
@@ -37,23 +38,24 @@ _INSTRUCTION: Final = (
 
 
 class AttributeExtractor(Protocol):
-    """Answers the attributes of a page."""
+    """Interface of the ways to answer the attributes of a page."""
 
-    #: Whether it answers from the text of the page, rather than has the answers of the rules.
+    #: Whether its input is the text of the page, rather than the answers of the rules.
     reads_text: bool
 
-    async def answer(self, asked: dict[str, Any], found: Outcome) -> dict[str, Any]:
-        """``values`` and ``metadata``, as the answer has them under ``customAttributes``. Never raises."""
+    async def answer(self, asked: dict[str, Any], found: ExtractionOutcome) -> dict[str, Any]:
+        """Return ``values`` and ``metadata`` of ``customAttributes``. Never raises."""
 
     def metrics(self) -> Iterator[str]:
-        """What it counts, in the text format of ``/metrics``."""
+        """Yield its counters in the text format of ``/metrics``."""
+        yield from ()
 
     async def stop(self) -> None:
-        """Close what it holds open."""
+        """Close its connections, if it has any."""
 
 
-def attribute_extractor(config: ServerConfig, limits: Limits) -> AttributeExtractor:
-    """The extractor that a server is configured with; raises :class:`ConfigError` for an address that is none."""
+def attribute_extractor(config: ServerConfig, limits: ServiceLimits) -> AttributeExtractor:
+    """Return the extractor of a server's configuration; raises :class:`ConfigError` for an invalid URL."""
     if config.attributes_url is None:
         return RuleAttributes()
     parts = urlsplit(config.attributes_url)
@@ -67,49 +69,45 @@ def attribute_extractor(config: ServerConfig, limits: Limits) -> AttributeExtrac
     return ChatAttributes(config.attributes_url, config.attributes_model, config.attributes_key, limits)
 
 
-class RuleAttributes:
-    """The answers of the rules, which the extraction itself has found."""
+class RuleAttributes(AttributeExtractor):
+    """Answers by rules, which the extraction itself has found."""
 
     reads_text = False
 
-    async def answer(self, asked: dict[str, Any], found: Outcome) -> dict[str, Any]:
-        """``values`` with null for what no rule is sure of."""
+    async def answer(self, asked: dict[str, Any], found: ExtractionOutcome) -> dict[str, Any]:
+        """Return ``values`` with null where no rule is certain."""
         return {"values": found.attributes or dict.fromkeys(asked), "metadata": {}}
 
-    def metrics(self) -> Iterator[str]:
-        """Nothing."""
-        yield from ()
-
     async def stop(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there are no connections."""
 
 
-class ChatAttributes:
-    """The answers of a model: one ``POST {url}/chat/completions`` a page. The key is sent there and nowhere else."""
+class ChatAttributes(AttributeExtractor):
+    """Answers of a model: one ``POST {url}/chat/completions`` a page. The key is sent there and nowhere else."""
 
     reads_text = True
 
-    def __init__(self, url: str, model: str, key: str | None, limits: Limits) -> None:
+    def __init__(self, url: str, model: str, key: str | None, limits: ServiceLimits) -> None:
         self._url = f"{url.rstrip('/')}/chat/completions"
         self._model = model
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._limits = limits
-        self._places = asyncio.Semaphore(limits.attribute_requests)
+        self._permits = asyncio.Semaphore(limits.attribute_requests)
         self._session: aiohttp.ClientSession | None = None
         self._requests = {"answered": 0, "unreadable": 0, "failed": 0}
         self._tokens = {"input": 0, "output": 0}
 
-    async def answer(self, asked: dict[str, Any], found: Outcome) -> dict[str, Any]:
-        """``values`` of the types that were asked for, null for others; ``metadata`` with tokens, or an error."""
+    async def answer(self, asked: dict[str, Any], found: ExtractionOutcome) -> dict[str, Any]:
+        """Return ``values`` of the requested types, null for others; ``metadata`` with tokens, or an error."""
         attributes = read_attributes(asked)
         nothing = dict.fromkeys(asked)
         try:
-            async with asyncio.timeout(self._limits.attributes), self._places:
+            async with asyncio.timeout(self._limits.attributes), self._permits:
                 reply = await self._ask(asked, (found.text or "")[: self._limits.attribute_text])
         except (aiohttp.ClientError, OSError, TimeoutError, _Refused) as error:
-            # The kind of the fault alone: an exception's text may have what was sent.
-            why = str(error) if isinstance(error, _Refused) else type(error).__name__
-            _log.warning("The endpoint for custom attributes failed: %s", why)
+            # Only the type of the fault: the text of an exception may contain what was sent.
+            reason = str(error) if isinstance(error, _Refused) else type(error).__name__
+            _log.warning("The endpoint for custom attributes failed: %s", reason)
             self._requests["failed"] += 1
             return {"values": nothing, "metadata": {"error": FAILED}}
         metadata = self._metadata(reply)
@@ -120,14 +118,14 @@ class ChatAttributes:
         return {"values": answers, "metadata": metadata}
 
     def metrics(self) -> Iterator[str]:
-        """Requests by how they ended, and tokens, which is what models are paid by."""
-        told = "Requests to the endpoint for custom attributes, by how they ended."
+        """Yield requests by result, and tokens, which models charge for."""
+        meaning = "Requests to the endpoint for custom attributes, by how they ended."
         yield from counter(
-            "attribute_requests_total", told, (({"result": name}, number) for name, number in self._requests.items())
+            "attribute_requests_total", meaning, (({"result": name}, number) for name, number in self._requests.items())
         )
-        told = "Tokens that the endpoint for custom attributes says it has read and written."
+        meaning = "Tokens that the endpoint for custom attributes says it has read and written."
         yield from counter(
-            "attribute_tokens_total", told, (({"of": name}, number) for name, number in self._tokens.items())
+            "attribute_tokens_total", meaning, (({"of": name}, number) for name, number in self._tokens.items())
         )
 
     async def stop(self) -> None:
@@ -172,7 +170,7 @@ class ChatAttributes:
 
 
 class _Refused(Exception):  # noqa: N818  (an event between two functions here)
-    """An answer that is none."""
+    """The endpoint answered with something other than an answer."""
 
 
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
@@ -187,11 +185,11 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 def _answers(reply: Any, asked: dict[str, Attribute]) -> dict[str, Any] | None:
-    """What of a reply answers what was asked; None for a reply that has no JSON object."""
+    """Return the requested attributes of a reply; None for a reply without a JSON object."""
     try:
         content = reply["choices"][0]["message"]["content"]
         start, end = content.index("{"), content.rindex("}") + 1
-        told = msgspec.json.decode(content[start:end])
+        values = msgspec.json.decode(content[start:end])
     except (LookupError, TypeError, AttributeError, ValueError, msgspec.DecodeError, RecursionError):
         return None
-    return {name: answer_of(told.get(name), attribute) for name, attribute in asked.items()}
+    return {name: answer_of(values.get(name), attribute) for name, attribute in asked.items()}

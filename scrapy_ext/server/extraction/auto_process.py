@@ -1,9 +1,8 @@
-"""The process that automatic extraction runs in: pages in on standard input, items out on standard output.
+"""The process of automatic extraction: pages on standard input, items on standard output.
 
-Each message is JSON after its length in four bytes, big end first. In: ``kind``, ``url``, ``html``, ``styles`` and
-what is wanted beside the item. Out: ``item`` and that, or ``error`` with ``unsupported`` to say that it is the
-request's fault. The process ends when its input does, also in the middle of a page, so that it never outlives its
-server, whatever became of that.
+Each message is JSON after its length in four bytes, big-endian. Input: ``kind``, ``url``, ``html``, ``styles`` and the
+wanted output beside the item. Output: ``item`` and the rest, or ``error``, with ``unsupported`` for a fault of the
+request. The process ends when its input does, also in the middle of a page, so that it never outlives its server.
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-#: Address space, in bytes. A page that needs more fails alone.
+#: Address space, in bytes. A page that needs more fails.
 MEMORY: Final = 4 * 1024**3
 
 
-class Task(msgspec.Struct, frozen=True):
+class ExtractionTask(msgspec.Struct, frozen=True):
     """A page to extract from."""
 
     kind: str
     url: str
     html: str
     styles: bool = False
-    #: Whether to say what each field is from.
+    #: Whether to return the source of each field.
     sources: bool = False
     #: Attributes to answer by rules.
     attributes: dict[str, Any] | None = None
-    #: Whether to give the text of the page.
+    #: Whether to return the text of the page.
     text: bool = False
 
 
-class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of it: an item, or an error."""
+class ExtractionOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The result of a task: an item, or an error."""
 
     item: Any = None
     sources: dict[str, str] | None = None
@@ -50,7 +49,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_message(stream: BinaryIO) -> bytes | None:
-    """The next message; None at the end of the stream."""
+    """Read the next message; None at the end of the stream."""
     head = stream.read(4)
     if len(head) < 4:
         return None
@@ -60,11 +59,11 @@ def read_message(stream: BinaryIO) -> bytes | None:
 
 
 def message(body: bytes) -> bytes:
-    """A message as it is sent."""
+    """Return a message with its length before it."""
     return len(body).to_bytes(4) + body
 
 
-def _extract(task: Task) -> Outcome:
+def _extract(task: ExtractionTask) -> ExtractionOutcome:
     from scrapy_ext.server.extraction.auto import UnsupportedKindError, extract_more
 
     try:
@@ -77,15 +76,15 @@ def _extract(task: Task) -> Outcome:
             attributes=task.attributes,
             text=task.text,
         )
-        return Outcome(item=found.item, sources=found.sources, attributes=found.attributes, text=found.text)
+        return ExtractionOutcome(item=found.item, sources=found.sources, attributes=found.attributes, text=found.text)
     except UnsupportedKindError as error:
-        return Outcome(error=str(error), unsupported=True)
-    except Exception:  # One page's failure is not the process's.
-        return Outcome(error=traceback.format_exc(limit=-5))
+        return ExtractionOutcome(error=str(error), unsupported=True)
+    except Exception:  # A page that fails does not end the process.
+        return ExtractionOutcome(error=traceback.format_exc(limit=-5))
 
 
-def _read_for_ever(tasks: queue.SimpleQueue[bytes]) -> None:
-    """In a thread of its own, so that the end of the input is seen while a page is worked on."""
+def _read_tasks(tasks: queue.SimpleQueue[bytes]) -> None:
+    """Read tasks in a thread, so that the end of the input is noticed during the work on a page."""
     while (body := read_message(sys.stdin.buffer)) is not None:
         tasks.put(body)
     os._exit(0)
@@ -94,14 +93,14 @@ def _read_for_ever(tasks: queue.SimpleQueue[bytes]) -> None:
 def main() -> None:
     """Answer messages until standard input ends."""
     answers = os.fdopen(os.dup(1), "wb")
-    # What a library prints must not stand between answers.
+    # Output that a library prints must not mix with the answers.
     os.dup2(2, 1)
     logging.basicConfig(level=logging.ERROR)
     _limit_memory()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_read_for_ever, args=(tasks,), daemon=True).start()
+    threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
     while True:
-        outcome = _extract(msgspec.json.decode(tasks.get(), type=Task))
+        outcome = _extract(msgspec.json.decode(tasks.get(), type=ExtractionTask))
         with contextlib.suppress(BrokenPipeError):
             answers.write(message(msgspec.json.encode(outcome)))
             answers.flush()

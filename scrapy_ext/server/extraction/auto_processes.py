@@ -1,9 +1,8 @@
-"""Automatic extraction off the event loop: a few processes that work through pages.
+"""Pool of processes for automatic extraction, off the event loop.
 
-Extraction is computing, tens of milliseconds for a page and minutes for one that is made to be so. In a process
-of its own it keeps no other request waiting, and one that takes too long, or that a page makes crash, is ended and
-replaced; messages are JSON, and what a page made of the process is worth nothing to it outside: its environment
-has no keys.
+Extraction is computing: tens of milliseconds for a page, and minutes for one that is made to be slow. A process of its
+own delays no other request, and one that takes too long, or crashes, is ended and replaced. Messages are JSON, and a
+hostile page that takes over the process gains nothing: its environment has no keys.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ import msgspec
 
 from scrapy_ext.api.extraction.errors import internal, timed_out, unprocessable
 from scrapy_ext.jobprocess.child import Child
-from scrapy_ext.server.config.extraction_limits import MIB, Limits
-from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
+from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
+from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message
 from scrapy_ext.server.extraction.browser.executable import clean_environment
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
@@ -29,50 +28,49 @@ _MODULE: Final = "scrapy_ext.server.extraction.auto_process"
 _MAX_ANSWER: Final = 64 * MIB
 
 
-class _Broken(Exception):  # noqa: N818  (an event between two functions here, no error for anyone)
+class _Broken(Exception):  # noqa: N818  (an event between two functions)
     """A process ended while it worked."""
 
 
 class Extractors:
     """The pool; processes start with the first pages. End it with :meth:`stop`.
 
-    ``module`` is what the processes run; tests put others there.
+    ``module`` is the module that the processes run; tests replace it.
     """
 
-    def __init__(self, limits: Limits, *, module: str = _MODULE) -> None:
+    def __init__(self, limits: ServiceLimits, *, module: str = _MODULE) -> None:
         self._limits = limits
         self._module = module
         self._idle: list[Child] = []
-        # Nobody is refused here: those who wait have places of the server already, and a time for their request.
+        # Nothing is refused here: waiting requests have permits of the server already, and a time limit.
         self._permits = FairSemaphore("extraction", limits.extractors, limits.requests, limits.request, reserve=True)
 
     async def extract(self, kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
-        """The item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
-        item: dict[str, Any] = (await self.work(Task(kind, url, html, styles))).item
+        """Return the item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
+        item: dict[str, Any] = (await self.work(ExtractionTask(kind, url, html, styles))).item
         return item
 
-    async def work(self, todo: Task, *, domain: str | None = None, key: str = "") -> Outcome:
+    async def work(self, todo: ExtractionTask, *, domain: str | None = None, key: str = "") -> ExtractionOutcome:
         """Do a task and return its outcome; raises :class:`ExtractionError` (422, 500).
 
-        Processes are shared by the ``key`` that asks, and by the ``domain`` that it asked for, that of the page by
-        default.
+        Processes are shared fairly by the caller's ``key`` and by the requested ``domain``: by default the page's.
         """
         kind, url = todo.kind, todo.url
         task = message(msgspec.json.encode(todo))
         async with self._permits.permit((urlsplit(url).hostname or "") if domain is None else domain, key):
             try:
-                outcome = await self._ask(task)
+                outcome = await self._run_task(task)
             except _Broken:
-                # It may have died of the page before, or while it was idle.
+                # The process may have died because of the previous page, or while it was idle.
                 try:
-                    outcome = await self._ask(task)
+                    outcome = await self._run_task(task)
                 except _Broken:
                     raise internal(f"Extracting {kind} from this page failed.") from None
         if outcome.unsupported:
             raise unprocessable(outcome.error or f"{kind} is not a kind that this server extracts.")
         if outcome.error is not None:
             _log.error("Extracting %s from %s failed:\n%s", kind, url, outcome.error)
-            raise internal(f"Extracting {kind} from this page failed; the server's log says why.")
+            raise internal(f"Extracting {kind} from this page failed; the server's log has the error.")
         return outcome
 
     async def stop(self) -> None:
@@ -81,7 +79,7 @@ class Extractors:
         for child in idle:
             await child.end()
 
-    async def _ask(self, task: bytes) -> Outcome:
+    async def _run_task(self, task: bytes) -> ExtractionOutcome:
         child = self._idle.pop() if self._idle else await self._start()
         done = False
         try:
@@ -97,7 +95,7 @@ class Extractors:
             if done and len(self._idle) < self._limits.extractors:
                 self._idle.append(child)
             else:
-                # Whatever it was doing is wanted by nobody any more, or there are enough.
+                # Its result is not wanted any more, or there are enough processes.
                 await asyncio.shield(child.end())
 
     async def _start(self) -> Child:
@@ -106,9 +104,9 @@ class Extractors:
         )
 
 
-async def _exchange(child: Child, task: bytes) -> Outcome:
+async def _exchange(child: Child, task: bytes) -> ExtractionOutcome:
     await child.feed(task)
     size = int.from_bytes(await child.output.readexactly(4))
     if size > _MAX_ANSWER:
         raise OSError("an answer of that size")
-    return msgspec.json.decode(await child.output.readexactly(size), type=Outcome)
+    return msgspec.json.decode(await child.output.readexactly(size), type=ExtractionOutcome)

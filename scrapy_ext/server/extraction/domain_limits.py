@@ -1,16 +1,15 @@
-"""Limits of how much one domain is asked, at once and for a time, and of how much one key and one organisation ask.
+"""Limits of requests to a domain, at once and over time, and of requests of a key and of an organisation.
 
-A site that hangs keeps its own requests waiting and nobody else's: they hold at most :attr:`Limits.domain_requests`
-permits of the server and :attr:`Limits.domain_waiting` more while they wait. Those that find no room, or wait too
-long, get 429 ``/limits/over-domain-limit``, so that their senders go on with other sites.
+A site that hangs delays only its own requests: they hold at most ``limits.domain_requests`` permits of the server
+and ``limits.domain_waiting`` more while they wait. Requests that find the queue full, or wait too long, get 429
+``/limits/over-domain-limit``, so that clients continue with other sites.
 
-The domain is the host of the URL that was asked for. What a page loads, and where it redirects to or is led by
-actions, is part of it: these hold the permit of the page that began, and a script may lead anywhere.
+The domain is the host of the requested URL. Resources that a page loads, and redirects and actions to other hosts,
+belong to it: they use the permit of the page.
 
-Rates are those of one key, of one domain, and of one organisation for one domain; a key that has no organisation is
-one by itself. Each is off unless it is set. A request that one of them refuses uses up nothing of the others, and
-one that breaks a rule of the contract does not count. The rates are those of one process, and let through at once
-what comes together in two seconds.
+Rates are those of a key, of a domain, and of an organisation for a domain; a key without an organisation is one by
+itself. Each is off unless it is set. A request that one of them refuses does not count for the others, and one that
+violates a rule of the contract does not count. Rates hold for one process, with a burst of two seconds.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from scrapy_ext.api.extraction.errors import ExtractionError, over_limit
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
-#: Domains whose last start is remembered for the sake of the delay.
+#: Domains whose last start is remembered for the delay.
 _REMEMBERED: Final = 10_000
 
 
 class _Domain:
-    """One domain: its permits, and when the next request may start."""
+    """The permits of one domain, and the time of the next start."""
 
-    def __init__(self, host: str, limits: Limits, permits: int) -> None:
+    def __init__(self, host: str, limits: ServiceLimits, permits: int) -> None:
         self.permits = FairSemaphore(
             f"requests to {host}", permits, limits.domain_waiting, limits.domain_patience, refuse=_too_many
         )
@@ -47,9 +46,9 @@ class _Domain:
 
 
 class DomainLimits:
-    """The permits of all domains; ``requests`` of each at once (None: those of ``limits``), ``delay`` seconds apart."""
+    """The permits of all domains: ``requests`` of each at once (None: those of ``limits``), ``delay`` seconds apart."""
 
-    def __init__(self, limits: Limits, requests: int | None = None, delay: float = 0.0) -> None:
+    def __init__(self, limits: ServiceLimits, requests: int | None = None, delay: float = 0.0) -> None:
         self._limits = limits
         self._requests = requests or limits.domain_requests
         self._delay = delay
@@ -57,19 +56,19 @@ class DomainLimits:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a permit of their domain."""
+        """The number of requests that wait for a permit of their domain."""
         return sum(domain.permits.waiting for domain in self._domains.values())
 
     @asynccontextmanager
     async def permit(self, host: str) -> AsyncIterator[None]:
-        """A permit of a domain for the time of the block; raises :class:`ExtractionError` (429)."""
+        """Hold a permit of a domain for the time of the block; raises :class:`ExtractionError` (429)."""
         domain = self._domains.get(host)
         if domain is None:
             domain = self._domains[host] = _Domain(host, self._limits, self._requests)
         try:
             async with domain.permits.permit():
                 if self._delay:
-                    await self._turn(domain, host)
+                    await self._delay_start(domain, host)
                 yield
         finally:
             if domain.idle and not self._delay:
@@ -77,11 +76,11 @@ class DomainLimits:
             elif len(self._domains) > _REMEMBERED:
                 self._forget()
 
-    async def _turn(self, domain: _Domain, host: str) -> None:
+    async def _delay_start(self, domain: _Domain, host: str) -> None:
         now = asyncio.get_running_loop().time()
         start = max(now, domain.next_start)
         if start - now > self._limits.domain_patience:
-            raise _too_many(f"This server asks {host} only once in {self._delay:g} s.", math.ceil(start - now))
+            raise _too_many(f"This server sends one request to {host} in {self._delay:g} s.", math.ceil(start - now))
         domain.next_start = start + self._delay
         await asyncio.sleep(start - now)
 
@@ -100,7 +99,7 @@ def _too_many(detail: str, wait: int = 2) -> ExtractionError:
 
 
 class ExtractionRates:
-    """The limits of a server."""
+    """The configured rates of a server."""
 
     def __init__(self, config: ServerConfig) -> None:
         self._by_key = _limits(config.extract_rate)
@@ -110,19 +109,19 @@ class ExtractionRates:
     def take(self, caller: Caller, host: str) -> None:
         """Count a request of a caller for a host; raises :class:`ExtractionError` (429) for one too many."""
         scopes = (
-            (self._by_key, caller.name, "/limits/over-user-limit", "This key asks"),
-            (self._by_domain, host, "/limits/over-domain-limit", f"{host} is asked"),
+            (self._by_key, caller.name, "/limits/over-user-limit", "This key sends requests"),
+            (self._by_domain, host, "/limits/over-domain-limit", f"{host} is requested"),
             (
                 self._by_both,
                 f"{caller.organisation} {host}",
                 "/limits/over-org-domain-limit",
-                f"This key or its organisation asks {host}",
+                f"This key or its organisation requests {host}",
             ),
         )
-        for limits, bucket, problem, who in scopes:
+        for limits, bucket, problem, subject in scopes:
             wait = 0 if limits is None else limits.wait(bucket)
             if wait:
-                raise over_limit(problem, f"{who} more often than this server lets it. Try again in {wait} s.", wait)
+                raise over_limit(problem, f"{subject} more often than this server allows. Try again in {wait} s.", wait)
         for limits, bucket, *_ in scopes:
             if limits is not None:  # one without buckets is empty, and false
                 limits.take(bucket)

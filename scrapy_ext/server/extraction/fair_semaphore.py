@@ -1,17 +1,16 @@
-"""A semaphore: a bounded number of permits with a bounded queue before them, fair to those who share them.
+"""Fair semaphore: a bounded number of permits with a bounded queue, shared fairly among domains and keys.
 
-What comes for one domain must not wait for what another one keeps busy: a site that hangs holds each of its permits
-until its time is up. So whenever a permit comes free, it goes to the domain that holds the fewest, among several of
-them to the one whose turn is longest ago, and within a domain to whoever has waited longest. A domain that nobody else
-waits beside gets every permit.
+Requests for one domain must not wait for another one that keeps its permits busy: a site that hangs holds each of its
+permits until the time of the request is up. So a free permit goes to the domain that holds the fewest; among several of
+them to the one that was served longest ago; and within a domain to the request that waits longest. A domain without
+others beside it gets every permit.
 
-Keys share in the same way, before domains do, where callers have one. ``reserve`` is for work that cannot be cut off
-before its time is up: with all permits taken, one more is there for a key or a domain that holds none, and two for a
-key that holds none with a domain that holds none. So no key and no domain keeps all of them from others, and one that
-is alone still has every ordinary permit.
+Keys share in the same way, before domains do, where callers have one. ``reserve`` is for work that cannot be cancelled:
+with all permits taken, there is one more for a key or a domain that holds none, and two for a key that holds none with
+a domain that holds none. So no key and no domain takes all of them, and a single one still has every ordinary permit.
 
-The queue is fair in the same way. Where it is full, the last one of the domain with the longest queue has to go, which
-is the newcomer unless its own domain has two fewer waiting than that.
+The queue is fair in the same way. When it is full, the last request of the domain with the longest queue is refused,
+which is the new one unless its own domain has two fewer waiting than that.
 """
 
 from __future__ import annotations
@@ -24,53 +23,56 @@ from typing import NamedTuple
 
 from scrapy_ext.api.extraction.errors import ExtractionError, overloaded
 
-_Turn = asyncio.Future[None]
+_Waiter = asyncio.Future[None]
 
 
 class _Share(NamedTuple):
-    """Those who wait for each other: the requests of one key for one domain."""
+    """The requests that wait for each other: those of one key for one domain."""
 
     key: str
     domain: str
 
 
 class FairSemaphore:
-    """Lets ``permits`` through at once and ``waiting`` more wait, each at most ``patience`` seconds.
+    """Semaphore of ``permits``; ``waiting`` more requests wait, each at most ``timeout`` seconds.
 
-    Whoever finds no room in the queue, or waits too long, gets 503 (or what ``refuse`` makes) with ``Retry-After``:
-    work that cannot be done soon is better told than kept.
+    A request that finds the queue full, or waits too long, gets 503 (or the error of ``refuse``) with ``Retry-After``:
+    its
+    caller can send it elsewhere or later.
     """
 
     def __init__(
         self,
-        what: str,
+        name: str,
         permits: int,
         waiting: int,
-        patience: float,
+        timeout: float,
         *,
         refuse: Callable[[str], ExtractionError] = overloaded,
         reserve: bool = False,
     ) -> None:
         self._refuse = refuse
-        self._what = what
+        self._name = name
         self._permits = permits
         self._room = waiting
-        self._patience = patience
+        self._timeout = timeout
         self._reserve = reserve
         #: Permits that each domain and each key holds.
         self._held: Counter[str] = Counter()
         self._held_by_key: Counter[str] = Counter()
-        #: Those who wait, by share; the one whose turn is next among equals comes first. None is empty.
-        self._queues: dict[_Share, deque[_Turn]] = {}
+        #: The queues, by share, in the order in which equal shares are served. None is empty.
+        self._queues: dict[_Share, deque[_Waiter]] = {}
         self.waiting = 0
         self.inside = 0
 
     @asynccontextmanager
     async def permit(self, domain: str = "", key: str = "") -> AsyncIterator[None]:
-        """A permit for the time of the block; raises 503 ``/limits/over-global-limit``, or what ``refuse`` makes."""
+        """Hold a permit for the time of the block; raises 503 ``/limits/over-global-limit``, or the error of
+        ``refuse``.
+        """
         share = _Share(key, domain)
         if self._has_permit(share):
-            self._enter(share)  # Nobody who could have it waits while there is a free permit.
+            self._enter(share)  # No request that could have it waits while there is a free permit.
         else:
             await self._wait(share)
         try:
@@ -95,44 +97,46 @@ class FairSemaphore:
             held[name] -= 1
             if not held[name]:
                 del held[name]
-        while following := min(filter(self._has_permit, self._queues), key=self._has, default=None):
-            turn = self._queues[following][0]
-            self._forget(following, turn)
+        while following := min(filter(self._has_permit, self._queues), key=self._held_by, default=None):
+            waiter = self._queues[following][0]
+            self._forget(following, waiter)
             if following in self._queues:
-                self._queues[following] = self._queues.pop(following)  # Its next turn comes after those of the others.
-            if not turn.done():  # Else it is cancelled, and is about to give up.
+                self._queues[following] = self._queues.pop(following)  # The other shares are served before it is again.
+            if not waiter.done():  # Else it is cancelled, and about to leave.
                 self._enter(following)
-                turn.set_result(None)
+                waiter.set_result(None)
 
-    def _has(self, share: _Share) -> tuple[int, int]:
+    def _held_by(self, share: _Share) -> tuple[int, int]:
         return self._held_by_key[share.key], self._held[share.domain]
 
     async def _wait(self, share: _Share) -> None:
         self._make_room(share)
-        turn: _Turn = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(share, deque()).append(turn)
+        waiter: _Waiter = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(share, deque()).append(waiter)
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._patience):
-                await turn
+            async with asyncio.timeout(self._timeout):
+                await waiter
         except TimeoutError:
-            self._give_up(share, turn)
-            raise self._refuse(f"No place for {self._what} came free in time. Send the request again later.") from None
+            self._leave_queue(share, waiter)
+            raise self._refuse(
+                f"No permit for {self._name} became free in time. Send the request again later."
+            ) from None
         except asyncio.CancelledError:
-            self._give_up(share, turn)
+            self._leave_queue(share, waiter)
             raise
 
-    def _give_up(self, share: _Share, turn: _Turn) -> None:
-        if turn.done() and not turn.cancelled():
-            if turn.exception() is None:
-                self._leave(share)  # The permit came at the very moment.
+    def _leave_queue(self, share: _Share, waiter: _Waiter) -> None:
+        if waiter.done() and not waiter.cancelled():
+            if waiter.exception() is None:
+                self._leave(share)  # The permit arrived at the same moment.
         else:
-            self._forget(share, turn)
+            self._forget(share, waiter)
 
     def _make_room(self, share: _Share) -> None:
         if self.waiting < self._room:
             return
-        full = self._refuse(f"The server has no more room for {self._what}. Send the request again later.")
+        full = self._refuse(f"The server has no more room for {self._name}. Send the request again later.")
         longest = max(self._queues, key=lambda other: len(self._queues[other]), default=share)
         if len(self._queues.get(longest, ())) < len(self._queues.get(share, ())) + 2:
             raise full
@@ -140,10 +144,10 @@ class FairSemaphore:
         self._forget(longest, last)
         last.set_exception(full)
 
-    def _forget(self, share: _Share, turn: _Turn) -> None:
-        if turn not in self._queues.get(share, ()):
+    def _forget(self, share: _Share, waiter: _Waiter) -> None:
+        if waiter not in self._queues.get(share, ()):
             return
-        self._queues[share].remove(turn)
+        self._queues[share].remove(waiter)
         self.waiting -= 1
         if not self._queues[share]:
             del self._queues[share]

@@ -1,8 +1,8 @@
-"""Measures of the extraction service for ``/metrics``, and how often each tag was sent with a request.
+"""Metrics of the extraction service for ``/metrics``, and the number of requests by tag.
 
 Tags (``tags`` in extraction-api.md) are free text: a crawl may put a new value on every request. So at most
-:data:`PAIRS` pairs of tag and value are kept; when there are more, the half that was sent least is forgotten, and
-what comes again is counted anew.
+:data:`PAIRS` pairs of tag and value are kept. When there are more, the less frequent half is dropped, and its pairs
+start again at zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import ExtractRequest
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.extraction.browser.browser import RETIREMENTS, Browser
 from scrapy_ext.server.extraction.domain_limits import DomainLimits
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
@@ -26,7 +26,7 @@ LONGEST: Final = 100
 
 
 class TagCount(NamedTuple):
-    """Requests that carried a tag with this value, and how many of them failed."""
+    """The requests with a tag of this value, and how many of them failed."""
 
     tag: str
     value: str | None
@@ -35,7 +35,7 @@ class TagCount(NamedTuple):
 
 
 class Tags:
-    """Counts of tags."""
+    """Requests by tag and value."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str | None], list[int]] = {}
@@ -56,7 +56,7 @@ class Tags:
             self._counts = dict(kept)
 
     def most(self, number: int) -> list[TagCount]:
-        """The pairs that were sent most."""
+        """Return the most frequent pairs."""
         counts = (TagCount(tag, value, *numbers) for (tag, value), numbers in self._counts.items())
         return sorted(counts, key=lambda count: (-count.requests, count.tag, count.value or ""))[:number]
 
@@ -64,22 +64,24 @@ class Tags:
         return len(self._counts)
 
 
-#: The status of a request whose caller did not wait for its answer.
+#: The status of a request whose caller disconnected.
 LEFT: Final = 0
-#: Pairs of tag and value that ``/metrics`` shows: those that were sent most.
+#: Pairs of tag and value in ``/metrics``, the most frequent ones.
 TAGS_SHOWN: Final = 100
 
 
 class _Series(NamedTuple):
-    """Requests of one kind that ended alike: how many took how long (by class), and the time of all."""
+    """Requests of one kind with one result: their numbers by class of duration, and the sum of their durations."""
 
     numbers: list[int]
     seconds: list[float]
 
 
 class End(NamedTuple):
-    """Requests that were alike: fetched ``by`` browser or HTTP, with a ``kind`` of extraction ("none": without), and
-    ended with a status (0: nobody waited for the answer). ``seconds``: of all together."""
+    """Requests with one result: fetched ``by`` browser or HTTP, with a ``kind`` of extraction ("none": without), ended
+    with
+    a ``status`` (0: the caller disconnected). ``seconds`` is the sum of their durations.
+    """
 
     by: str
     kind: str
@@ -88,17 +90,17 @@ class End(NamedTuple):
     seconds: float
 
 
-class Measures:
-    """Counters of requests, by what they asked for and how they ended, by who asked, and by their tags."""
+class ExtractionMetrics:
+    """Counters of requests by kind and result, by key, and by tag."""
 
     def __init__(self) -> None:
         self._series: dict[tuple[str, str, int], _Series] = {}
-        #: By the name of the key. Names are those of keys that there are or were.
+        #: By the name of the key.
         self._callers: dict[str, int] = {}
         self.tags = Tags()
 
     def count(self, request: ExtractRequest, caller: Caller, status: int, seconds: float) -> None:
-        """Count a request that held to the contract, from there to its answer."""
+        """Count a request that keeps to the contract, with its time from the check to the answer."""
         key = ("browser" if request.wants_browser else "http", request.extract_type or "none", status)
         series = self._series.get(key)
         if series is None:
@@ -109,16 +111,16 @@ class Measures:
         self.tags.count(request.tags, failed=status != 200)
 
     def ends(self) -> list[End]:
-        """How requests of each kind have ended, the most frequent first."""
+        """Return the requests of each kind and result, the most frequent first."""
         found = [End(*key, sum(each.numbers), each.seconds[0]) for key, each in self._series.items()]
         return sorted(found, key=lambda end: (-end.requests, end[:3]))
 
     def callers(self) -> list[tuple[str, int]]:
-        """How many requests each key has sent."""
+        """Return the number of requests of each key."""
         return sorted(self._callers.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def lines(self, requests: FairSemaphore, domains: DomainLimits, browser: Browser) -> Iterator[str]:
-        """The counters as text, with those of what the requests wait for and go through."""
+        """Yield the counters as text, with those of the domains and the browser."""
         yield from histograms(
             "extraction_duration_seconds",
             "From a checked request to its answer.",
@@ -130,12 +132,12 @@ class Measures:
         )
         yield from counter(
             "extraction_requests_by_key_total",
-            "Requests of each key that held to the contract.",
+            "Requests of each key that kept to the contract.",
             (({"key": name}, number) for name, number in sorted(self._callers.items())),
         )
         yield from counter(
             "extraction_tagged_requests_total",
-            "Requests with a tag of this value: the pairs that were sent most.",
+            "Requests with a tag of this value: the most frequent pairs.",
             (
                 ({"tag": _escaped(each.tag), "value": _escaped(each.value or "")}, each.requests)
                 for each in self.tags.most(TAGS_SHOWN)
@@ -143,20 +145,20 @@ class Measures:
         )
         pages = browser.pages
         yield from gauge(
-            "extraction_requests_under_way", "Extraction requests that are being worked on.", requests.inside
+            "extraction_requests_under_way", "Extraction requests that are being processed.", requests.inside
         )
         yield from gauge("extraction_requests_waiting", "Requests that wait for their domain.", domains.waiting)
         yield from gauge("browser_pages_waiting", "Requests that wait for a free page.", pages.waiting)
         yield from gauge("browser_pages_open", "Pages that are being loaded or read.", pages.inside)
         opened, closed = browser.contexts_opened, browser.contexts_closed
         yield from counter("browser_contexts_opened_total", "Contexts, one for each page.", [({}, opened)])
-        yield from counter("browser_contexts_closed_total", "Contexts that are closed again.", [({}, closed)])
+        yield from counter("browser_contexts_closed_total", "Contexts that were closed.", [({}, closed)])
         yield from counter("browser_launches_total", "Starts of Chromium.", [({}, browser.launches)])
-        what = (("browser", browser.crashes), ("page", browser.page_crashes))
+        lost = (("browser", browser.crashes), ("page", browser.page_crashes))
         yield from counter(
             "browser_crashes_total",
             "Pages that were lost with their browser, or with their own process.",
-            (({"of": name}, number) for name, number in what),
+            (({"of": name}, number) for name, number in lost),
         )
         yield from counter(
             "browser_retirements_total",
@@ -164,10 +166,9 @@ class Measures:
             (({"reason": reason}, browser.retirements[reason]) for reason in RETIREMENTS),
         )
         yield from gauge(
-            "browser_memory_bytes", "What the processes of the browser held when a page was last open.", browser.memory
+            "browser_memory_bytes", "Memory of the browser's processes when a page was last open.", browser.memory
         )
 
 
 def _escaped(text: str) -> str:
-    """A client's text as the value of a label."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,31 +1,64 @@
-"""What a request to a target carries: headers and cookies, the caller's over the service's own.
+"""Headers and cookies of requests to targets: the caller's over the service's own.
 
-The service's own headers are those of the Chromium that it drives, so that a page looks the same by either
-kind of request. A caller's header replaces them; when several share a name, the last one is sent (rule 11).
-Headers that belong to one connection, or that say what the client itself has to say, are left out silently,
-as the rule allows.
+The service's own headers are those of the Chromium that it drives, so that a page looks the same by either kind of
+request. A caller's header replaces them; when several share a name, the last one is sent (rule 11). Headers of one
+connection, and those that the client itself must set, are left out silently, as the rule allows.
+
+Language (a BCP 47 tag such as ``de-AT``) and time zone are those of the country of ``geolocation``. A country that is
+not in the vocabulary, or none, gets :data:`LANGUAGE` and the time zone of the server.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.extraction.fields import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.extraction.forms import CONTROL, TOKEN
-from scrapy_ext.api.extraction.limits import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.violations import Violation
-from scrapy_ext.server.extraction.countries import LANGUAGE, accept_language
-from scrapy_ext.server.extraction.http.codings import ACCEPTED
+from scrapy_ext.server.extraction.http.bodies import ACCEPTED
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+LANGUAGE: Final = "en-US"
+
+
+def language_of(country: str | None) -> str:
+    """Return the language tag for a country: ``de-AT`` for ``AT``."""
+    language = _languages().get(country or "")
+    return LANGUAGE if language is None else f"{language}-{country}"
+
+
+def accept_language(tag: str) -> str:
+    """Return the ``Accept-Language`` header of a browser in a language."""
+    return f"{tag},{tag.partition('-')[0]};q=0.9"
+
+
+def timezone_of(country: str | None) -> str | None:
+    """Return the time zone for a country: ``Europe/Vienna`` for ``AT``."""
+    return _timezones().get(country or "")
+
+
+@cache
+def _languages() -> dict[str, str]:
+    spoken = load_vocabulary("countries").table("languages")
+    return {country: language for language, countries in spoken.items() for country in countries.split()}
+
+
+@cache
+def _timezones() -> dict[str, str]:
+    return load_vocabulary("countries").table("timezones")
+
 
 CHROMIUM_VERSION: Final = "156"
 
 
 def user_agent(version: str = CHROMIUM_VERSION) -> str:
-    """The User-Agent of a Chromium with a window; only the major version is told, as Chromium does."""
+    """Return the User-Agent of a Chromium with a window, with the major version only, as Chromium has it."""
     major = version.partition(".")[0]
     return f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{major}.0.0.0 Safari/537.36"
 
@@ -49,7 +82,7 @@ _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE, omitted: Iterable[str] = ()) -> list[Header]:
-    """The headers of an HTTP request, each name once: the service's own but for the omitted ones, and the caller's."""
+    """Return the headers of an HTTP request, each once: the service's own but the omitted ones, and the caller's."""
     chosen = {header.name.lower(): header for header in _DEFAULTS}
     if language != LANGUAGE:
         chosen["accept-language"] = Header("Accept-Language", accept_language(language))
@@ -62,20 +95,20 @@ def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE, omitted:
 
 
 def agent_of(headers: Iterable[Header]) -> str | None:
-    """The caller's User-Agent, the last one of several; None when the service's own is sent."""
+    """Return the caller's User-Agent, the last one of several; None when the service's own is sent."""
     agents = [header.value for header in headers if header.name.lower() == "user-agent"]
     return agents[-1] if agents else None
 
 
 def is_dropped(name: str) -> bool:
-    """Whether a caller's header is left out."""
+    """Return whether a caller's header is left out."""
     lower = name.lower()
     return lower in _NOT_THE_CALLERS or lower.startswith("proxy-")
 
 
 def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list[Violation]]:
-    """``requestHeaders`` as headers. The document leaves their form open: names map to values here, and names
-    may be written as headers are (``User-Agent``) or as JSON members are (``userAgent``).
+    """Read ``requestHeaders``. The contract leaves their form open: here names map to values, and names may be
+    written as headers (``User-Agent``) or as JSON members (``userAgent``).
     """
     if len(headers) > MAX_CUSTOM_HEADERS:
         rule = f"must have at most {MAX_CUSTOM_HEADERS} headers, got {len(headers)}"
@@ -113,17 +146,17 @@ class Cookie(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
     @property
     def key(self) -> tuple[str, str | None, str]:
-        """The identity of a cookie: of those that share it, a browser keeps one."""
+        """The identity of a cookie: a browser keeps one of those with the same."""
         return self.name, self.domain, self.path
 
 
 def cookie_pair(name: str, value: str) -> str:
-    """A cookie as it is written in a Cookie header."""
+    """Return a cookie as it is written in a Cookie header."""
     return f"{name}={value}" if name else value
 
 
 def is_of_host(domain: str, host: str) -> bool:
-    """Whether a cookie of a domain is one of a host: of its own, or of a domain that it belongs to."""
+    """Return whether a cookie with a domain belongs to a host: to itself or a domain above it."""
     domain = domain.lstrip(".").lower()
     return host == domain or host.endswith(f".{domain}")
 
@@ -139,19 +172,19 @@ def cookie_received(
     secure: bool,
     same_site: str,
 ) -> dict[str, Any]:
-    """A cookie as results tell it: the members of ``requestCookies``, without those that say nothing."""
-    told: dict[str, Any] = {"name": name, "value": value, "domain": domain, "path": path}
+    """Return a cookie for results: the members of ``requestCookies`` without empty ones."""
+    members: dict[str, Any] = {"name": name, "value": value, "domain": domain, "path": path}
     if expires is not None and expires >= 0:
-        told["expires"] = expires
-    told |= {"httpOnly": http_only, "secure": secure}
-    return {**told, "sameSite": same_site} if same_site else told
+        members["expires"] = expires
+    members |= {"httpOnly": http_only, "secure": secure}
+    return {**members, "sameSite": same_site} if same_site else members
 
 
 _COOKIE_FORM: Final = 'Write {"name": "id", "value": "1", "domain": "example.com"}.'
 
 
 def read_cookies(cookies: list[dict[str, Any]]) -> tuple[list[Cookie], list[Violation]]:
-    """``requestCookies`` as cookies. The document leaves their form open: it is that of browsers here."""
+    """Read ``requestCookies``. The contract leaves their form open: here it is that of browsers."""
     if len(cookies) > MAX_COOKIES:
         rule = f"must have at most {MAX_COOKIES} cookies, got {len(cookies)}"
         return [], [Violation("requestCookies", rule, "Send those that the site needs.")]

@@ -1,7 +1,7 @@
-"""From an extraction request to the one thing that has to be done for it: an HTTP fetch, or a browser page.
+"""Plan of an extraction request: the one HTTP fetch or browser page that it needs.
 
-Pure: all that can be wrong with a request is found here, before anything is loaded. What the contract leaves
-open (the members of actions, cookies, screenshot options) is read here, and what this server does not do is
+This module does no I/O: every fault of a request is found here, before anything is loaded. Members that the contract
+leaves open (of actions, cookies, screenshot options) are read here, and members that this server does not support are
 refused here, by name, instead of being ignored.
 """
 
@@ -20,12 +20,18 @@ from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, malformed, read_actions
 from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_STYLES
-from scrapy_ext.server.extraction.countries import LANGUAGE, language_of, timezone_of
-from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
+from scrapy_ext.server.extraction.outgoing import (
+    LANGUAGE,
+    Cookie,
+    language_of,
+    read_cookies,
+    read_request_headers,
+    timezone_of,
+)
 from scrapy_ext.server.net.upstream import Upstream, Upstreams
 
 
-class Screenshot(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class ScreenshotOptions(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """``screenshotOptions``: a JPEG of the window by default."""
 
     full_page: bool = False
@@ -60,7 +66,7 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A page to load in the browser, and what to take from it."""
+    """A page to load in the browser, and the data to take from it."""
 
     url: str
     headers: list[Header] = []
@@ -71,20 +77,20 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     styles: bool = False
     response_headers: bool = False
     response_cookies: bool = False
-    screenshot: Screenshot | None = None
+    screenshot: ScreenshotOptions | None = None
     viewport: Viewport = Viewport()
     language: str = LANGUAGE
     timezone: str | None = None
     upstream: Upstream | None = None
 
 
-#: Addresses in which nothing has to be escaped: most of them.
+#: URLs without characters to escape: most of them.
 _SAFE: Final = re.compile(r"https?://[a-z0-9.\-]+(:[0-9]+)?/[A-Za-z0-9/._~\-?&=+,;:@]*")
 
 
 def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
-    """What a request needs, and which of the proxies it takes; raises :class:`ContractError` with all that is wrong."""
-    violations = list(_not_done_here(request))
+    """Return the plan of a request and its proxy; raises :class:`ContractError` with all violations."""
+    violations = list(_unsupported(request))
     headers, faults = read_request_headers(request.request_headers)
     violations += faults
     cookies, faults = read_cookies(request.request_cookies)
@@ -141,11 +147,11 @@ def _body(request: ExtractRequest) -> bytes | None:
     return None if request.http_request_text is None else request.http_request_text.encode()
 
 
-def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
+def _unsupported(request: ExtractRequest) -> Iterator[Violation]:
     for each, name in OPTIONS.items():
-        stranger = next((member for member in request.options_of(each) if member != "extractFrom"), None)
-        if stranger is not None:
-            yield Violation(f"{name}.{stranger[:60]}", f"is not a member of {name}", "It has extractFrom only.")
+        unknown = next((member for member in request.options_of(each) if member != "extractFrom"), None)
+        if unknown is not None:
+            yield Violation(f"{name}.{unknown[:60]}", f"is not a member of {name}", "It has extractFrom only.")
     kind = request.extract_type
     if kind is not None and kind not in KINDS:
         yield Violation(
@@ -156,9 +162,9 @@ def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
         )
 
 
-def _read_screenshot(request: ExtractRequest) -> tuple[Screenshot | None, list[Violation]]:
+def _read_screenshot(request: ExtractRequest) -> tuple[ScreenshotOptions | None, list[Violation]]:
     try:
-        options = msgspec.convert(request.screenshot_options, Screenshot)
+        options = msgspec.convert(request.screenshot_options, ScreenshotOptions)
     except msgspec.ValidationError as error:
         return None, [malformed("screenshotOptions", str(error), "Its members are fullPage, format.")]
     if options.format not in ("jpeg", "png"):

@@ -1,12 +1,12 @@
-"""``POST /v1/extract`` as HTTP: who asks, what was sent, and how results and problems are told.
+"""``POST /v1/extract`` over HTTP: authentication, request, result and problems.
 
 Plain ASGI. Checks come in this order: path (404), method (405), credentials (401, 403), size and coding of the body
-(413, 415, 408), JSON and the rules of the contract (400, 422), rates (429). Every error is a problem (RFC 9457). One
-that the contract has no row for has the type ``about:blank``, as the RFC says.
+(413, 415, 408), JSON and the rules of the contract (400, 422), rates (429). Every error is a problem (RFC 9457). An
+error without a row in the contract has the type ``about:blank``, as the RFC says.
 
-What requests and answers hold, from their first byte to the last one that is sent, counts for the memory that all
-requests of the server share; where there is no room for more, the request gets 503. An answer goes out in pieces, each
-when the one before it has gone, so that a client on a slow line is seen to read.
+Bytes of requests and answers count for the memory that all requests of the server share, from the first byte received
+to the last one sent; without room for more, the request gets 503. An answer is sent in pieces, each after the one
+before it, so that a slow client is seen to read.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from scrapy_ext.api.extraction import (
 )
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.errors import ExtractionError, overloaded, timed_out
-from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
+from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES
 from scrapy_ext.api.extraction.rules import body_too_large, problem_of, too_many_values
 from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth.api_keys import Caller, basic_credentials
-from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.auth.keyring import Caller, basic_credentials
+from scrapy_ext.server.auth.rates import note_wrong_key, too_many
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import Hold, growing
-from scrapy_ext.server.extraction.measures import LEFT, Measures
-from scrapy_ext.server.http.request_context import SCOPE_KEY, Exchange, GoneError
+from scrapy_ext.server.extraction.measures import LEFT, ExtractionMetrics
+from scrapy_ext.server.http.request_context import SCOPE_KEY, GoneError, RequestContext
 from scrapy_ext.server.http.routes import Access, Route
 from scrapy_ext.server.http.schemas import JSON, Body, value
 from scrapy_ext.server.observability.logs import REQUEST_ID
@@ -55,21 +55,19 @@ from scrapy_ext.server.store.engine.errors import StoreError
 _log = logging.getLogger(__name__)
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="UTF-8"')
 _CAUSE: Final = CAUSE_HEADER.lower().encode()
-#: On every answer, so that a client knows what it may send beside the fields of the contract.
+#: Sent with every answer, so that clients know the supported fields beside those of the contract.
 _EXTENSIONS: Final = (EXTENSIONS_HEADER.lower().encode(), ", ".join(EXTENSIONS).encode())
 _LONGEST_DOMAIN: Final = 255
-#: Bytes of an answer that are handed over at once.
+#: Bytes of an answer that are sent at once.
 PIECE: Final = 256 * 1024
 Extract = Callable[[ExtractRequest, Caller, Hold], Awaitable[ExtractResult]]
 CallerOf = Callable[[str], Awaitable[Caller | None]]
-#: Request bodies shorter than this are read without a thread.
+#: Request bodies shorter than this are parsed without a thread.
 _SHORT: Final = 128 * 1024
 _Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class _Refusal(Exception):  # noqa: N818  (an answer)
-    """A request that is answered with a problem before any work."""
-
     def __init__(self, problem: Problem, headers: _Headers = ()) -> None:
         super().__init__(problem.detail)
         self.problem = problem
@@ -77,14 +75,14 @@ class _Refusal(Exception):  # noqa: N818  (an answer)
 
 
 class _Disconnected(Exception):  # noqa: N818  (an event)
-    """The caller went away."""
+    """The caller disconnected."""
 
 
 EXTRACT: Final = Route(
     "POST",
     "/v1/extract",
-    "Fetch a page, and extract from it what is asked for.",
-    value("What was asked for.", ExtractResult),
+    "Fetch a page, and extract the requested data from it.",
+    value("The requested data.", ExtractResult),
     body=Body(JSON, ExtractRequest),
     errors=(404, 405, 408, 414, 415, 431, *sorted({problem.status for problem in PROBLEM_TYPES.values()})),
     access=Access.EXTRACTION,
@@ -92,41 +90,19 @@ EXTRACT: Final = Route(
 )
 
 
-class Paths:
-    """What is at and below ``/v1``; ``extract`` answers one request that holds to the contract, for one caller."""
+class ExtractEndpoint:
+    """The paths at and below ``/v1``; ``extract`` answers one request that keeps to the contract, for one caller."""
 
-    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: Measures) -> None:
-        self._extract = _ExtractEndpoint(extract, caller_of, limits, measures)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request for a path below ``/v1``."""
-        app = self._extract if scope["path"] == EXTRACT.path else _no_such_path
-        await app(scope, receive, send)
-
-
-class _NoSuchPath:
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = _plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract.")
-        await _send_problem(scope, send, problem)
-
-
-_no_such_path = _NoSuchPath()
-
-
-class _ExtractEndpoint:
     def __init__(
-        self,
-        extract: Extract,
-        caller_of: CallerOf,
-        limits: Limits,
-        measures: Measures,
+        self, extract: Extract, caller_of: CallerOf, limits: ServiceLimits, metrics: ExtractionMetrics
     ) -> None:
         self._extract = extract
         self._caller_of = caller_of
         self._limits = limits
-        self._measures = measures
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a path below ``/v1``."""
         try:
             try:
                 async with asyncio.timeout(self._limits.request):
@@ -149,26 +125,28 @@ class _ExtractEndpoint:
         except Exception:
             number = REQUEST_ID.get() or secrets.token_hex(4)
             _log.exception("Request %s failed", number)
-            detail = f"Something went wrong in the server. Its log tells what, under {number}."
+            detail = f"Something went wrong in the server. Its log has the error under {number}."
             await _send_problem(scope, send, Problem.of("/server/internal", detail))
 
     async def _answer(self, scope: Scope, receive: Receive) -> ExtractResult:
+        if scope["path"] != EXTRACT.path:
+            raise _Refusal(_plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract."))
         if scope["method"] != EXTRACT.method:
             raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
         headers = {name.lower(): value for name, value in scope["headers"]}
         caller = await self._check_key(scope, headers.get(b"authorization"))
-        exchange: Exchange | None = scope.get(SCOPE_KEY)
+        exchange: RequestContext | None = scope.get(SCOPE_KEY)
         if exchange is not None:
             exchange.who = caller.name
         hold = hold_in(exchange)
         body = await _read_body(headers, receive, self._limits.request_body, hold)
         _hold_decoded(body, exchange, hold)
-        # A body of megabytes takes tenths of a second.
+        # Parsing a body of megabytes takes tenths of a second.
         request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
         if exchange is not None:
-            exchange.told["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
+            exchange.log_fields["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
         return await counted(
-            self._measures, request, caller, _unless_disconnected(self._extract(request, caller, hold), receive)
+            self._metrics, request, caller, _unless_disconnected(self._extract(request, caller, hold), receive)
         )
 
     async def _send_answer(self, send: Send, answer: bytes) -> None:
@@ -176,7 +154,7 @@ class _ExtractEndpoint:
             async with asyncio.timeout(self._limits.answer):
                 await _send(send, 200, b"application/json", answer)
         except TimeoutError:
-            # An answer that does not end closes its connection.
+            # An answer that does not end closes the connection.
             _log.warning("A client took longer than %g s to read its answer.", self._limits.answer)
 
     async def _check_key(self, scope: Scope, authorization: bytes | None) -> Caller:
@@ -189,13 +167,13 @@ class _ExtractEndpoint:
         try:
             caller = await self._caller_of(credentials[0])
         except StoreError:
-            raise overloaded("Whose API key this is cannot be found out now. Send the request again later.") from None
+            raise overloaded("The API key cannot be looked up now. Send the request again later.") from None
         if caller is not None and not caller.refusal:
             return caller
         if caller is not None:
             raise _Refusal(Problem.of("/auth/account-suspended", caller.refusal))
         _bound_wrong_keys(scope)
-        detail = "The API key is not one of this server's. Mind that its platform service has another key."
+        detail = "The API key is not one of this server's. Note that its platform service has another key."
         raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
 
 
@@ -205,21 +183,21 @@ def _bound_wrong_keys(scope: Scope) -> None:
 
 
 async def counted(
-    measures: Measures, request: ExtractRequest, caller: Caller, work: Awaitable[ExtractResult]
+    metrics: ExtractionMetrics, request: ExtractRequest, caller: Caller, work: Awaitable[ExtractResult]
 ) -> ExtractResult:
-    """The result of the work for a request, whose end is counted."""
+    """Return the result of the work for a request, and count how it ends."""
     began = perf_counter()
     try:
         result = await work
     except BaseException as error:
-        measures.count(request, caller, _status_of(error), perf_counter() - began)
+        metrics.count(request, caller, _status_of(error), perf_counter() - began)
         raise
-    measures.count(request, caller, 200, perf_counter() - began)
+    metrics.count(request, caller, 200, perf_counter() - began)
     return result
 
 
 def _status_of(error: BaseException) -> int:
-    """The status that a request ends with; one that is out of time is cancelled."""
+    """Return the status that a request ends with; a request that is out of time is cancelled."""
     if isinstance(error, ExtractionError):
         return error.problem.status
     if isinstance(error, ContractError):
@@ -227,12 +205,12 @@ def _status_of(error: BaseException) -> int:
     return LEFT if isinstance(error, _Disconnected) else 500
 
 
-def hold_in(exchange: Exchange | None) -> Hold:
-    """What counts the bytes of a request against those that all requests of the server may hold."""
+def hold_in(exchange: RequestContext | None) -> Hold:
+    """Return the function that counts the bytes of a request against the memory that all requests may hold."""
 
     def hold(size: int) -> None:
         if exchange is not None and not exchange.hold(size):
-            raise overloaded("The server holds as much of other requests as it can now. Send the request again later.")
+            raise overloaded("The memory for requests is full. Send the request again later.")
 
     return hold
 
@@ -252,8 +230,8 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: 
     return _inflate(body) if coding == b"gzip" else body
 
 
-def _hold_decoded(body: bytes, exchange: Exchange | None, hold: Hold) -> None:
-    """Count what a body decodes to: its values, and the same once more as a request."""
+def _hold_decoded(body: bytes, exchange: RequestContext | None, hold: Hold) -> None:
+    """Count the memory of a decoded body: its values, and the same once more as a request."""
     size = 2 * weight(body) + len(body)
     if exchange is not None and exchange.is_alone_too_large(size):
         raise ContractError([too_many_values(exchange.memory.limit)])
@@ -289,7 +267,7 @@ def _inflate(body: bytes) -> bytes:
 
 
 async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive) -> ExtractResult:
-    """The result of the work, which is given up when the caller goes away: a page is loaded for nobody else."""
+    """Return the result of the work, and cancel it when the caller disconnects."""
     working = asyncio.current_task()
     assert working is not None  # noqa: S101  (a coroutine runs in a task)
     left = False
@@ -299,7 +277,7 @@ async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive)
         while (await receive())["type"] != "http.disconnect":
             pass
         left = True
-        # It closes its page before the request counts as ended.
+        # The work closes its page before the request counts as ended.
         working.cancel()
 
     leaving = asyncio.create_task(watch())
@@ -317,7 +295,6 @@ async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive)
 
 
 def _plain(status: int, detail: str) -> Problem:
-    """A problem that is no more than its HTTP status."""
     return Problem("about:blank", http.HTTPStatus(status).phrase, status, detail)
 
 
@@ -328,7 +305,7 @@ def _headers_of(error: ExtractionError) -> _Headers:
 
 async def _send_problem(scope: Scope, send: Send, problem: Problem, headers: _Headers = ()) -> None:
     if (exchange := scope.get(SCOPE_KEY)) is not None:
-        exchange.told["problem"] = problem.type
+        exchange.log_fields["problem"] = problem.type
     await _send(send, problem.status, PROBLEM_CONTENT_TYPE.encode(), msgspec.json.encode(problem), headers)
 
 

@@ -15,11 +15,11 @@ from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
-from scrapy_ext.server.extraction.auto_process import Task
+from scrapy_ext.server.extraction.auto_process import ExtractionTask
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.server.extraction.browser.browser import Browser
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
@@ -27,22 +27,22 @@ from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.http.bodies import Hold, text_of
 from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.http.robots import Robots
-from scrapy_ext.server.extraction.measures import Measures
+from scrapy_ext.server.extraction.measures import ExtractionMetrics
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
-from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
-from scrapy_ext.server.http.request_context import Exchange
+from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
+from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
-from scrapy_ext.server.net.guard import Guard, Resolve, system_resolve
+from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
 from scrapy_ext.server.net.upstream import Upstreams
-from scrapy_ext.server.net.urls import address_of
 
 
 class ExtractionService:
     """``POST /v1/extract``.
 
-    ``caller_of`` says who asks with an API key, None for one that nobody has. ``resolve`` stands in for the system's
-    resolver in tests. Raises :class:`ConfigError` for a configuration whose hosts, proxies or block list are not read.
+    ``caller_of`` returns the caller of an API key, None for an unknown key. ``resolve`` replaces the system's resolver
+    in
+    tests. Raises :class:`ConfigError` for a configuration with unreadable hosts, proxies or block list.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class ExtractionService:
         config: ServerConfig,
         caller_of: CallerOf,
         *,
-        limits: Limits | None = None,
+        limits: ServiceLimits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
-        self._limits = limits = limits or Limits()
+        self._limits = limits = limits or ServiceLimits()
         self._guard = guard = Guard(
             config.allow_hosts,
             config.connect_to,
@@ -71,28 +71,28 @@ class ExtractionService:
         self._attributes = attribute_extractor(config, limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)
-        self.measures = Measures()
+        self.measures = ExtractionMetrics()
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
         self._domains = DomainLimits(limits, config.domain_requests, config.domain_delay)
         self._requests = FairSemaphore("requests", limits.requests, 0, 0)
-        #: What answers below ``/v1``.
-        self.app = Paths(self.extract, caller_of, limits, self.measures)
+        #: The ASGI application of ``/v1``.
+        self.app = ExtractEndpoint(self.extract, caller_of, limits, self.measures)
 
     async def start(self) -> None:
-        """Get ready; the browser and the extractors start with the first request that needs them."""
+        """Open the connections; the browser and the extractors start with the first request that needs them."""
         await self.fetcher.start()
 
     async def stop(self) -> None:
-        """End whatever was started."""
+        """Stop all parts."""
         await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop(), self._attributes.stop())
 
     def metrics(self) -> Iterator[str]:
-        """What it counts, in the text format of ``/metrics``."""
+        """Yield the counters in the text format of ``/metrics``."""
         yield from self.measures.lines(self._requests, self._domains, self.browser)
         yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
-        """The result of a request, which counts for the rates of ``caller``; ``hold`` is told of what it keeps.
+        """Return the result of a request; it counts for the rates of ``caller``, ``hold`` counts its bytes.
 
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
@@ -101,7 +101,7 @@ class ExtractionService:
         self._rates.take(caller, host)
         async with self._requests.permit(), self._domains.permit(host):
             if isinstance(todo, PagePlan):
-                todo = await self._with_known_ways(todo, lambda other: self._rates.take(caller, other))
+                todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
                 result = await self._by_browser(request, todo, hold, caller)
             else:
                 result = await self._by_http(request, todo, hold, caller)
@@ -110,9 +110,11 @@ class ExtractionService:
         return result
 
     async def tried(
-        self, request: ExtractRequest, caller: Caller, exchange: Exchange | None
+        self, request: ExtractRequest, caller: Caller, exchange: RequestContext | None
     ) -> ExtractResult | Problem:
-        """The answer to who asks on a page: as ``POST /v1/extract`` answers it, counted and limited as there."""
+        """Return the answer to a request from the pages: as ``POST /v1/extract`` answers it, counted and limited as
+        there.
+        """
         try:
             async with asyncio.timeout(self._limits.request):
                 work = self.extract(request, caller, hold_in(exchange))
@@ -124,22 +126,22 @@ class ExtractionService:
         except ExtractionError as error:
             return error.problem
 
-    async def _with_known_ways(self, todo: PagePlan, count: Callable[[str], None]) -> PagePlan:
-        """A plan whose actions lead only to where the service goes; the others are refused, and told as failed."""
+    async def _with_checked_targets(self, todo: PagePlan, count: Callable[[str], None]) -> PagePlan:
+        """Return a plan whose actions lead only to permitted targets; the others are marked as refused."""
         if not any(action.url for action in todo.actions):
             return todo
         actions = []
         for action in todo.actions:
             try:
                 if action.url:
-                    await self._check_way(todo, action.url)
+                    await self._check_target(todo, action.url)
                     count((urlsplit(action.url).hostname or "").rstrip("."))
                 actions.append(action)
             except ExtractionError as refusal:
                 actions.append(msgspec.structs.replace(action, refused=str(refusal)))
         return msgspec.structs.replace(todo, actions=actions)
 
-    async def _check_way(self, todo: PagePlan, url: str) -> None:
+    async def _check_target(self, todo: PagePlan, url: str) -> None:
         where = address_of(safe_url_string(url))
         await self._guard.endpoints(where.raw_host or "", where.port or 0)
         check = self._check_of(todo)
@@ -190,7 +192,6 @@ class ExtractionService:
         return result
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
-        """What is asked about each URL of a request."""
         robots = self._robots
         if robots is None:
             return None
@@ -210,7 +211,7 @@ class ExtractionService:
         asked = request.custom_attributes
         by_text = self._attributes.reads_text
         found = await self.extractors.work(
-            Task(
+            ExtractionTask(
                 kind,
                 result.url or "",
                 html,

@@ -1,10 +1,10 @@
-"""Who may do what: a key opens the projects that it may touch, a job's token the data of that job (platform-api.md,
+"""Access checks: an API key gives access to projects, a job's token to the data of that job (platform-api.md,
 Authentication).
 
 A call is checked before its handler runs, as its route declares (:class:`Access`), wherever the address names its
-project. What names it elsewhere asks :meth:`Call.need`; what is about several projects leaves out those for which
-:meth:`Call.may_read` is false. A key that is limited to projects reaches no data (:attr:`Call.store`) before one of
-these was asked, so that a handler that forgets to ask refuses.
+project. A handler that finds the project elsewhere calls :meth:`Call.need`; one that answers for several projects omits
+those for which :meth:`Call.may_read` is false. A key that is limited to projects has no access to data
+(:attr:`Call.store`) before one of the two was called, so that a handler without a check refuses.
 """
 
 from __future__ import annotations
@@ -14,23 +14,19 @@ import enum
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.keys import Host, JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth.api_keys import basic_credentials
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
-from scrapy_ext.server.auth.job_tokens import JobTokens
-from scrapy_ext.server.auth.keyring import Grant
-from scrapy_ext.server.auth.rates import RateLimits
-from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
+from scrapy_ext.server.auth.keyring import Grant, basic_credentials
+from scrapy_ext.server.auth.rates import RateLimits, note_wrong_key, too_many
+from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.routes import Access, host_of
+from scrapy_ext.server.http.routes import Access, Router, host_of
 from scrapy_ext.server.store import StoreError
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.store.jobs.attempts import over
 
-#: Seconds within which the database says whose a key is that opens the server's own numbers.
+#: Seconds within which the database must find the key of a call for the metrics.
 _KEY_TIME: Final = 5.0
 _RETRY_AFTER: Final = "1"
 _REFUSALS: Final = {
@@ -45,21 +41,24 @@ _NO_SERVER_KEY: Final = Refusal(
 )
 
 GrantOf = Callable[[str], Awaitable[Grant | None]]
-#: Raises :class:`Refusal` for a caller who may not call the route of a call.
+#: Raises :class:`Refusal` for a caller without access to the route of a call.
 CallerCheck = Callable[[Call], Awaitable[None]]
 
 
 class Unknown(enum.Enum):
-    """The reason why a key opens nothing."""
+    """The reason why a key has no rights."""
 
     WRONG = enum.auto()
-    #: Whose it is cannot be found out now.
+    #: The database cannot be read now.
     AWAY = enum.auto()
 
 
 async def presented(call: Call, grant_of: GrantOf) -> Grant | Unknown:
-    """Return what the key of a call opens. One that is not right, or not known to be while the database is away, is to
-    be counted: the server's own key is known without the database, and guesses at it would show."""
+    """Return the rights of the key of a call.
+
+    A wrong key, and one that cannot be looked up while the database is away, must be counted: the server's own key
+    needs no database, so that guesses at it would show otherwise.
+    """
     name, _ = basic_credentials(call.header(b"authorization") or "") or ("", "")
     try:
         async with asyncio.timeout(_KEY_TIME):
@@ -80,23 +79,17 @@ def _guessed(call: Call) -> Refusal | None:
 
 
 class AccessCheck:
-    """Refuses a call whose caller may not call its route; ``grant_of`` says what a presented key may do."""
+    """The check of callers; ``grant_of`` returns the rights of a presented key."""
 
-    def __init__(
-        self,
-        grant_of: GrantOf,
-        tokens: JobTokens,
-        attempts: AttemptTokens,
-        rates: RateLimits | None,
-    ) -> None:
+    def __init__(self, grant_of: GrantOf, tokens: JobTokens, attempts: AttemptTokens, rates: RateLimits | None) -> None:
         self._grant_of = grant_of
         self._tokens = tokens
         self._attempts = attempts
         self._rates = rates
 
     async def __call__(self, call: Call) -> None:
-        """Note whose call it is; raises :class:`Refusal`: 401 for who is not known, 403 for what he may not do, 429
-        for who asks too often, or comes with one wrong key after the other."""
+        """Set the rights of a call. Raises :class:`Refusal`: 401 for an unknown caller, 403 for one without access, 429
+        after too many requests or wrong keys."""
         access = call.route.access if call.route is not None else Access.KEY
         if access is Access.ANYONE:
             return
@@ -110,11 +103,11 @@ class AccessCheck:
             raise _unauthorized(call)
         grant = await self._attempt(call, access, key) or await self._grant_of(key)
         if grant is None and password:
-            grant = await self._job(call, access, name, password)
+            grant = await self._job(call, name, password)
         if grant is None:
             raise _guessed(call) or _unauthorized(call)
         call.grant = grant
-        call.exchange.who = grant.name
+        call.context.who = grant.name
         if self._rates is not None and (wait := self._rates.take(grant.name)):
             raise Refusal(429, f"Too Many Requests. Try again in {wait} s.", {"Retry-After": str(wait)})
         if not grant.job:
@@ -129,11 +122,11 @@ class AccessCheck:
             raise Refusal(403, f"Forbidden. {reason}")
         refuse_guesses(call)
         if grant is Unknown.AWAY:
-            raise Refusal(503, StoreAwayError.public, {"Retry-After": _RETRY_AFTER})
+            raise Refusal(503, StoreAwayError.public, {"Retry-After": _RETRY_AFTER}, as_text=True)
         raise _NO_SERVER_KEY
 
     async def _attempt(self, call: Call, access: Access, token: str) -> Grant | None:
-        """What the process of a job may do: all that its own data needs, and its project's frontiers and the like."""
+        """Return the rights of a job's process: those to its own data, and to its project's frontiers and the like."""
         attempt = await self._attempts.attempt(token)
         if attempt is None:
             return None
@@ -150,21 +143,24 @@ class AccessCheck:
         return Grant(str(attempt.key), frozenset({attempt.key.project}), attempt=attempt)
 
     async def _ends_commit(self, call: Call, key: JobKey) -> bool:
-        """True for items of a finished job of the same project: of several workers of a frontier, the one that takes
-        over from a dead one stores the items of the last commit of that, in the job of that."""
+        """Return true for items of a finished job of the same project: a worker of a frontier that takes over from a
+        dead one stores the items of its last commit in the job of the dead one."""
         if (call.parts[0], call.method, len(call.path)) != ("items", "POST", 3) or call.path[0] != str(key.project):
             return False
         return await self._attempts.is_finished(JobKey.parse("/".join(call.path)))
 
-    async def _job(self, call: Call, access: Access, name: str, token: str) -> Grant | None:
+    async def _job(self, call: Call, name: str, token: str) -> Grant | None:
         try:
             key = JobKey.parse(name)
         except ContractError:
             return None
-        if call.path[:3] != name.split("/") or not await self._tokens.opens(key, token):
+        resource = call.service(Router).resource(call.parts[0])
+        if resource is None or resource.access is not Access.JOB or call.path[:3] != name.split("/"):
             return None
-        if access is not Access.JOB and call.route is not None:
-            raise Refusal(403, "Forbidden. The token of a job does not do this; use an API key.")
+        if not await self._tokens.opens(key, token):
+            return None
+        if call.route is not None and call.route.access is not Access.JOB:
+            raise Refusal(403, "Forbidden. The token of a job does not delete it; use an API key.")
         return Grant(name, job=True)
 
 

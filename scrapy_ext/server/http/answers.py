@@ -1,7 +1,7 @@
-"""How the platform says no, and small answers.
+"""Refusals, and small answers.
 
-The hosts of the API tell a fault differently: the storage host as a line of text, the app and the job queue as a
-JSON object with a ``message``. What is not the client's fault (5xx) is JSON everywhere.
+The hosts of the API report a fault in different forms: the storage host as a line of text, the app and the job queue as
+a JSON object with a ``message``. Faults of the server (5xx) are JSON everywhere but on ``/metrics``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http.repeats import Repeats
-from scrapy_ext.server.observability.logs import REQUEST_ID
+from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 logger = logging.getLogger(__name__)
@@ -27,51 +26,52 @@ TEXT: Final = "text/plain; charset=UTF-8"
 JSON: Final = "application/json; charset=UTF-8"
 #: Writes that a full disk refused.
 _full = Repeats()
-#: Seconds after which a client may try again when the database was locked.
+#: Seconds until a client may try again when the database was locked.
 _RETRY_AFTER: Final = "1"
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not a failure
-    """Ends a request with this status and message."""
+    """End of a request with a status and a message; with ``as_text``, the answer is a line of text on every host."""
 
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, headers: Mapping[str, str] | None = None, *, as_text: bool = False
+    ) -> None:
         super().__init__(message)
+        self.as_text = as_text
         self.status = status
         self.message = message
         self.headers = dict(headers or {})
 
 
-class NotFound(Refusal):
-    """There is nothing at this path."""
-
-    def __init__(self, message: str = "Not Found") -> None:
-        super().__init__(404, message)
+def not_found(message: str = "Not Found") -> Refusal:
+    """Return the refusal of a path or resource that does not exist."""
+    return Refusal(404, message)
 
 
 def method_not_allowed(*allowed: str) -> Refusal:
-    """The refusal of a method."""
     choices = ", ".join(allowed)
     return Refusal(405, f"Method Not Allowed. This path takes {choices}.", {"Allow": choices})
 
 
 def json(value: Any, status: int = 200) -> Response:
-    """A JSON answer."""
     return Response(msgspec.json.encode(value), status, media_type=JSON)
 
 
 def empty() -> Response:
-    """The answer of a write."""
+    """Return the answer of a write."""
     return Response(b"", media_type=TEXT)
 
 
 def refusal_of(error: Exception, *, trusted: bool) -> Refusal:
-    """What to answer when a handler raised ``error``. Where the database is, and what is wrong with it, is told to who
-    is ``trusted`` with all projects, and to the log."""
+    """Return the refusal for an error that a handler raised.
+
+    The log, and the answer to a caller who is ``trusted`` with all projects, name the database and its fault.
+    """
     match error:
         case Refusal():
             return error
         case ContractError():
-            return Refusal(error.status, _told(error))
+            return Refusal(error.status, _text_of(error))
         case StoreFullError():
             if (refused := _full.due()) > 1:
                 _disk.error("%s %d writes were refused since this was last logged.", error, refused)
@@ -79,15 +79,15 @@ def refusal_of(error: Exception, *, trusted: bool) -> Refusal:
                 _disk.error("%s", error)
             return Refusal(507, _shown(error, trusted))
         case StoreBusyError():
-            if not isinstance(error, StoreAwayError):  # of which the store tells once, and not for each request
+            if not isinstance(error, StoreAwayError):  # the store logs it once, not for each request
                 logger.warning("%s", error)
             return Refusal(503, _shown(error, trusted), {"Retry-After": _RETRY_AFTER})
         case StoreError():
             logger.error("%s", error)
             return Refusal(500, _shown(error, trusted))
         case TimeoutError():
-            told = "This took too long and was given up. A write may still be done: send it again as it was."
-            return Refusal(503, told, {"Retry-After": _RETRY_AFTER})
+            message = "This took too long and was given up. A write may still be done: send it again as it was."
+            return Refusal(503, message, {"Retry-After": _RETRY_AFTER})
         case _:
             logger.error("A request failed", exc_info=error)
             return Refusal(500, "The server failed to handle this request; its log says why.")
@@ -97,15 +97,15 @@ def _shown(error: StoreError, trusted: bool) -> str:
     return str(error) if trusted else error.public
 
 
-def _told(error: ContractError) -> str:
+def _text_of(error: ContractError) -> str:
     text = "; ".join(map(str, error.violations))
-    # How the storage host has always begun to say that a body is wrong; programs match it.
+    # The storage host has always reported a wrong body with these first words; programs match them.
     return f"Error parsing data, {text}" if error.violations[0].field.startswith(("line ", "body")) else text
 
 
 def answer_of(refusal: Refusal, host: Host) -> Response:
-    """The response that a client of this host expects."""
-    if host is Host.STORAGE and refusal.status < 500:
+    """Return the response that a client of this host expects."""
+    if refusal.as_text or (host is Host.STORAGE and refusal.status < 500):
         return Response(refusal.message + "\n", refusal.status, refusal.headers, media_type=TEXT)
     if host is Host.JOBQ and refusal.status < 500:
         body = {"error": HTTPStatus(refusal.status).phrase, "message": refusal.message}

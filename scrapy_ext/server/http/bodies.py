@@ -1,14 +1,14 @@
-"""Request bodies: inflated, cut into lines and decoded, all within limits, and never on trust of a header.
+"""Request bodies: inflated, split into lines and decoded within limits, without trust in headers.
 
-This module is the only way to a body (``tests/integration/server/http/test_bodies.py`` sees to that), and counts what
-it becomes against the memory of the process before it decodes it:
+All bodies are read through this module (checked by ``tests/integration/server/http/test_bodies.py``). Their values are
+counted against the memory of the process before they are decoded:
 
-- :func:`each_block` hands over one block of lines at a time, whose records are gone before the next one comes. What is
-  kept of them is counted, and nothing else.
-- :func:`gathered` hands over what the lines decode to, some thousands at a time, and counts each group until the next.
-- :func:`objects`, :func:`document` and :func:`value` count what they return until the request ends.
+- :func:`each_block` processes one block of lines at a time, whose records are freed before the next; only kept bytes
+  are counted.
+- :func:`gathered` yields the decoded lines, some thousands at a time, and counts each group until the next.
+- :func:`objects`, :func:`document` and :func:`value` count their result until the request ends.
 
-Long work takes turns with that of other requests (:meth:`Memory.turn`).
+Long work is serialized with that of other requests (:meth:`RequestMemory.turn`).
 """
 
 from __future__ import annotations
@@ -27,53 +27,53 @@ from starlette.requests import Request
 
 from scrapy_ext.api.compression import DamagedError, Inflater, TooLargeError
 from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.answers import Refusal
-from scrapy_ext.server.http.request_context import CURRENT, Exchange, exchange_of
+from scrapy_ext.server.http.request_context import CURRENT, RequestContext, context_of
 
 MIB: Final = 1024 * 1024
-#: Of one body, inflated. A job may send any number of them.
+#: Bytes of one inflated body. A job may send any number of bodies.
 MAX_RECORDS_BODY: Final = 256 * MIB
 MAX_BODY: Final = 64 * MIB
-#: Of one JSON document, which is decoded at once. Nothing that is kept of one is over 1 MiB; escapes make that 6 MiB.
+#: Bytes of one JSON document, which is decoded at once. Stored values have up to 1 MiB, or 6 MiB with escapes.
 MAX_DOCUMENT: Final = 8 * MIB
 MAX_FORM: Final = 4 * MIB
 MAX_LINES: Final = 1_000_000
-#: Of one line; what is longer can be no record of any kind.
+#: Bytes of one line; no kind of record is longer.
 MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
-#: Commas, colons and opening brackets of one JSON document of over :data:`_PLAIN` bytes: as many take a fifth of a
-#: second to decode, in which the server does nothing else. A shorter document takes less, whatever is in it.
+#: Commas, colons and opening brackets of one JSON document of over :data:`_PLAIN` bytes: decoding so many takes a fifth
+#: of a second, in which the server does nothing else. Shorter documents take less.
 MAX_VALUES: Final = 500_000
 _PLAIN: Final = MIB
-#: Bytes that a field of a form takes beside its own, and one of its escapes while it is undone.
+#: Bytes of memory of a form field beside its text, and of an escape while it is decoded.
 _FIELD: Final = 256
 _ESCAPE: Final = 136
-#: Blocks that are shorter are decoded without taking turns.
+#: Bytes of a block below which it is decoded without a turn.
 _SHORT: Final = 16 * 1024
-#: What :func:`gathered` hands over at once takes about this, in bytes.
+#: Bytes of memory of a group of :func:`gathered`.
 _GROUP: Final = 8 * MIB
 
 T = TypeVar("T")
-
+Fields = dict[str, Any]
 
 _decode_object: Final = decoder(dict[str, Any])
 _decode_any: Final = decoder(Any)
 
 
 async def _wire(request: Request) -> AsyncIterator[bytes]:
-    stream, patience = request.stream(), exchange_of(request.scope).patience
+    stream, client_timeout = request.stream(), context_of(request.scope).client_timeout
     began, received = time.monotonic(), 0
     while True:
-        left = began + patience + received / limits.SLOWEST - time.monotonic()
+        left = began + client_timeout + received / limits.SLOWEST - time.monotonic()
         try:
-            async with asyncio.timeout(min(patience, max(left, 0))):
+            async with asyncio.timeout(min(client_timeout, max(left, 0))):
                 piece = await anext(stream)
         except StopAsyncIteration:
             return
         except TimeoutError:
-            rule = f"must not pause for {patience:g} s, nor be slower than {limits.SLOWEST} bytes/s"
+            rule = f"must not pause for {client_timeout:g} s, nor be slower than {limits.SLOWEST} bytes/s"
             raise Refusal(408, f"Request Timeout. The body {rule}.") from None
         received += len(piece)
         if piece:
@@ -81,7 +81,7 @@ async def _wire(request: Request) -> AsyncIterator[bytes]:
 
 
 class Copy:
-    """The body as it was sent, if that is one gzip stream of at most ``limit`` bytes; else ``data`` is None."""
+    """Copy of a body as sent. ``data`` is None unless that is one gzip stream of at most ``limit`` bytes."""
 
     def __init__(self, limit: int) -> None:
         self.data: bytes | None = None
@@ -90,7 +90,7 @@ class Copy:
         self._length = 0
 
     def add(self, piece: bytes) -> None:
-        """Take the next piece, which counts."""
+        """Add the next piece, and count it."""
         self._length += len(piece)
         if self._length <= self._limit:
             keep(len(piece))
@@ -99,24 +99,24 @@ class Copy:
             self._pieces = io.BytesIO()
 
     def end(self, inflater: Inflater) -> None:
-        """All pieces were taken and inflated."""
+        """Complete the copy after all pieces were inflated."""
         if self._length <= self._limit and inflater.is_one_gzip:
             self.data = self._pieces.getvalue()
 
 
-def keep(size: int, exchange: Exchange | None = None) -> None:
-    """Count bytes that the current request keeps until its end; raises :class:`Refusal`."""
-    exchange = exchange or CURRENT.get()
-    if exchange is None or exchange.hold(size):
+def keep(size: int, context: RequestContext | None = None) -> None:
+    """Count bytes that a request (default: the current one) keeps until its end; raises :class:`Refusal`."""
+    context = context or CURRENT.get()
+    if context is None or context.hold(size):
         return
-    _check_alone(size, exchange)
+    _check_alone(size, context)
     raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
 
 
-def _check_alone(size: int, exchange: Exchange) -> None:
-    """Refuse a body for which there is no room even where it is the only one."""
-    if exchange.is_alone_too_large(size):
-        bound = exchange.memory.limit // MIB
+def _check_alone(size: int, context: RequestContext) -> None:
+    """Refuse a body that would find no room even as the only one."""
+    if context.is_alone_too_large(size):
+        bound = context.memory.limit // MIB
         raise Refusal(
             413,
             f"The body takes more memory than the {bound} MiB that this server has for requests. Send less of it, or "
@@ -125,18 +125,18 @@ def _check_alone(size: int, exchange: Exchange) -> None:
 
 
 def _turn(request: Request, size: int) -> AbstractAsyncContextManager[None]:
-    """A context for work on so many bytes."""
-    return contextlib.nullcontext() if size < _SHORT else exchange_of(request.scope).memory.turn()
+    """Return the context manager of work on so many bytes."""
+    return contextlib.nullcontext() if size < _SHORT else context_of(request.scope).memory.turn()
 
 
 async def passing(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """The body as it comes, inflated, up to ``limit`` bytes, for who keeps it on disk; raises :class:`Refusal`."""
+    """Yield the inflated body, up to ``limit`` bytes, for a caller that stores it on disk; raises :class:`Refusal`."""
     async for piece in _within(request, limit, Refusal(413, f"The body is over {limit} bytes. Send less."), None):
         yield piece
 
 
 async def _within(request: Request, limit: int, too_large: Refusal, copy: Copy | None) -> AsyncIterator[bytes]:
-    if exchange_of(request.scope).announced > limit:
+    if context_of(request.scope).announced > limit:
         raise too_large
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding in ("identity", ""):
@@ -155,7 +155,7 @@ async def _within(request: Request, limit: int, too_large: Refusal, copy: Copy |
 
 
 async def _bounded(request: Request, limit: int, too_large: Refusal) -> AsyncIterator[bytes]:
-    """The body as it is sent; a compressed one is bounded, too, since any number of gzip members inflate to nothing."""
+    """Yield the body as sent. A compressed one is bounded, too: any number of gzip members may inflate to nothing."""
     length = 0
     async for piece in _wire(request):
         length += len(piece)
@@ -165,7 +165,7 @@ async def _bounded(request: Request, limit: int, too_large: Refusal) -> AsyncIte
 
 
 async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy | None) -> AsyncIterator[bytes]:
-    inflater, turns = Inflater(limit), exchange_of(request.scope).memory
+    inflater, turns = Inflater(limit), context_of(request.scope).memory
     any_data = False
     async for piece in _bounded(request, limit, too_large):
         any_data = True
@@ -187,22 +187,19 @@ async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy
 
 
 async def _whole(request: Request, limit: int, check: Callable[[bytes], None] | None = None) -> bytes:
-    """The whole body, which counts twice while it grows, since its memory may have to be copied to a larger place.
-
-    ``check`` is given each piece before it is kept.
-    """
-    exchange, data = exchange_of(request.scope), io.BytesIO()
+    """Return the whole body after ``check`` of each piece. It counts twice while it grows, since it may be copied."""
+    context, data = context_of(request.scope), io.BytesIO()
     async for piece in _within(request, limit, Refusal(413, f"The body is over {limit} bytes. Send less."), None):
         if check is not None:
             check(piece)
-        keep(2 * len(piece), exchange)
+        keep(2 * len(piece), context)
         data.write(piece)
-    exchange.release(data.tell())
+    context.release(data.tell())
     return data.getvalue()
 
 
 class Block(NamedTuple):
-    """Some whole lines of a body, and the same without the last line break; ``first`` is the number of the first."""
+    """Some whole lines of a body, and their bytes without the last line break; ``first`` is the first line number."""
 
     first: int
     data: bytes
@@ -210,11 +207,11 @@ class Block(NamedTuple):
 
 
 async def _blocks(request: Request, limit: int, copy: Copy | None = None) -> AsyncIterator[Block]:
-    """The body's lines, which are counted from 1, as they come."""
-    exchange = exchange_of(request.scope)
+    """Yield the lines of the body in blocks; line numbers begin with 1."""
+    context = context_of(request.scope)
     number, rest = 1, b""
     async for piece in _within(request, limit, _too_large(limit), copy):
-        exchange.release(len(rest))
+        context.release(len(rest))
         end = piece.rfind(b"\n")
         if end >= 0:
             data = rest + piece[:end]
@@ -227,39 +224,39 @@ async def _blocks(request: Request, limit: int, copy: Copy | None = None) -> Asy
             rest += piece
         if len(rest) > MAX_LINE:
             raise ContractError([_too_long(number, len(rest))])
-        keep(len(rest), exchange)
+        keep(len(rest), context)
     if rest:
         yield Block(number, rest, [rest])
-    exchange.release(len(rest))
+    context.release(len(rest))
 
 
 async def each_block(
     request: Request, work: Callable[[Block], int], limit: int = MAX_BODY, copy: Copy | None = None
 ) -> None:
-    """Do some work on each block of lines, which returns the bytes that it keeps more of than before."""
-    exchange = exchange_of(request.scope)
+    """Process each block of lines; ``work`` returns the change of the bytes that it keeps."""
+    context = context_of(request.scope)
     async for block in _blocks(request, limit, copy):
         async with _turn(request, len(block.data)):
             kept = work(block)
         if kept > 0:
-            keep(kept, exchange)
+            keep(kept, context)
         else:
-            exchange.release(-kept)
+            context.release(-kept)
 
 
 async def gathered(
     request: Request, decode: Callable[[bytes, int], Iterable[T]], limit: int = MAX_BODY
 ) -> AsyncIterator[list[T]]:
-    """The decoded lines, each with its number, in groups; each group counts until the next is asked for.
+    """Yield the decoded lines in groups, each of which counts until the next.
 
-    ``decode`` is not given blank lines.
+    ``decode`` receives each line that is not blank, and its number.
     """
-    exchange = exchange_of(request.scope)
+    context = context_of(request.scope)
     found: list[T] = []
     held = 0
     async for block in _blocks(request, limit):
         size = len(block.data) + weight(block.data)
-        keep(size, exchange)
+        keep(size, context)
         held += size
         async with _turn(request, len(block.data)):
             for number, line in enumerate(block.lines, block.first):
@@ -268,11 +265,11 @@ async def gathered(
         if held >= _GROUP:
             yield found
             found = []
-            exchange.release(held)
+            context.release(held)
             held = 0
     if found:
         yield found
-    exchange.release(held)
+    context.release(held)
 
 
 def _too_large(limit: int) -> Refusal:
@@ -289,7 +286,7 @@ def _too_long(number: int, size: int) -> Violation:
 
 
 def record(line: bytes, number: int) -> dict[str, Any]:
-    """A line that must be a JSON object; raises ``ContractError``."""
+    """Return the JSON object of a line; raises ``ContractError``."""
     try:
         found: dict[str, Any] = _decode_object(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -298,7 +295,7 @@ def record(line: bytes, number: int) -> dict[str, Any]:
 
 
 def value(data: bytes, place: str = "body") -> Any:
-    """Any JSON value."""
+    """Return any JSON value; raises ``ContractError``."""
     _check_values(values_in(data), len(data), place)
     keep(weight(data))
     return _decoded(data, place)
@@ -316,19 +313,19 @@ def _decoded(data: bytes, place: str) -> Any:
         raise not_json(place, "JSON", error) from None
 
 
-#: The default of :func:`document` for an empty body.
+#: The default of ``empty`` in :func:`document`: a body is required.
 _REQUIRED: Final = object()
 
 
 async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = _REQUIRED) -> Any:
-    """The JSON value that a body is; ``empty`` for one without any."""
-    exchange, values, size = exchange_of(request.scope), 0, 0
+    """Return the JSON value of a body; ``empty`` for an empty body."""
+    context, values, size = context_of(request.scope), 0, 0
 
     def count(piece: bytes) -> None:
         nonlocal values, size
         values += values_in(piece)
         size += len(piece)
-        _check_alone(values * VALUE, exchange)
+        _check_alone(values * VALUE, context)
         _check_values(values, size, "body")
 
     data = await _whole(request, limit, count)
@@ -339,8 +336,16 @@ async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = 
         return _decoded(data, "body")
 
 
+async def fields_of(request: Request, example: str, limit: int = MAX_DOCUMENT, *, empty: Any = _REQUIRED) -> Fields:
+    """Return the JSON object of a body; raises ``ContractError``, which shows the ``example``."""
+    found = await document(request, limit, empty=empty)
+    if not isinstance(found, dict):
+        raise refused("body", "must be a JSON object", f"Write {example}.")
+    return found
+
+
 def not_json(place: str, wanted: str, error: Exception) -> ContractError:
-    """What to say of a line that cannot be decoded."""
+    """Return the error of a text that cannot be decoded."""
     reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     return ContractError([Violation(place, f"is not {wanted}: {reason}", "Send one JSON value per line, in UTF-8.")])
 
@@ -348,11 +353,11 @@ def not_json(place: str, wanted: str, error: Exception) -> ContractError:
 async def objects(
     request: Request, limit: int = MAX_BODY, *, most: int = MAX_LINES
 ) -> list[tuple[int, bytes, dict[str, Any]]]:
-    """The JSON objects of a body, a line each and ``most`` at most: line number, the line, what it decodes to."""
+    """Return line number, line and value of the JSON objects of a body, one per line and at most ``most``."""
     found: list[tuple[int, bytes, dict[str, Any]]] = []
-    exchange = exchange_of(request.scope)
+    context = context_of(request.scope)
     async for block in _blocks(request, limit):
-        keep(len(block.data) + weight(block.data) + LINE * len(block.lines), exchange)
+        keep(len(block.data) + weight(block.data) + LINE * len(block.lines), context)
         async with _turn(request, len(block.data)):
             found += [
                 (number, line, record(line, number))
@@ -365,7 +370,7 @@ async def objects(
 
 
 def strings(request: Request) -> AsyncIterator[list[str]]:
-    """The strings of a body, in groups: on each line a JSON string or an array of them."""
+    """Yield the strings of a body in groups: each line is a JSON string or an array of strings."""
     return gathered(request, _strings)
 
 
@@ -380,9 +385,9 @@ def _strings(line: bytes, number: int) -> list[str]:
 
 
 async def form(request: Request) -> list[tuple[str, str]]:
-    """The fields of a form body (``application/x-www-form-urlencoded``), in order."""
+    """Return the fields of a form body (``application/x-www-form-urlencoded``) in their order."""
     data = await _whole(request, MAX_FORM)
-    # A text that is not ASCII takes four bytes a character; each escape is an object of its own for a while.
+    # A text with other than ASCII characters takes four bytes each; each escape is an object while it is decoded.
     keep(12 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
     try:
         async with _turn(request, len(data)):

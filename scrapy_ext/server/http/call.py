@@ -1,4 +1,4 @@
-"""One request to the platform: who asks, for which path, with which parameters."""
+"""One request to the platform: its caller, path and parameters."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
-from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.api.platform.keys import JobKey, is_number, number_of
+from scrapy_ext.api.platform.keys import Host, JobKey, is_number, number_of
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
-from scrapy_ext.server.http.request_context import Exchange, exchange_of
+from scrapy_ext.server.http.request_context import RequestContext, context_of
 from scrapy_ext.server.store import Store
 
 if TYPE_CHECKING:
@@ -25,32 +24,33 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What a call may do before it is known whose it is.
+#: The rights of a call whose caller was not checked yet.
 _NOBODY: Final = Grant("", frozenset(), write=False)
 
 
 class Call:
-    """What a handler is given: ``parts`` of the path, decoded, and ``path``, those after the first. ``services`` are
-    what handlers use beside the store, by type."""
+    """The argument of a handler: a request with the rights of its caller."""
 
     def __init__(self, scope: Scope, receive: Receive, store: Store, services: Mapping[type, Any]) -> None:
+        #: The decoded parts of the path, and those after the first.
         self.parts = _parts(scope["raw_path"])
         self.path = self.parts[1:]
-        #: The route that answers it; None before it is found, and where there is none.
+        #: None before the look-up, and for an unknown path.
         self.route: Route | None = None
         self.grant = _NOBODY
-        #: Whether the answer is a file that a person opens, and not for a program.
+        #: True for a file that a person opens, such as a spreadsheet.
         self.for_people = False
-        #: ``GET`` also for HEAD, whose answer is the same without its body.
+        #: ``GET`` also for HEAD, whose answer differs in its body only.
         self.method: str = "GET" if scope["method"] == "HEAD" else scope["method"]
         self._scope = scope
         self._receive = receive
         self._store = store
+        #: Parts of the server beside the store, by type.
         self.services = services
-        self._asked = False
+        self._has_checked_project = False
         query: bytes = scope["query_string"]
         self._parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []
-        #: The query parameters; of a repeated one the last.
+        #: The query parameters; the last value of a repeated one.
         self.query = dict(self._parameters)
 
     @cached_property
@@ -59,17 +59,17 @@ class Call:
         return Request(self._scope, self._receive)
 
     @property
-    def exchange(self) -> Exchange:
-        """The request as the server sees it from outside."""
-        return exchange_of(self._scope)
+    def context(self) -> RequestContext:
+        """The measures and limits of the request."""
+        return context_of(self._scope)
 
     @property
     def is_head(self) -> bool:
-        """Whether the answer is to have no body."""
+        """True for a request whose answer has no body."""
         return bool(self._scope["method"] == "HEAD")
 
     def header(self, name: bytes) -> str | None:
-        """A header of the request by its name in small letters; of a repeated one the first."""
+        """Return the first header with a name, which is in lower case."""
         for each, value in self._scope["headers"]:
             if each == name:
                 text: str = value.decode("latin-1")
@@ -77,68 +77,62 @@ class Call:
         return None
 
     def moved(self, path: str, query: Sequence[tuple[str, str]]) -> Call:
-        """The same call, of the same caller, as if it were for another address."""
+        """Return a call of the same caller for another address."""
         scope = {**self._scope, "raw_path": path.encode(), "query_string": urlencode(query).encode()}
         call = Call(scope, self._receive, self._store, self.services)
-        call.grant, call._asked = self.grant, self._asked
+        call.grant, call._has_checked_project = self.grant, self._has_checked_project
         return call
 
     def service(self, kind: type[T]) -> T:
-        """A part of the server, by its type; raises :class:`Refusal` (403) where this server has none."""
+        """Return a part of the server by its type; raises :class:`Refusal` (403) if this server has none."""
         if (found := self.services.get(kind)) is None:
             raise Refusal(403, "Forbidden. This server does not offer this.")
         service: T = found
         return service
 
     @property
-    def unfenced(self) -> Store:
-        """The store, in which a process finishes a write that it began while its attempt was the job's: of records.
+    def store(self) -> Store:
+        """The store; writes of a job's process fail in it once its attempt is over.
 
-        Raises :class:`Refusal` (403) for a limited key before its projects were asked for.
+        Raises :class:`Refusal` (403) for a limited key before the check of a project.
         """
-        if not (self._asked or self.grant.all_projects or self.grant.job):
+        if not (self._has_checked_project or self.grant.all_projects or self.grant.job):
             raise self._forbidden("is limited to projects, and this is about all of them")
+        if self.grant.attempt is not None and self.method != "GET":
+            return self._store.fenced(self.grant.attempt)
         return self._store
 
     @property
-    def store(self) -> Store:
-        """The store, in which a process writes no more once its attempt is over; raises as :attr:`unfenced` does."""
-        store = self.unfenced
-        if self.grant.attempt is not None and self.method != "GET":
-            return store.fenced(self.grant.attempt)
-        return store
-
-    @property
     def who(self) -> str:
-        """Who asks: the name of the key, or the job whose token it is."""
+        """The caller: the name of a key, or the key of a job."""
         return self.grant.name
 
     def wrote(self, records: int) -> None:
-        """Count records that this call has stored."""
-        self.exchange.records += records
+        """Count stored records."""
+        self.context.records += records
 
     def may_read(self, project: int) -> bool:
-        """Whether what is told of several projects may tell of this one."""
-        self._asked = True
+        """Return true when an answer about several projects may include this one."""
+        self._has_checked_project = True
         return self.grant.may_read(project)
 
     def need(self, project: int) -> None:
-        """Raises :class:`Refusal` (403) unless the key may do to this project what the call does."""
-        self._asked = True
+        """Raise :class:`Refusal` (403) unless the key may read the project or, with a writing method, change it."""
+        self._has_checked_project = True
         if not self.grant.may_read(project):
             raise self._forbidden(f"does not open project {project}")
         if self.method != "GET":
             self.need_write(project)
 
     def need_write(self, project: int) -> None:
-        """The same for a call that changes something although its method does not say so."""
+        """Raise :class:`Refusal` (403) unless the key may change the project, whatever the method of the call."""
         if not self.grant.may_write(project):
             raise self._forbidden("may read, and not write")
 
     def need_where_named(self) -> None:
-        """Ask for the projects that the address names: in the path, and for the app in ``project``."""
+        """Check the projects that the address names: in the path, and on the app host in ``project``."""
         place = self._places.get("project")
-        named = [] if place is None else [self.path[place]]
+        named = [] if place is None else self.path[place : place + 1]
         if self.route is not None and self.route.host is Host.APP:
             named += self.all("project")
         for text in named:
@@ -148,7 +142,7 @@ class Call:
             raise self._forbidden("may read, and not write")
 
     async def form(self) -> list[tuple[str, str]]:
-        """The fields of a form body; the key must open the project that they name."""
+        """Return the fields of a form body, after a check of the project that they name."""
         fields = await bodies.form(self.request)
         for name, value in fields:
             if name == "project" and is_number(value):
@@ -159,15 +153,15 @@ class Call:
         return Refusal(403, f"Forbidden. The key {self.who} {why}.")
 
     def all(self, name: str) -> list[str]:
-        """Every value of a query parameter."""
+        """Return every value of a query parameter."""
         return [value for each, value in self._parameters if each == name] if name in self.query else []
 
     def number(self, name: str, default: int | None = None) -> int | None:
-        """A query parameter that is a whole number; raises ``ContractError``."""
+        """Return a query parameter that is a whole number; raises ``ContractError``."""
         return whole_number(self.query, name, default)
 
     def meta(self, *known: str) -> tuple[str, ...]:
-        """The values of ``meta``, in the order given; raises ``ContractError`` for one that is not known."""
+        """Return the values of ``meta`` in their order; raises ``ContractError`` for an unknown one."""
         asked = tuple(dict.fromkeys(self.all("meta")))
         for name in asked:
             if name not in (known or META_FIELDS):
@@ -181,15 +175,15 @@ class Call:
         return self.route.places if self.route is not None else {}
 
     def part(self, name: str) -> str:
-        """A variable part of the path."""
+        """Return a variable part of the path."""
         return self.path[self._places[name]]
 
     def has_part(self, name: str) -> bool:
-        """Whether the path has a variable part."""
+        """Return true when the path has a variable part of this name."""
         return name in self._places
 
     def part_number(self, name: str) -> int:
-        """A variable part of the path that is a number; raises ``ContractError``."""
+        """Return a variable part of the path that is a number; raises ``ContractError``."""
         return path_number(self.part(name) if self.has_part(name) else "", name)
 
     @property
@@ -198,7 +192,7 @@ class Call:
         return self.part_number("project")
 
     def asked_project(self) -> int:
-        """The project that the parameter ``project`` names; raises ``ContractError``."""
+        """Return the project of the parameter ``project``; raises ``ContractError``."""
         text = self.query.get("project")
         if text is None:
             raise refused("project", "is required", "Add ?project=… to the address.")
@@ -211,7 +205,7 @@ class Call:
 
 
 def path_number(part: str, name: str) -> int:
-    """A part of a path that is a number; raises ``ContractError``."""
+    """Return a part of a path as a number; raises ``ContractError``."""
     return number_of(part, name, "Check the path of the address.")
 
 

@@ -1,16 +1,16 @@
-"""The connections of the server: how many there may be, and which are closed when there are too many.
+"""The bounds of open connections, and the choice of those to close when there are too many.
 
-A connection is new until its first request has come whole, busy while a request is under way, and idle between two.
-Rules, so that a client with a request gets in whatever others do:
+A connection is new until its first request has arrived whole, busy during a request, and idle between two. These rules
+keep the server reachable for a client with a request, whatever other clients do:
 
-- Where the bound of an address is reached, the oldest new or idle connection of that address is closed for the next.
-- Where the bound of all is reached, the oldest new one is closed if it has had time for a request, else the oldest
-  idle one. No more than half of all are new.
-- Where all are busy, :data:`RESERVE` more get in, whose requests are refused. ``/healthz``, ``/readyz`` and
-  ``/metrics`` are answered on these, too.
+- At the bound of an address, its oldest new or idle connection is closed for the next one.
+- At the bound of all, the oldest new connection is closed if it has had time for a request, else the oldest idle one.
+  At most half of all connections are new.
+- While all are busy, :data:`RESERVE` more are accepted, whose requests are refused, except ``/healthz``, ``/readyz``
+  and ``/metrics``.
 
-The bound of all follows from the number of files that the process may open, of which a part is kept for the database,
-for pages that are fetched, the browser and jobs.
+The bound of all follows from the number of files that the process may open, of which a part is reserved for the
+database, fetched pages, the browser and jobs.
 """
 
 from __future__ import annotations
@@ -22,48 +22,46 @@ from typing import Final, Protocol
 
 from scrapy_ext.server.http import limits
 
-#: Connections above the bound, for those that watch the server and to refuse the others.
+#: Connections above the bound, for monitoring and for refusals.
 RESERVE: Final = 64
-#: The part of the files that connections may take, and of connections that one address may.
+#: The part of all files that connections may use, and of all connections that one address may.
 _FILES: Final = 0.5
 _ADDRESS: Final = 0.75
 
-#: Seconds in which the request of a new connection has mostly come.
+#: Seconds within which the request of a new connection usually arrives.
 _SOON: Final = 1.0
 
 
 class Open(Protocol):
-    """A connection that is open."""
-
     client: tuple[str, int] | None
 
     def close_idle(self, reason: str) -> None:
-        """Close it, no request being under way."""
+        """Close the connection, which has no request under way."""
 
 
 class Connections:
-    """``limit`` at once, ``per_address`` of them from an address that is neither this machine's nor in ``proxies``."""
+    """At most ``limit`` connections, ``per_address`` of an address other than this machine and ``proxies``."""
 
     def __init__(self, limit: int, per_address: int | None = None, proxies: Iterable[str] = ()) -> None:
         self.limit = limit
         self.per_address = per_address or max(1, int(limit * _ADDRESS))
         self._proxies = tuple(map(ipaddress.ip_network, proxies))
-        #: New ones, and when they came, and idle ones: the oldest first.
+        #: New connections with the time of their start, and idle ones, oldest first.
         self.new: dict[Open, float] = {}
         self.idle: dict[Open, None] = {}
         self._all: set[Open] = set()
-        #: Of the addresses that have a bound.
+        #: Connections of each address with a bound.
         self._of: dict[str, set[Open]] = {}
-        #: Of the same, those that are new or idle, the oldest first.
+        #: Those of them that are new or idle, oldest first.
         self._free_of: dict[str, dict[Open, None]] = {}
-        #: Connections that were closed or refused, by reason.
+        #: Numbers of closed or refused connections, by reason.
         self.closed = {"address": 0, "limit": 0, "late": 0, "idle": 0, "pipeline": 0, "slow": 0, "memory": 0}
 
     def __len__(self) -> int:
         return len(self._all)
 
     def made(self, connection: Open) -> None:
-        """Take a new connection, for which another may have to go."""
+        """Add a new connection; close another one if there are too many."""
         self._all.add(connection)
         self.new[connection] = time.monotonic()
         address = self._bounded(connection)
@@ -87,7 +85,7 @@ class Connections:
         _close(oldest, "limit", connection)
 
     def lost(self, connection: Open) -> None:
-        """Forget one that is closed."""
+        """Remove a closed connection."""
         self._all.discard(connection)
         self.new.pop(connection, None)
         self.idle.pop(connection, None)
@@ -99,7 +97,7 @@ class Connections:
                 del self._of[address], self._free_of[address]
 
     def busy(self, connection: Open) -> str | None:
-        """A request has come on it; returns why it cannot be answered, if it cannot."""
+        """Mark a connection as busy with a request; return the exceeded bound if it must be refused."""
         self.new.pop(connection, None)
         self.idle.pop(connection, None)
         address = self._bounded(connection)
@@ -110,7 +108,7 @@ class Connections:
         return "limit" if len(self._all) > self.limit else None
 
     def rest(self, connection: Open) -> None:
-        """Its request was answered."""
+        """Mark a connection as idle."""
         if connection not in self._all:
             return
         self.idle[connection] = None
@@ -119,7 +117,7 @@ class Connections:
             self._free_of[address][connection] = None
 
     def _bounded(self, connection: Open) -> str | None:
-        """The address of a connection whose number is bounded; None for this machine and proxies."""
+        """Return the address of a connection if it has a bound; None for this machine and proxies."""
         host = connection.client[0] if connection.client else ""
         if not host or host in ("127.0.0.1", "::1"):
             return None
@@ -132,7 +130,7 @@ class Connections:
         return None if address.is_loopback or any(address in network for network in self._proxies) else host
 
     def full(self) -> bool:
-        """Return whether not even those that watch the server get in."""
+        """Return true when the reserve is used up, too."""
         return len(self._all) > self.limit + RESERVE
 
 
@@ -142,5 +140,5 @@ def _close(oldest: Open, reason: str, newest: Open) -> None:
 
 
 def limit_of(files: int, wanted: int = limits.CONNECTIONS) -> int:
-    """Connections for a process that may open so many files."""
+    """Return the bound of connections for a process that may open so many files."""
     return max(1, min(wanted, int(files * _FILES)))

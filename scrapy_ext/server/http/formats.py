@@ -1,8 +1,4 @@
-"""Results in the formats of the API (platform-api.md, Common conventions), streamed.
-
-Records come as the JSON bytes that are stored. JSON and JSON lines pass them on as they are; the other formats decode
-them one by one.
-"""
+"""Results: formats, compression and streaming of records (platform-api.md, Common conventions)."""
 
 from __future__ import annotations
 
@@ -11,11 +7,9 @@ import contextlib
 import logging
 import re
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, NamedTuple, Protocol
-from xml.sax.saxutils import escape
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -23,42 +17,35 @@ from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api.compression import GzipFrame, deflated
 from scrapy_ext.api.compression import gzip as gzipped
-from scrapy_ext.api.json_decoder import decoder
-from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, Format, choose
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.request_context import Exchange
+from scrapy_ext.server.http.record_writers import Page, Writer, writer_of, written
+from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread
 
-Page = Sequence[bytes]
+T = TypeVar("T")
 
-
-class Text(list[bytes]):
-    """A page that is JSON lines already, in pieces of any length."""
-
-
-#: A result that fits is sent whole, with its length; a longer one in pieces.
+#: Bytes up to which a result is sent whole, with its length; a longer one is sent in pieces.
 _WHOLE: Final = 256 * 1024
-#: Of such a piece, at least, where it is not compressed: the memory for small ones is used again and again.
+#: Minimum bytes of an uncompressed piece: the memory of small pieces is reused.
 _PIECE: Final = 60 * 1024
-#: Bytes that a stream holds beside its page, which reads ahead (chunks, inflated and compressed pieces) or not (a chunk
-#: and a piece); the part of the memory of the process up to which it may; and bytes that a line of a page takes beside
-#: its own.
+#: Bytes of a stream beside its page, with read-ahead (chunks, inflated and compressed pieces) or without (a chunk and a
+#: piece); the part of the bound of memory up to which streams read ahead; and bytes of a line of a page beside its own.
 _READ_AHEAD: Final = 6 * 1024 * 1024
 _READ: Final = 768 * 1024
 _FREE: Final = 0.25
 _LINE: Final = 48
-#: Copies of a piece that there are while it is written.
+#: Copies of a piece while it is written.
 _COPIES: Final = 4
-#: Records that are written at once in formats for which they are decoded: each may become a line with thousands of
-#: columns.
+#: Records that are decoded and written at once: each may become a line with thousands of columns.
 _RUN: Final = 500
-#: Bytes of records that are written in a thread in formats for which they are decoded.
+#: Bytes of records that are decoded and written in a thread.
 _LONG: Final = 128 * 1024
-#: A result that takes longer (seconds) is sent as it comes: so it is noticed when its client goes away.
-_PATIENCE: Final = 5.0
-#: Pieces that are compressed while the one before them is sent.
+#: Seconds after which a slow result is sent in parts, so that a disconnected client is noticed.
+_UNSENT_TIME: Final = 5.0
+#: Pieces that are compressed during the transfer of the piece before them.
 _COMPRESSED_AHEAD: Final = 2
 #: Smaller results are not worth compressing.
 _MIN_GZIP: Final = 256
@@ -66,228 +53,33 @@ _MIN_GZIP: Final = 256
 _FORMATS: Final = tuple(Format)
 _MEDIA_TYPES: Final = {kind: f"{content_type}; charset=UTF-8" for kind, content_type in CONTENT_TYPES.items()}
 
-_decode: Final = decoder(Any)
 _encode: Final = msgspec.json.Encoder().encode
-_encode_msgpack: Final = msgspec.msgpack.Encoder().encode
 
 logger = logging.getLogger(__name__)
 
 
-class Writer(Protocol):
-    """Writes records in one format."""
-
-    head: bytes
-    tail: bytes
-    #: Whether it decodes the records, so that large ones are long work.
-    decodes: bool
-    #: How many times the bytes of a record its output may have at most, and how many bytes beside these.
-    growth: int
-    columns: int
-
-    def page(self, records: Page) -> bytes:
-        """Some records; not called with none."""
-
-
-class _JsonLines:
-    head = tail = b""
-    decodes = False
-    growth, columns = 1, 0
-
-    def page(self, records: Page) -> bytes:
-        return b"\n".join(records) + b"\n"
-
-
-class _Json:
-    head, tail = b"[", b"]\n"
-    decodes = False
-    growth, columns = 1, 0
-
-    def __init__(self) -> None:
-        self._separator = b""
-
-    def page(self, records: Page) -> bytes:
-        separator, self._separator = self._separator, b","
-        return separator + b",".join(records)
-
-
-class _Text:
-    """A string as it is, so that it may be more than one line; anything else as JSON."""
-
-    head = tail = b""
-    decodes = True
-    growth, columns = 1, 0
-
-    def page(self, records: Page) -> bytes:
-        return b"".join(_plain(_decode(record)).encode() + b"\n" for record in records)
-
-
-#: What spreadsheets take for a formula at the beginning of a cell, also in its wide forms; numbers are none.
-_FORMULA: Final = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
-
-
-def _without_formula(text: str) -> str:
-    """The text of a cell that no spreadsheet runs: with an apostrophe before what would be a formula (OWASP, CSV
-    Injection)."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
-
-
-class _Csv:
-    tail = b""
-    decodes = True
-
-    def __init__(self, options: CsvOptions, *, for_people: bool) -> None:
-        self._options = options
-        self._for_people = for_people
-        # A quote becomes two, a field may be asked for several times, and each has a separator.
-        self.growth = 2 * max(Counter(options.fields).values(), default=1)
-        self.columns = len(options.fields) + 2
-        self._special = re.compile("[" + re.escape(options.sep + options.quote + options.escape) + "\r\n]")
-        self.head = self._row(options.fields) if options.include_headers else b""
-
-    def page(self, records: Page) -> bytes:
-        return b"".join(self._row(self._cells(_decode(record))) for record in records)
-
-    def _cells(self, record: Any) -> list[str]:
-        if not isinstance(record, dict):  # the values of one field: a column of its own
-            return [_plain(record)]
-        return [_plain(record.get(name)) for name in self._options.fields]
-
-    def _row(self, cells: Sequence[str]) -> bytes:
-        return (self._options.sep.join(map(self._cell, cells)) + self._options.lineend).encode()
-
-    def _cell(self, text: str) -> str:
-        if self._for_people:
-            text = _without_formula(text)
-        if not self._special.search(text):
-            return text
-        quote, escape_mark = self._options.quote, self._options.escape
-        if escape_mark != quote:
-            text = text.replace(escape_mark, escape_mark * 2)
-        return quote + text.replace(quote, escape_mark + quote) + quote
-
-
-class _Xml:
-    """XML-RPC's types, as the parameter of a response: what any XML-RPC library reads."""
-
-    head = b'<?xml version="1.0" encoding="UTF-8"?>\n<params><param><value><array><data>\n'
-    tail = b"</data></array></value></param></params>\n"
-    decodes = True
-    growth, columns = 16, 0
-
-    def page(self, records: Page) -> bytes:
-        try:
-            return b"".join(f"{_xml(_decode(record))}\n".encode() for record in records)
-        except RecursionError:
-            raise refused("format", "xml cannot be had of records that are nested so deeply", "Use jl.") from None
-
-
-#: What XML 1.0 cannot hold, not even escaped.
-_NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-
-
-def _xml(value: Any) -> str:
-    return f"<value>{_xml_type(value)}</value>"
-
-
-def _xml_type(value: Any) -> str:
-    match value:
-        case None:
-            return "<nil/>"
-        case bool():
-            return f"<boolean>{int(value)}</boolean>"
-        case int():
-            name = "int" if -(2**31) <= value < 2**31 else "i8"
-            return f"<{name}>{value}</{name}>"
-        case float():
-            return f"<double>{value!r}</double>"
-        case str():
-            return f"<string>{_xml_text(value)}</string>"
-        case list():
-            return f"<array><data>{''.join(map(_xml, value))}</data></array>"
-        case _:
-            members = (f"<member><name>{_xml_text(name)}</name>{_xml(each)}</member>" for name, each in value.items())
-            return f"<struct>{''.join(members)}</struct>"
-
-
-def _xml_text(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text), {"\r": "&#13;"})
-
-
-class _MessagePack:
-    """Objects one after the other. Whole numbers that 64 bits do not hold become text: all their digits are kept."""
-
-    head = tail = b""
-    decodes = True
-    growth, columns = 1, 0
-
-    def page(self, records: Page) -> bytes:
-        return b"".join(map(_as_msgpack, records))
-
-
-def _as_msgpack(record: bytes) -> bytes:
-    value = _decode(record)  # one at a time: a page of decoded records takes thirty times its bytes
-    try:
-        return _encode_msgpack(value)
-    except OverflowError:
-        return _encode_msgpack(_in_64_bits(value))
-
-
-def _in_64_bits(value: Any) -> Any:
-    match value:
-        case int() if not -(2**63) <= value < 2**64:
-            return str(value)
-        case list():
-            return [_in_64_bits(each) for each in value]
-        case dict():
-            return {name: _in_64_bits(each) for name, each in value.items()}
-        case _:
-            return value
-
-
-def _plain(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else _encode(value).decode()
-
-
 def format_of(call: Call, *, msgpack: bool = False) -> Format:
-    """The format that a call asks for, ``msgpack`` where it is offered; raises ``ContractError``."""
+    """Return the format of the answer to a call; raises ``ContractError``."""
     return choose(call.query.get("format"), call.header(b"accept") or "", _FORMATS if msgpack else TEXT_FORMATS)
 
 
-def _writer(call: Call, kind: Format) -> Writer:
-    match kind:
-        case Format.JSON:
-            return _Json()
-        case Format.XML:
-            return _Xml()
-        case Format.TEXT:
-            return _Text()
-        case Format.CSV:
-            options = csv_options(call.query)
-            if len(options.lineend) not in (1, 2):
-                raise refused("lineend", "must be one or two characters", "Write lineend=%0D%0A, for example.")
-            return _Csv(options, for_people=call.for_people)
-        case Format.MSGPACK:
-            return _MessagePack()
-        case Format.JSON_LINES:
-            return _JsonLines()
-
-
 async def result_of(call: Call, records: Page, *, msgpack: bool = False) -> Response:
-    """The answer to a read whose records are all there."""
+    """Return the answer to a read whose records are in memory."""
     if sum(map(len, records)) >= _PIECE:
         return await result(call, _only(records), msgpack=msgpack)
     kind = format_of(call, msgpack=msgpack)
-    writer = _writer(call, kind)
-    return _whole(call, kind, b"".join([writer.head, *_pieces(writer, records), writer.tail]))
+    writer = writer_of(call, kind)
+    return _whole(call, kind, b"".join([writer.head, *written(writer, records), writer.tail]))
 
 
-def _pieces(writer: Writer, page: Page) -> Sequence[bytes]:
-    if isinstance(page, Text):
-        return page
-    return [writer.page(page)] if page else ()
+async def limited(pages: AsyncIterator[Sequence[T]], count: int | None) -> AsyncIterator[Sequence[T]]:
+    """Yield pages up to ``count`` elements, or all."""
+    async with closing(pages):
+        async for page in pages:
+            yield page if count is None else page[:count]
+            count = None if count is None else max(count - len(page), 0)
+            if count == 0:
+                return
 
 
 async def _only(records: Page) -> AsyncIterator[Page]:
@@ -303,25 +95,25 @@ def _headers(call: Call) -> dict[str, str]:
 
 
 async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = False) -> Response:
-    """The answer to a read: as one piece when it is short, else as a stream.
+    """Return the answer to a read: one piece if it is short, else a stream.
 
-    What fails before the first piece is ready has a status of its own. A stream that fails later breaks off
-    without its end, so that no client takes it for complete.
+    A failure before the first piece has its own status. A later failure breaks off the stream without its end, so that
+    no client accepts it as complete.
     """
     kind = format_of(call, msgpack=msgpack)
     headers = _headers(call)
     gzip = accepts_gzip(call)
-    exchange = call.exchange
-    _reserve(exchange)
-    stream = _encoded(_writer(call, kind), pages, _WHOLE if gzip else _PIECE, exchange)
-    making = contextlib.nullcontext() if READ_AHEAD.get() else exchange.memory.making
-    async with making:
+    context = call.context
+    _reserve(context)
+    stream = _encoded(writer_of(call, kind), pages, _WHOLE if gzip else _PIECE, context)
+    preparing = contextlib.nullcontext() if READ_AHEAD.get() else context.memory.preparing
+    async with preparing:
         first = await anext(stream)
-    if first.is_last:  # compressed, if it is to be, as every answer of one piece is
+    if first.is_last:  # compressed, if at all, like every answer of one piece
         return _whole(call, kind, first.data)
-    if call.is_head:  # which is answered without reading further
+    if call.is_head:  # answered without further reads
         return Response(headers=headers, media_type=_MEDIA_TYPES[kind])
-    body = _from(first, stream, making)
+    body = _from(first, stream, preparing)
     if gzip:
         headers["Content-Encoding"] = "gzip"
         body = _compressed(body)
@@ -329,7 +121,7 @@ async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = Fals
 
 
 class _Stream(StreamingResponse):
-    """A stream that ends, and what it holds, with its answer: also when its client goes away."""
+    """A stream that is closed with its answer, also when the client disconnects."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with closing(aiter(self.body_iterator)):
@@ -341,66 +133,68 @@ class _Piece(NamedTuple):
     is_last: bool = False
 
 
-def _reserve(exchange: Exchange) -> None:
-    """Count what a stream holds beside its page: more where it may read ahead, which it may while memory is free."""
-    memory = exchange.memory
+def _reserve(context: RequestContext) -> None:
+    """Count the bytes of a stream beside its page; it reads ahead while memory is free."""
+    memory = context.memory
     is_free = memory.held + _READ_AHEAD < memory.limit * _FREE
     READ_AHEAD.set(is_free)
-    hold_answer(exchange, _READ_AHEAD if is_free else _READ)
+    hold_answer(context, _READ_AHEAD if is_free else _READ)
 
 
-def hold_answer(exchange: Exchange, size: int) -> None:
+def hold_answer(context: RequestContext, size: int) -> None:
     """Count bytes of an answer until the request ends; raises :class:`Refusal`."""
-    if not exchange.hold(size):
+    if not context.hold(size):
         raise Refusal(503, "Too many large answers are under way. Try again.", {"Retry-After": "2"})
 
 
-async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int, exchange: Exchange) -> AsyncIterator[_Piece]:
-    """Pieces of the result, of ``size`` at least: one, and more when it is not short or takes long."""
+async def _encoded(
+    writer: Writer, pages: AsyncIterator[Page], size: int, context: RequestContext
+) -> AsyncIterator[_Piece]:
+    """Yield the pieces of a result, of at least ``size`` bytes unless it is short or slow."""
     waiting, length, sent = [writer.head], 0, time.monotonic()
     enough = _WHOLE
     async with closing(pages):
         async for page in pages:
             held = sum(map(len, page)) + _LINE * len(page)
-            hold_answer(exchange, held)
-            async for piece in _written(writer, page, exchange):
+            hold_answer(context, held)
+            async for piece in _written(writer, page, context):
                 waiting.append(piece)
                 length += len(piece)
                 if length >= enough:
-                    hold_answer(exchange, length)
+                    hold_answer(context, length)
                     joined, waiting = b"".join(waiting), []
                     yield _Piece(joined)
                     del joined
-                    exchange.release(length)
+                    context.release(length)
                     length, sent, enough = 0, time.monotonic(), size
-            exchange.release(held)
-            if time.monotonic() - sent > _PATIENCE:
+            context.release(held)
+            if time.monotonic() - sent > _UNSENT_TIME:
                 yield _Piece(b"".join(waiting))
                 waiting, length, sent, enough = [], 0, time.monotonic(), size
     yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
 
 
-async def _written(writer: Writer, page: Page, exchange: Exchange) -> AsyncIterator[bytes]:
-    """A page in pieces, each written when the one before it was taken: some formats take many times the records.
+async def _written(writer: Writer, page: Page, context: RequestContext) -> AsyncIterator[bytes]:
+    """Yield a page in pieces, written on demand: in some formats, it takes many times the bytes of the records.
 
-    What it may take while it is written counts: text, bytes, and both joined.
+    The maximum bytes during writing are counted: text, bytes, and both joined.
     """
     if not writer.decodes:
-        for piece in _pieces(writer, page):
+        for piece in written(writer, page):
             yield piece
         return
     for part in _parts(page):
         size = sum(map(len, part))
         taken = _COPIES * (writer.growth * size + writer.columns * len(part))
-        hold_answer(exchange, taken)
-        # Others have their turn meanwhile.
+        hold_answer(context, taken)
+        # A thread leaves the event loop to other requests.
         piece = await asyncio.to_thread(writer.page, part) if size > _LONG // 4 else writer.page(part)
-        exchange.release(taken)
+        context.release(taken)
         yield piece
 
 
 def _parts(page: Page) -> Iterator[Page]:
-    """The records in runs of about as many bytes as are worth a thread, and of some hundreds at most."""
+    """Yield the records in runs of some hundreds at most, and of about the bytes that are worth a thread."""
     first, length = 0, 0
     for place, record in enumerate(page):
         if place > first and (length >= _LONG or place - first >= _RUN):
@@ -412,16 +206,16 @@ def _parts(page: Page) -> Iterator[Page]:
 
 
 async def _from(
-    piece: _Piece | None, rest: AsyncIterator[_Piece], making: AbstractAsyncContextManager[None]
+    piece: _Piece | None, rest: AsyncIterator[_Piece], preparing: AbstractAsyncContextManager[None]
 ) -> AsyncIterator[bytes]:
     try:
         async with closing(rest):
             while piece is not None:
                 yield piece.data
-                async with making:
+                async with preparing:
                     piece = await anext(rest, None)
     except Exception as error:
-        # The response ends here without its last chunk: the client sees a broken connection.
+        # The response ends without its last chunk, so the client reports a broken connection.
         logger.error("A result broke off: %s", error)
         raise
 
@@ -434,7 +228,7 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         return in_thread(deflated, piece)
 
     yield frame.head
-    # Compressing takes longer than all else: several pieces at once, each by itself, in threads.
+    # Compression takes most of the time, so several pieces are compressed at once, in threads.
     async with closing(ahead(pieces, begin, _COMPRESSED_AHEAD)) as parts:
         async for part in parts:
             yield part
@@ -442,8 +236,8 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def compress_whole(response: Response) -> None:
-    """Compress an answer of one piece. The document makes no exception for short ones: those are only wrapped, which
-    costs next to nothing."""
+    """Compress an answer of one piece. The contract has no exception for short ones, which are stored in a gzip frame
+    uncompressed at almost no cost."""
     body = bytes(response.body)
     if not body or "content-encoding" in response.headers:
         return
@@ -454,7 +248,6 @@ def compress_whole(response: Response) -> None:
 
 
 def accepts_gzip(call: Call) -> bool:
-    """Whether the caller takes gzip."""
     for part in (call.header(b"accept-encoding") or "").lower().split(","):
         coding, _, parameters = part.partition(";")
         if coding.strip() in ("gzip", "*"):
@@ -472,7 +265,7 @@ def _attachment(call: Call) -> dict[str, str]:
 
 
 def with_meta(line: bytes, members: Sequence[tuple[str, str | int]], *, first: bool = False) -> bytes:
-    """A JSON object with members added, after its own or before them."""
+    """Return a JSON object with further members, after its own or before them."""
     added = b",".join(_encode(name) + b":" + _encode(value) for name, value in members)
     if not added:
         return line

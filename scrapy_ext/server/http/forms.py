@@ -1,4 +1,4 @@
-"""Fields of forms, and checks of fields that the API and the pages have in common."""
+"""Fields of forms, and checks of fields that the API and the pages share."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Form:
         self.fields = fields
 
     def all(self, name: str) -> tuple[str, ...]:
-        """Every value of a field."""
+        """Return every value of a field."""
         return tuple(value for each, value in self.fields if each == name)
 
     def get(self, name: str) -> str | None:
-        """The last value of a field."""
+        """Return the last value of a field."""
         values = self.all(name)
         return values[-1] if values else None
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
-        """A field that is a whole number in a range; raises ``ContractError``."""
+        """Return a field that is a whole number in a range; raises ``ContractError``."""
         text = self.get(name)
         number = default if text is None else number_of(text, name)
         if not low <= number <= high:
@@ -38,18 +38,18 @@ class Form:
         return number
 
     def project(self) -> int:
-        """The required project."""
+        """Return the required project."""
         return self.key_number("project")
 
     def key_number(self, name: str) -> int:
-        """A required field that is a number of a key; raises ``ContractError``."""
+        """Return a required field that is a number of a key; raises ``ContractError``."""
         text = self.get(name)
         if text is None:
             raise refused(name, "is required", f"Send the form field {name}.")
         return number_of(text, name)
 
     def object(self, name: str) -> dict[str, Any] | None:
-        """A field that is a JSON object; raises ``ContractError``."""
+        """Return a field that is a JSON object; raises ``ContractError``."""
         text = self.get(name)
         if not text:
             return None
@@ -59,13 +59,13 @@ class Form:
         return value
 
     def jobs(self) -> list[JobKey]:
-        """The jobs that are named, all of the project; raises ``ContractError``."""
+        """Return the named jobs, all of the form's project; raises ``ContractError``."""
         project = self.project()
         return [own_key(text, project, "job") for text in self.all("job")]
 
 
 def own_key(text: str, project: int, field: str) -> JobKey:
-    """A job of the project that the request is about; raises ``ContractError``."""
+    """Return the key of a job of a project; raises ``ContractError``."""
     key = JobKey.parse(text, field)
     if key.project != project:
         raise refused(field, f"{key} is not of project {project}", "Name jobs of one project.")
@@ -73,7 +73,7 @@ def own_key(text: str, project: int, field: str) -> JobKey:
 
 
 def parse_state(text: Any, field: str = "state") -> JobState:
-    """Read a state; raises ``ContractError``."""
+    """Return a state; raises ``ContractError``."""
     try:
         return JobState(text)
     except ValueError:
@@ -82,19 +82,19 @@ def parse_state(text: Any, field: str = "state") -> JobState:
 
 
 def check_name(field: str, name: str) -> None:
-    """Refuses what can be no name of a spider, of a setting or of a field."""
+    """Raise ``ContractError`` for an invalid name of a spider, a setting or a field."""
     if not is_name(name):
         raise refused(field, f"must be 1 to {MAX_NAME} characters, none of them NUL", "Correct the name.")
 
 
 def check_job(spider: str, metadata: Mapping[str, Any], place: str = "") -> None:
-    """Refuses a job that could not run; ``place``: where it is in a body. Raises ``ContractError``."""
+    """Raise ``ContractError`` for a job that could not run; ``place`` is its place in a body."""
     if violations := list(violations_of_job(spider, metadata)):
         raise ContractError([msgspec.structs.replace(each, field=f"{place}{each.field}") for each in violations])
 
 
 def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:
-    """The tags; raises ``ContractError`` for what can be no tag."""
+    """Return the tags; raises ``ContractError`` for an invalid one."""
     for tag in tags:
         if not is_name(tag):
             raise refused(

@@ -1,7 +1,7 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``: for what runs and watches the server, not for its clients.
+"""``/healthz``, ``/readyz`` and ``/metrics``, for supervision of the server.
 
-Anyone may ask whether the process is up and whether it is ready; what is wrong is told to who has a key that opens
-all projects, and is in the log. So are the metrics, unless the server was told to open them.
+Liveness and readiness are public. The reason of a fault is in the log, and in the answer to a key for all projects. The
+metrics need such a key, too, without ``--open-metrics``.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from scrapy_ext.jobprocess import proc
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http.access import Unknown, refuse_guesses
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import STRING, TEXT, Answer, value
+from scrapy_ext.server.http.schemas import STRING, TEXT, AnswerShape, value
 from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.measures import GROUPS
 
 logger = logging.getLogger(__name__)
 
-#: For the store to be read and written; a store that takes longer is not ready.
+#: Seconds for a read and a write of the store; a slower store is not ready.
 _PROBE_TIME: Final = 5.0
-#: A probe's outcome holds for so long: asking often costs no disk more than once a second.
+#: Seconds for which the result of a probe is valid, so that frequent requests cost one disk access per second.
 _PROBE_HOLDS: Final = 1.0
 _STARTED: Final = time.time()
 _READY: Final = {
@@ -46,27 +46,27 @@ ROUTES: Final = Routes(tag="server")
 
 
 class Health:
-    """``caller`` says whose key a call has; ``more`` gives the metrics of the other parts."""
+    """Readiness and metrics. ``caller`` returns the rights of a call's key, ``more`` the metrics of other parts."""
 
     def __init__(
         self,
-        front: Front,
+        middleware: RequestMiddleware,
         store: Store,
         caller: Callable[[Call], Awaitable[Grant | Unknown]],
         more: Callable[[], Iterator[str]],
     ) -> None:
         self._more = more
-        self._front = front
+        self._middleware = middleware
         self._store = store
         self._caller = caller
         self._probe: asyncio.Task[str | None] | None = None
         self._probed = -_PROBE_HOLDS
-        #: What was wrong by the last probe, and was written to the log then.
-        self._told: str | None = None
+        #: The fault of the last probe, which is in the log.
+        self._logged: str | None = None
 
     async def ready(self, call: Call) -> Response:
-        """The answer of ``/readyz``."""
-        wrong = "The server is shutting down." if self._front.ending else await self._wrong()
+        """Return the answer of ``/readyz``."""
+        wrong = "The server is shutting down." if self._middleware.ending else await self._wrong()
         answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
         grant = await self._caller(call)
         if not isinstance(grant, Grant):
@@ -81,7 +81,7 @@ class Health:
         )
 
     async def _wrong(self) -> str | None:
-        """What keeps the store from being used; those who ask at the same time share one probe."""
+        """Return the fault of the store, or None; concurrent callers share one probe."""
         if self._probe is None or (self._probe.done() and time.monotonic() - self._probed > _PROBE_HOLDS):
             self._probed = time.monotonic()
             self._probe = asyncio.create_task(self._probe_store())
@@ -100,20 +100,20 @@ class Health:
             wrong = None
         finally:
             self._probed = time.monotonic()
-        if wrong is not None and wrong != self._told:
+        if wrong is not None and wrong != self._logged:
             logger.error("The server is not ready: %s", wrong)
-        if wrong is None and self._told is not None:
+        if wrong is None and self._logged is not None:
             logger.info("The server is ready again")
-        self._told = wrong
+        self._logged = wrong
         return wrong
 
     async def metrics(self) -> Response:
-        """The answer of ``/metrics``."""
-        lines = [*self._front.metrics.lines(), *self._server(), *await self._size(), *self._more(), *_process()]
+        """Return the answer of ``/metrics``."""
+        lines = [*self._middleware.metrics.lines(), *self._server(), *await self._size(), *self._more(), *_process()]
         return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
     async def _size(self) -> Iterable[str]:
-        """What the database tells of itself; nothing while it is away, when the other numbers matter most."""
+        """Return the size of the database; nothing while it is away, when the other metrics matter most."""
         try:
             async with asyncio.timeout(_PROBE_TIME):
                 return gauge("database_bytes", "Size of the database, with its log.", await self._store.size())
@@ -121,19 +121,19 @@ class Health:
             return ()
 
     def _server(self) -> Iterator[str]:
-        front, store = self._front, self._store.measures
-        yield from gauge("connections", "Connections that are open.", len(front.connections))
-        yield from gauge("requests_under_way", "Requests that are being answered.", front.under_way)
-        memory = front.memory
+        middleware, store = self._middleware, self._store.measures
+        yield from gauge("connections", "Connections that are open.", len(middleware.connections))
+        yield from gauge("requests_under_way", "Requests that are being answered.", middleware.under_way)
+        memory = middleware.memory
         yield from gauge("body_bytes_held", "Bytes that bodies, what they decode to, and answers hold.", memory.held)
         yield from gauge("memory_limit_bytes", "The most that they may hold.", memory.limit)
         yield from counter(
             "memory_refused_total", "Requests and pieces of answers that found no room.", [({}, memory.refused)]
         )
         yield from gauge("connections_stalled", "Connections whose clients do not read.", len(memory.stalled))
-        yield from gauge("connections_new", "Connections without a request so far.", len(front.connections.new))
-        yield from gauge("connections_idle", "Connections between two requests.", len(front.connections.idle))
-        closed = [({"reason": reason}, number) for reason, number in front.connections.closed.items()]
+        yield from gauge("connections_new", "Connections without a request so far.", len(middleware.connections.new))
+        yield from gauge("connections_idle", "Connections between two requests.", len(middleware.connections.idle))
+        closed = [({"reason": reason}, number) for reason, number in middleware.connections.closed.items()]
         yield from counter("connections_cut_total", "Connections that the server ended or refused.", closed)
         yield from gauge("store_writes_waiting", "Writes that wait for the database.", store.waiting)
         yield from counter("store_writes_total", "Writes that were committed and synced.", [({}, store.operations)])
@@ -146,8 +146,8 @@ class Health:
 
 @ROUTES.add(
     "GET /healthz",
-    "Whether the process is up.",
-    Answer("It is.", {TEXT: STRING}),
+    "Report that the process is up.",
+    AnswerShape("It is up.", {TEXT: STRING}),
     access=Access.ANYONE,
 )
 async def _up(_: Call) -> Response:
@@ -156,8 +156,8 @@ async def _up(_: Call) -> Response:
 
 @ROUTES.add(
     "GET /readyz",
-    "Whether data can be read and written; 503 when not, with the reason for a key that opens all.",
-    value("It can.", _READY),
+    "Report whether data can be read and written; 503 if not, with the reason for a key for all projects.",
+    value("Data can be read and written.", _READY),
     access=Access.ANYONE,
 )
 async def _ready(call: Call) -> Response:
@@ -166,8 +166,8 @@ async def _ready(call: Call) -> Response:
 
 @ROUTES.add(
     "GET /metrics",
-    "Numbers for Prometheus; a platform key that opens all projects is needed.",
-    Answer("The numbers.", {TEXT: STRING}),
+    "Return metrics for Prometheus; a platform key for all projects is required.",
+    AnswerShape("The metrics.", {TEXT: STRING}),
     access=Access.SERVER,
 )
 async def _metrics(call: Call) -> Response:
@@ -175,13 +175,13 @@ async def _metrics(call: Call) -> Response:
 
 
 def _process() -> Iterator[str]:
-    """Numbers of the process, under the names that Prometheus gives them."""
+    """Yield the metrics of the process under Prometheus's standard names."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu = usage.ru_utime + usage.ru_stime
     yield from counter("process_cpu_seconds_total", "CPU time of the process.", [({}, cpu)])
-    own = proc.of_pid(os.getpid())  # elsewhere than on Linux the most that it ever had
+    own = proc.of_pid(os.getpid())  # the maximum so far on systems other than Linux
     resident = own.memory if own is not None else usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    yield from gauge("process_resident_memory_bytes", "Memory of the process.", resident)
+    yield from gauge("process_resident_memory_bytes", "RequestMemory of the process.", resident)
     yield from gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", _STARTED)
     if (descriptors := proc.open_descriptors()) is not None:
         yield from gauge("process_open_fds", "Open files and sockets.", descriptors)

@@ -1,6 +1,8 @@
-"""The bounds of every request, whatever its path; those of bodies are in ``server/http/bodies.py`` and of the
-extraction service in ``server/config/extraction_limits.py``. Seconds and bytes unless said. How long a client may
-pause is an option (``--client-timeout``)."""
+"""Limits of every request, in seconds and bytes unless noted.
+
+Those of bodies are in ``server/http/bodies.py``, those of the extraction service in
+``server/config/extraction_limits.py``. The maximum pause of a client is an option (``--client-timeout``).
+"""
 
 from __future__ import annotations
 
@@ -9,38 +11,37 @@ from typing import Final
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 
-#: Of the address with its query, as it is sent; longer gives 414.
+#: The address with its query, as sent; more gives 414.
 TARGET: Final = 64 * KIB
-#: Query parameters; more give 400.
+#: Number of query parameters; more give 400.
 PARAMETERS: Final = 4000
-#: Headers in all, and how many of them; more give 431.
+#: All headers, and their number; more give 431.
 HEADERS: Final = 64 * KIB
 HEADER_COUNT: Final = 100
 #: From the headers of a request to the platform to the beginning of its answer, its body included; then 503.
 REQUEST: Final = 900.0
-#: The least of what bodies, what they decode to, and answers may hold by default, all together (``--memory``). A
-#: request that alone would hold more gets 413, and one that finds no room 503.
+#: The minimum of the default bound of ``--memory``, for bodies, their decoded values, and answers together. A request
+#: that alone exceeds the bound gets 413, one without room at the moment 503.
 MEMORY: Final = 512 * MIB
-#: Bytes in the buffers of a connection from which they count for that.
+#: Buffered bytes of a connection from which they count for that bound.
 UNCOUNTED: Final = 16 * KIB
-#: Bytes of an answer that wait in the process and in the system for a client to read them, beside one piece.
+#: Buffered bytes of an answer that the client has not read, in the process and in the system, beside one piece.
 SEND_BUFFER: Final = 64 * KIB
-#: Bytes of an answer that are handed to the connection at once.
+#: Bytes of an answer that are written to the connection at once.
 SEND_PIECE: Final = 256 * KIB
-#: Bytes a second that a client must send of a body, and read of an answer, on average, beside the time for which it may
-#: pause.
+#: Minimum average rate of a client, in bytes per second, at which it sends a body or reads an answer, pauses excluded.
 SLOWEST: Final = 1 * KIB
-#: A body that nobody wants is read and thrown away up to here, so that its sender can read the answer; then the
-#: connection is closed.
+#: The rest of an unread body is read and discarded up to these limits, so that its sender can read the answer; then
+#: the connection is closed.
 LINGER_TIME: Final = 5.0
 LINGER: Final = 256 * MIB
-#: A body shorter than this is read to its end instead, and the connection goes on.
+#: A shorter body is read to its end instead, and the connection stays open.
 SHORT_BODY: Final = 64 * KIB
-#: Connections at once where no option says (``--connections``), and where the process may open files enough.
+#: Default of ``--connections``, if the process may open enough files.
 CONNECTIONS: Final = 4096
-#: Requests that a client may send before it has the answer to the first of them; the connection is closed after these.
+#: Pipelined requests before the first answer; the connection is closed after these.
 PIPELINE: Final = 16
-#: Until the headers of the first request of a connection have come; less where ``--client-timeout`` is.
+#: From the start of a connection to the headers of its first request; at most ``--client-timeout``.
 FIRST_REQUEST: Final = 20.0
-#: Until requests under way are ended when the server stops.
+#: From the stop of the server to the cancellation of requests under way.
 GRACE: Final = 10.0

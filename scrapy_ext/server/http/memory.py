@@ -1,13 +1,13 @@
-"""The memory that requests and answers may hold: one bound for the process, counted before it is taken.
+"""The memory that requests and answers may hold: one bound for the process, counted before allocation.
 
 Invariants:
 
-- ``Memory.held`` is never below what bodies, what they decode to, and answers hold, apart from a constant: one block of
-  a body at a time is decoded without being counted (:mod:`scrapy_ext.server.http.bodies`), and no connection has
-  more than :data:`limits.UNCOUNTED` in its buffers before they count.
-- Whoever finds no room is refused and holds nothing. What was counted is released when its request ends, at the latest.
-- Above :data:`PRESSURE` of the bound, clients that read nothing lose their connections, the slowest first, so that
-  those who read find room.
+- ``RequestMemory.held`` is never below the bytes of bodies, of their decoded values and of answers, apart from a
+  constant: one block of a body at a time is decoded uncounted (:mod:`scrapy_ext.server.http.bodies`), and the buffers
+  of a connection count from :data:`limits.UNCOUNTED` bytes on.
+- A request without room is refused and holds nothing. Counted bytes are released at the latest with their request.
+- Above :data:`PRESSURE` of the bound, clients that read nothing are disconnected, the slowest first, in favour of those
+  that read.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from scrapy_ext.server.http import limits
 
 #: The part of the machine's memory that requests may hold by default, but never less than :data:`limits.MEMORY`.
 SHARE: Final = 32
-#: The part of the bound above which slow readers are cut off.
+#: The part of the bound above which slow readers are disconnected.
 PRESSURE: Final = 0.75
 #: Seconds for which a client may read nothing although memory is short.
 _SHORT_PAUSE: Final = 1.0
 #: Seconds of long work, of all requests together, in one round of the event loop.
 _TURN: Final = 0.002
-#: Streams that make a piece at the same time where memory is short: what they read is not counted before it is there.
-_MAKING: Final = 8
-#: Bytes that were released before the allocator is asked to return free pages to the system, and how long after.
+#: Streams that prepare a piece at the same time when memory is short: their reads are not counted beforehand.
+_PREPARING: Final = 8
+#: Released bytes after which the allocator returns free pages to the system, and the delay (seconds).
 _TRIM: Final = 64 * limits.MIB
 _TRIM_AFTER: Final = 3.0
 
@@ -42,29 +42,29 @@ class Reader(Protocol):
     """A connection whose client does not read its answer."""
 
     def cut_off(self, reason: str) -> None:
-        """End it at once."""
+        """Disconnect at once."""
 
 
-class Memory:
-    """The count of what requests hold together."""
+class RequestMemory:
+    """The count of bytes that all requests hold."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held = 0
-        #: Requests that found no room.
+        #: Requests without room so far.
         self.refused = 0
-        #: Connections whose clients read nothing, and since when; those that have waited longest come first.
+        #: Connections whose clients read nothing, with the time of the stall, oldest first.
         self.stalled: dict[Reader, float] = {}
         self._turn = asyncio.Lock()
-        #: Taken by streams while they make a piece, where memory is short.
-        self.making = asyncio.Semaphore(_MAKING)
-        #: When such work began in this round of the event loop.
+        #: Permits of streams that prepare a piece while memory is short.
+        self.preparing = asyncio.Semaphore(_PREPARING)
+        #: The start of long work in this round of the event loop.
         self._worked: float | None = None
         self._released = 0
         self._trims = False
 
     def hold(self, size: int) -> bool:
-        """Count bytes; False when there is no room for them now."""
+        """Count bytes; return false without room for them now."""
         if self.held + size > self.limit * PRESSURE and self.stalled:
             self._cut_off()
         if not self.fits(size):
@@ -73,20 +73,20 @@ class Memory:
         return True
 
     def fits(self, size: int) -> bool:
-        """Return whether there is room for so many bytes now; counted as refused if not."""
+        """Return true when there is room for so many bytes now; count a refusal if not."""
         if self.held + size <= self.limit:
             return True
         self.refused += 1
         return False
 
     def add(self, size: int) -> None:
-        """Count bytes that are there already."""
+        """Count bytes that are in memory already."""
         self.held += size
         if self.held > self.limit * PRESSURE and self.stalled:
             self._cut_off()
 
     def release(self, size: int) -> None:
-        """Count bytes no longer."""
+        """Stop counting bytes."""
         self.held -= size
         self._released += size
         if self._released >= _TRIM and not self._trims:
@@ -99,7 +99,7 @@ class Memory:
         trim()
 
     def _cut_off(self) -> None:
-        """End the connections that have read nothing for longest; their requests release what they hold as they end."""
+        """Disconnect the clients that have read nothing for longest; their requests release their bytes as they end."""
         latest = time.monotonic() - _SHORT_PAUSE
         for reader, since in list(self.stalled.items())[: 1 + len(self.stalled) // 8]:
             if since > latest:
@@ -109,7 +109,7 @@ class Memory:
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Do some milliseconds of work in the event loop, one caller after the other: all others run in between."""
+        """Serialize work of some milliseconds in the event loop, so that other tasks run in between."""
         async with self._turn:
             if self._worked is not None and time.monotonic() - self._worked > _TURN:
                 await asyncio.sleep(0)
@@ -123,16 +123,15 @@ class Memory:
 
 
 def default_limit() -> int:
-    """Bytes that requests may hold where no option says: a share of the memory that this process may use."""
+    """Return the default bound: a share of the memory that this process may use."""
     total = machine_memory()
     return max(min(limits.MEMORY, total // 2), total // SHARE)
 
 
 def trim() -> None:
-    """Return free memory to the system, where the C library can: glibc keeps it otherwise.
+    """Return free memory to the system where the C library supports that: glibc keeps it otherwise.
 
-    What was held by streams that broke off is mostly in cycles of exceptions and their frames, and would stay until the
-    next full collection.
+    Interrupted streams leave most of their memory in cycles of exceptions and frames, until the next full collection.
     """
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):

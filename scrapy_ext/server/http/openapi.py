@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of a table of routes: ``GET /openapi.json``. Shapes and bounds come from ``api/``."""
+"""The OpenAPI 3.1 document of a table of routes: ``GET /openapi.json``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES, Problem
-from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Route, Routes
 from scrapy_ext.server.http.schemas import JSON, OBJECT, PATH_PARTS, TEXT, Many, Parameter, Schema, value
@@ -37,31 +37,31 @@ _JOBQ_ERROR: Final[Schema] = {
 
 
 class Description:
-    """The document of a server, made when it is first read."""
+    """The document of a server, generated on first use."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = routes
 
     @cached_property
     def encoded(self) -> bytes:
-        """The document as JSON."""
+        """The document as JSON text."""
         return msgspec.json.encode(document(self._routes))
 
 
 @ROUTES.add(
     "GET /openapi.json",
-    "This description.",
-    value("The description.", OBJECT),
+    "Return this OpenAPI document.",
+    value("The document.", OBJECT),
     access=Access.ANYONE,
 )
 async def _describe(call: Call) -> Response:
-    """Answer anyone: it has nothing that the documentation does not have."""
+    # Public: everything in it is in the documentation.
     encoded = call.service(Description).encoded
     return Response(encoded, media_type="application/json; charset=UTF-8", headers={"Cache-Control": "max-age=300"})
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
-    """The OpenAPI document of a table of routes, as JSON values."""
+    """Return the OpenAPI document of a table of routes."""
     types = {id(kind): kind for kind in _types(routes)}
     schemas, components = msgspec.json.schema_components(list(types.values()), ref_template=_REFS)
     known = dict(zip(types, schemas, strict=True))
@@ -102,7 +102,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 def _version() -> str:
     try:
         return version("scrapy-ext")
-    except PackageNotFoundError:  # run from its source
+    except PackageNotFoundError:  # running from source
         return "0"
 
 
@@ -117,7 +117,7 @@ def _types(found: Sequence[Route]) -> Iterator[Any]:
 
 
 class _Shared:
-    """Parameters and refusals that several operations refer to."""
+    """Parameters and refusals that several operations reference."""
 
     def __init__(self, schemas: dict[int, Schema]) -> None:
         self.schemas = schemas
@@ -126,7 +126,7 @@ class _Shared:
         self._named: dict[int, str] = {}
 
     def parameter(self, parameter: Parameter) -> dict[str, str]:
-        """A reference to a parameter."""
+        """Return a reference to a parameter."""
         name = self._named.get(id(parameter))
         if name is None:
             name = self._named[id(parameter)] = f"{parameter.name}-{len(self._named)}"
@@ -140,7 +140,7 @@ class _Shared:
         return {"$ref": f"#/components/parameters/{name}"}
 
     def refusal(self, each: Route, status: int) -> dict[str, str]:
-        """A reference to a refusal: that of the service, or a line of text where the request did not get so far."""
+        """Return a reference to a refusal in the form of the service; middleware may answer with a line of text."""
         content: dict[str, Any] = {TEXT: {"schema": {"type": "string"}}}
         kind = each.host.value
         if each.access is Access.EXTRACTION:
@@ -153,7 +153,6 @@ class _Shared:
         return {"$ref": f"#/components/responses/{kind}-{status}"}
 
     def schema(self, shape: Any) -> Schema:
-        """The schema of a shape."""
         if isinstance(shape, Many):
             return {"type": "array", "items": self.schema(shape.item)}
         return shape if isinstance(shape, dict) else self.schemas[id(shape)]
@@ -202,5 +201,5 @@ def _answers(each: Route, shared: _Shared) -> Iterator[tuple[int, dict[str, Any]
 def _phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
-    except ValueError:  # of the extraction service's own
+    except ValueError:  # a status of the extraction service
         return next(problem.title for problem in PROBLEM_TYPES.values() if problem.status == status)

@@ -1,12 +1,11 @@
-"""HTTP/1.1 as uvicorn speaks it, with bounds on what comes before a request reaches the application and on clients
-that stop reading.
+"""HTTP/1.1 of uvicorn, with bounds on requests before they reach the application, and on clients that stop reading.
 
-uvicorn has neither a limit for the size of headers nor a time for them to arrive, reads requests ahead without end, and
-waits for ever for a client that does not read its answer. Each of these would let a few clients take the memory or the
-connections of all. How many connections there may be is in :mod:`connections`.
+uvicorn limits neither the size of headers nor the time for them, reads pipelined requests without end, and waits
+forever for a client that does not read its answer. So a few clients could take all memory or connections. The number
+of connections is bounded in :mod:`connections`.
 
-A client that does not read is measured by what leaves the buffer of its connection: it loses the connection when
-nothing has left for ``patience`` seconds, or less than :data:`limits.SLOWEST` a second on average beside these.
+A slow reader is measured by the bytes that leave the buffer of its connection. It is disconnected when none has left
+for ``client_timeout`` seconds, or when the average falls below :data:`limits.SLOWEST` per second beyond that time.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections
-from scrapy_ext.server.http.memory import Memory
+from scrapy_ext.server.http.memory import RequestMemory
 from scrapy_ext.server.http.middleware import ALWAYS
 from scrapy_ext.server.http.request_context import CONNECTION_KEY
 from scrapy_ext.server.observability.metrics import Metrics
@@ -41,40 +40,40 @@ _FULL: Final = {
         "before the server, use --reverse-proxy.",
     ),
 }
-#: No answer: the client sends these again on another connection.
+#: Without an answer: the client sends these requests again on another connection.
 _PIPELINED: Final = (0, "")
-#: Linux: bytes that wait unsent in the system, as opposed to those under way to the client.
+#: Linux: the limit of unsent bytes in the system, without those on their way to the client.
 _NOTSENT_LOWAT: Final = getattr(socket, "TCP_NOTSENT_LOWAT", None)
-#: Bytes that are parsed at once: a client may send a body in chunks of a byte, or requests of twenty.
+#: Bytes that are parsed at once: a client may send a body in chunks of one byte, or requests of twenty.
 _STEP: Final = 16 * limits.KIB
-#: Seconds of such parsing, of all connections together, before others have their turn.
+#: Seconds of such parsing, over all connections, until the event loop runs other tasks.
 _PARSING: Final = 0.002
-#: Bytes of Python's objects for a header, and for a request that waits for the answer to the one before it.
+#: Bytes of Python objects for a header, and for a pipelined request.
 _HEADER: Final = 200
 _REQUEST: Final = 4 * limits.KIB
 _WATCHED: Final = tuple(path.encode() for path in ALWAYS)
 
 
 class _TooMuchError(Exception):
-    """Stops the parser."""
+    """End of parsing."""
 
 
 class _Flow(FlowControl):
-    """Reading goes on only when all that was read is parsed."""
+    """Flow control that resumes reading after everything read was parsed."""
 
     def __init__(self, transport: asyncio.Transport, protocol: BoundedProtocol) -> None:
         super().__init__(transport)
         self._protocol = protocol
 
     def resume_reading(self) -> None:
-        """The application wants more."""
+        """Continue for the application."""
         if self.read_paused:
             self.read_paused = False
             self._protocol.read_on()
 
 
 class _Parsing:
-    """The connections that have more to parse than a little: a step of each in turn, for a moment at a time."""
+    """Round robin of the connections with much to parse: one step of each, for a moment at a time."""
 
     def __init__(self) -> None:
         self._waiting: deque[BoundedProtocol] = deque()
@@ -88,7 +87,7 @@ class _Parsing:
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         until = time.monotonic() + _PARSING
         while self._waiting:
-            # It stays in the queue meanwhile, so that nothing else schedules this.
+            # The connection stays in the queue meanwhile, so that this is not scheduled twice.
             protocol = self._waiting[0]
             more = protocol.parse_step()
             self._waiting.popleft()
@@ -103,10 +102,10 @@ class _Parsing:
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
-    #: Seconds for the headers to come, and for which a client may read nothing of what waits for it.
-    patience = 60.0
+    #: Maximum seconds for headers to arrive, and for a client to read nothing of its answer.
+    client_timeout = 60.0
     metrics = Metrics()
-    memory = Memory(limits.MEMORY)
+    memory = RequestMemory(limits.MEMORY)
     open_connections = Connections(limits.CONNECTIONS)
 
     parsing = _Parsing()
@@ -117,21 +116,21 @@ class BoundedProtocol(HttpToolsProtocol):
     _begun = False
     _size = 0
     _unfinished = 0
-    #: What was read, how much of it is parsed, and whether it waits for its turn.
+    #: The bytes that were read, the number of those that were parsed, and whether the rest is queued.
     _read = b""
     _at = 0
     _queued = False
-    #: What buffers for what comes in, the head of the request, and the buffer for what goes out count for.
+    #: Counted bytes of incoming buffers, of the head of the request, and of the outgoing buffer.
     _in = 0
     _head = 0
     _out = 0
-    #: When the client stopped reading; what waited for it then, and when it was last looked at.
+    #: The time at which the client stopped reading, and the buffered bytes then and at the last check.
     _since = 0.0
     _first = 0
     _left = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has come; its first request is due."""
+        """Register a new connection and await its first request."""
         super().connection_made(transport)
         self.flow = _Flow(transport, self)
         transport.set_write_buffer_limits(limits.SEND_BUFFER, limits.SEND_BUFFER // 4)
@@ -144,47 +143,47 @@ class BoundedProtocol(HttpToolsProtocol):
             transport.abort()
             return
         self.open_connections.made(self)
-        self._await_headers(min(self.patience, limits.FIRST_REQUEST))
+        self._await_headers(min(self.client_timeout, limits.FIRST_REQUEST))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has gone."""
+        """Release everything of a closed connection."""
         self.open_connections.lost(self)
         self._headers_came()
-        self._reads_again()
+        self._reader_resumed()
         self._read, self._at, self._head = b"", 0, 0
         self.pipeline.clear()
         self._count(0, 0)
         super().connection_lost(exc)
 
-    # ── what comes in ──
+    # ── requests ──
 
     def on_message_begin(self) -> None:
-        """A request has begun."""
+        """Begin a request."""
         if len(self.pipeline) >= limits.PIPELINE:
-            self.pipeline[0][0].keep_alive = False  # the newest: the connection ends behind its answer
+            self.pipeline[0][0].keep_alive = False  # the newest: the connection ends after its answer
             self.open_connections.closed["pipeline"] += 1
             self._stop(_PIPELINED)
         super().on_message_begin()
         self._begun = True
         self._size = self._unfinished = 0
         if self._timer is None:
-            self._await_headers(self.patience)
+            self._await_headers(self.client_timeout)
 
     def on_url(self, url: bytes) -> None:
-        """A piece of the address."""
+        """Add a piece of the address."""
         if len(self.url) + len(url) > limits.TARGET:
             self._stop(_TARGET)
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A whole header."""
+        """Add a header."""
         self._size += len(name) + len(value)
         if self._size > limits.HEADERS or len(self.headers) >= limits.HEADER_COUNT:
             self._stop(_HEADERS)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The request goes to the application."""
+        """Pass the request to the application."""
         self._headers_came()
         if (why := self.open_connections.busy(self)) is not None and not self.url.startswith(_WATCHED):
             self.open_connections.closed[why] += 1
@@ -200,15 +199,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self._count_in()
 
     def on_body(self, body: bytes) -> None:
-        """A piece of a body."""
+        """Add a piece of a body."""
         super().on_body(body)
         if len(self.cycle.body) > max(limits.UNCOUNTED, self._in):
             self._count_in()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of the client."""
+        """Parse bytes of the client: a few at once, more in steps."""
         if self._refusal is not None:
-            return  # it was answered; what still comes is thrown away
+            return  # after the refusal, the rest is discarded
         if len(data) <= _STEP and not self._read:
             self._feed(data)
             return
@@ -219,7 +218,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.read_on()
 
     def read_on(self) -> None:
-        """Parse what was read and then read more; not while the application has enough."""
+        """Parse the bytes that were read, then read more; pause while the application has enough."""
         if self._read and not self._queued:
             self._queued = True
             self.parsing.add(self, self.loop)
@@ -227,7 +226,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.resume_reading()
 
     def parse_step(self) -> bool:
-        """Parse some of what was read; returns whether there is more to be parsed now."""
+        """Parse some of the bytes that were read; return true when more can be parsed now."""
         if self.transport.is_closing() or self._refusal is not None:
             self._read, self._at = b"", 0
         elif not self.flow.read_paused:
@@ -246,13 +245,13 @@ class BoundedProtocol(HttpToolsProtocol):
         waiting = self._timer
         super().data_received(data)
         if waiting is not None and self._timer is waiting:
-            # One header that does not end: the callbacks do not see it before it does.
+            # A header without an end causes no callback.
             self._unfinished += len(data)
             if self._unfinished > limits.HEADERS + limits.TARGET:
                 self._refuse(_HEADERS)
 
     def _count_in(self) -> None:
-        """Count what waits to be parsed or to be handled; little of it does not count."""
+        """Count the bytes that wait for the parser or the application; few do not count."""
         body = len(self.cycle.body) if self.cycle is not None else 0
         size = len(self._read) + body + self._head + _REQUEST * len(self.pipeline)
         self._count(size if size > limits.UNCOUNTED else 0, self._out)
@@ -266,7 +265,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.memory.release(-more)
 
     def send_400_response(self, msg: str) -> None:
-        """What the parser could not read is refused, with the reason that there is."""
+        """Refuse what the parser could not read, for the known reason."""
         if self._refusal is not _PIPELINED:
             self._refuse(self._refusal or (400, "This is not HTTP that can be read."))
 
@@ -288,11 +287,11 @@ class BoundedProtocol(HttpToolsProtocol):
         )
         self.transport.write(head.encode())
         self.flow.resume_reading()
-        # Not at once: bytes that were not read would make the system throw the answer away.
+        # With a delay: because of unread bytes, the system would discard the answer.
         self.loop.call_later(limits.LINGER_TIME / 5, self._end)
 
     def _end(self) -> None:
-        """Close the connection; what its client does not read is not waited for."""
+        """Close the connection without waiting for the client to read."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         else:
@@ -309,18 +308,18 @@ class BoundedProtocol(HttpToolsProtocol):
     def _late(self) -> None:
         self._timer = None
         if self.cycle is not None and not self.cycle.response_complete:
-            self._await_headers(self.patience)  # the request before this one is still being answered
+            self._await_headers(self.client_timeout)  # the request before this one is still being answered
             return
         self.open_connections.closed["late"] += 1
         if not self._begun:
-            self._end()  # nothing has come, and there is nothing to answer
+            self._end()  # without a request, there is nothing to answer
         else:
             self._refuse(_LATE)
 
     # ── between requests ──
 
     def on_response_complete(self) -> None:
-        """An answer was handed over whole."""
+        """Continue after a complete answer."""
         super().on_response_complete()
         if not self.pipeline:
             self._head = 0
@@ -331,20 +330,20 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch()
 
     def timeout_keep_alive_handler(self) -> None:
-        """No other request has come."""
+        """Close an idle connection."""
         self.open_connections.closed["idle"] += 1
         self._end()
 
     def close_idle(self, reason: str) -> None:
-        """Make room for another connection."""
+        """Close for the sake of another connection."""
         self.open_connections.closed[reason] += 1
         self.open_connections.lost(self)
         self._end()
 
-    # ── what goes out ──
+    # ── answers ──
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than the answer comes."""
+        """Watch a client that reads more slowly than the answer is produced."""
         super().pause_writing()
         self._count(self._in, self.transport.get_write_buffer_size())
         self.memory.stalled[self] = time.monotonic()
@@ -352,12 +351,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch()
 
     def resume_writing(self) -> None:
-        """It has read."""
+        """Continue after the client has read."""
         super().resume_writing()
-        self._reads_again()
+        self._reader_resumed()
 
     async def drained(self) -> bool:
-        """See :class:`exchange.Connection`."""
+        """See :class:`request_context.Connection`."""
         if self.flow.write_paused:
             await self.flow.drain()
         return not self.transport.is_closing()
@@ -370,14 +369,14 @@ class BoundedProtocol(HttpToolsProtocol):
     def _watch(self) -> None:
         self._since = time.monotonic()
         self._first = self._left = self.transport.get_write_buffer_size()
-        self._stalled = self.loop.call_later(self.patience, self._look)
+        self._stalled = self.loop.call_later(self.client_timeout, self._check_reader)
 
-    def _look(self) -> None:
+    def _check_reader(self) -> None:
         left = self.transport.get_write_buffer_size()
         if not left:
             self._stalled = None
             return
-        allowed = self.patience + (self._first - left) / limits.SLOWEST
+        allowed = self.client_timeout + (self._first - left) / limits.SLOWEST
         if left >= self._left or time.monotonic() - self._since > allowed:
             self._stalled = None
             self.cut_off("slow")
@@ -385,9 +384,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._left = left
         if self.memory.stalled.pop(self, None) is not None:
             self.memory.stalled[self] = time.monotonic()
-        self._stalled = self.loop.call_later(self.patience, self._look)
+        self._stalled = self.loop.call_later(self.client_timeout, self._check_reader)
 
-    def _reads_again(self) -> None:
+    def _reader_resumed(self) -> None:
         self.memory.stalled.pop(self, None)
         self._count(self._in, 0)
         if self._stalled is not None:
@@ -395,7 +394,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stalled = None
 
 
-def bounded(patience: float, metrics: Metrics, memory: Memory, connections: Connections) -> type[BoundedProtocol]:
-    """The protocol with this patience and these bounds, which counts what it refuses."""
-    named = {"patience": patience, "metrics": metrics, "memory": memory, "open_connections": connections}
+def bounded(
+    client_timeout: float, metrics: Metrics, memory: RequestMemory, connections: Connections
+) -> type[BoundedProtocol]:
+    """Return the protocol class with these settings, whose ``metrics`` count refusals."""
+    named = {"client_timeout": client_timeout, "metrics": metrics, "memory": memory, "open_connections": connections}
     return type("Protocol", (BoundedProtocol,), {**named, "parsing": _Parsing()})

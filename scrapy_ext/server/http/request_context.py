@@ -1,10 +1,9 @@
-"""One request and its answer, as the server sees them from outside: its id, its bytes, and what becomes of a body
-that nobody has read.
+"""The context of one request: its id, caller, bytes and memory, and the disposal of a body that was not read.
 
-A server that answers before it has read the whole body, and closes, makes the sender see a broken connection
-instead of the answer: the system throws the answer away with the bytes that were not read. So the answer goes out
-with ``Connection: close``, what still comes is read and thrown away for a bounded time, and then the connection
-ends. A short body is read to its end before the answer, and its connection goes on.
+A server that answers before it has read the whole body, and closes, causes a broken connection at the sender: the
+system discards the answer together with the unread bytes. So such an answer has ``Connection: close``, the rest of
+the body is read and discarded for a bounded time, and then the connection is closed. A short body is read to its end
+before the answer, and its connection stays open.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from typing import Final, Protocol
 from starlette.types import Message, Receive, Scope, Send
 
 from scrapy_ext.server.http import limits
-from scrapy_ext.server.http.memory import Memory
+from scrapy_ext.server.http.memory import RequestMemory
 
-#: Where a request's :class:`Exchange` is in its scope, and the connection that it came on.
-SCOPE_KEY: Final = "scrapy_ext.exchange"
+#: The keys of the :class:`RequestContext`, and of the connection, in the scope of a request.
+SCOPE_KEY: Final = "scrapy_ext.request_context"
 CONNECTION_KEY: Final = "scrapy_ext.connection"
 
 _WELL_FORMED: Final = re.compile(rb"[\w.\-]{1,64}", re.ASCII)
@@ -31,40 +30,40 @@ _number: Final = itertools.count(1)
 
 
 class Connection(Protocol):
-    """Sends an answer to its client."""
-
     async def drained(self) -> bool:
-        """Wait until the client has read most of what was sent; False when it has gone."""
+        """Wait until the client has read most of the sent bytes; return false when it has disconnected."""
 
 
 class GoneError(OSError):
-    """The client has gone, or was cut off: nobody reads the rest of the answer."""
+    """The client has disconnected, or was disconnected: nobody reads the rest of the answer."""
 
 
-class Exchange:
-    """Stands between the application and the connection. ``received`` and ``sent`` are bytes of bodies,
-    ``patience`` the seconds for which the client may send nothing of its body."""
+class RequestContext:
+    """Layer between the application and the connection. ``received`` and ``sent`` count bytes of bodies; the client may
+    pause for ``client_timeout`` seconds within its body."""
 
     __slots__ = (
         *("_connection", "_length", "_lingers", "_more", "_over", "_receive", "_send", "memory"),
-        *("held", "id", "lasts", "patience", "received", "records", "sent", "status", "told", "who"),
+        *("held", "id", "lasts", "client_timeout", "received", "records", "sent", "status", "log_fields", "who"),
     )
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, memory: Memory, patience: float) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, memory: RequestMemory, client_timeout: float
+    ) -> None:
         self._receive = receive
         self._send = send
         self.memory = memory
         self._connection: Connection | None = scope.get(CONNECTION_KEY)
         self._lingers = self._over = False
-        #: Whether it is meant to take long, so that it is not slow.
+        #: True for an answer that lasts by design, such as a stream of events, which is never logged as slow.
         self.lasts = False
-        self.patience = patience
-        #: Of the body that is announced; None: not announced, and its end will be seen when it comes.
+        self.client_timeout = client_timeout
+        #: The announced bytes of the body; None for a body of unknown length.
         self._length: int | None = 0
         self.id = ""
         self.who = ""
-        #: What the log has of it besides, by name.
-        self.told: dict[str, str] = {}
+        #: Further fields of its log line, by name.
+        self.log_fields: dict[str, str] = {}
         self.status = 0
         self.received = self.sent = self.records = self.held = 0
         for name, value in scope["headers"]:
@@ -79,41 +78,41 @@ class Exchange:
 
     @property
     def announced(self) -> int:
-        """The size that the request gives for its body, as it is sent; 0 when it gives none."""
+        """The announced bytes of the body as sent; 0 when unknown."""
         return self._length or 0
 
     def hold(self, size: int) -> bool:
-        """Count bytes that are kept until the request ends; False when there is no room for them now."""
+        """Count bytes until the request ends; return false without room for them now."""
         if self._over:
-            return True  # what goes on after its request is no part of it, and nothing would release them
+            return True  # work that outlives its request is not counted: nothing would release the bytes
         if not self.memory.hold(size):
             return False
         self.held += size
         return True
 
     def add(self, size: int) -> None:
-        """Count bytes that are there already until the request ends."""
+        """Count bytes that are in memory already, until the request ends."""
         if not self._over:
             self.memory.add(size)
             self.held += size
 
     def release(self, size: int) -> None:
-        """Count bytes no longer."""
-        size = min(size, self.held)  # it may have ended already
+        """Stop counting bytes."""
+        size = min(size, self.held)  # the request may have ended already
         self.held -= size
         self.memory.release(size)
 
     def is_alone_too_large(self, size: int) -> bool:
-        """Return whether the request would find no room for so many more bytes even if there were no other."""
+        """Return true when the bytes would find no room even if this were the only request."""
         return self.held + size > self.memory.limit
 
     def ended(self) -> None:
-        """Give back what was held."""
+        """Release all bytes at the end of the request."""
         self.release(self.held)
         self._over = True
 
     async def receive(self) -> Message:
-        """The next message of the client."""
+        """Return the next message of the client."""
         message = await self._receive()
         if message["type"] == "http.request":
             self.received += len(message.get("body", b""))
@@ -138,13 +137,13 @@ class Exchange:
         more = message.get("more_body", False)
         if self._lingers and not more:
             await self._send({**message, "more_body": True})
-            self.release(self.held)  # what still comes is kept nowhere
-            await self._throw_away()
+            self.release(self.held)  # the rest of the body is kept nowhere
+            await self._discard_body()
             message = {"type": "http.response.body", "body": b""}
         await self._send_pieces(message, more=more)
 
     async def _send_pieces(self, message: Message, *, more: bool) -> None:
-        """Send a part of the body; what follows waits until it has mostly gone."""
+        """Send a part of the body in pieces, each after the client has read most of the one before."""
         body = message.get("body", b"")
         connection = self._connection
         if connection is None:
@@ -161,9 +160,9 @@ class Exchange:
 
     async def _read_rest(self) -> None:
         if self._length is not None and self._length <= limits.SHORT_BODY:
-            await self._throw_away()
+            await self._discard_body()
 
-    async def _throw_away(self) -> None:
+    async def _discard_body(self) -> None:
         end = self.received + limits.LINGER
         try:
             async with asyncio.timeout(limits.LINGER_TIME):
@@ -173,11 +172,10 @@ class Exchange:
             return
 
 
-#: The exchange that this code runs for; None outside of requests.
-CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+#: The context of the current request; None outside of requests.
+CURRENT: ContextVar[RequestContext | None] = ContextVar("request_context", default=None)
 
 
-def exchange_of(scope: Scope) -> Exchange:
-    """The exchange that a request belongs to."""
-    exchange: Exchange = scope[SCOPE_KEY]
-    return exchange
+def context_of(scope: Scope) -> RequestContext:
+    context: RequestContext = scope[SCOPE_KEY]
+    return context

@@ -1,7 +1,7 @@
 """Routes: each path of the server is declared once, beside the function that answers it.
 
-Made of the declarations are the look-up (:class:`Router`), the check of the caller (``access``), the OpenAPI document
-(``openapi``), the labels of the metrics, and the reference page of paths.
+The look-up (:class:`Router`), the check of the caller (``access``), the OpenAPI document (``openapi``), the labels of
+the metrics, and the reference page of paths are made from the declarations.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.server.http.answers import NotFound
-from scrapy_ext.server.http.schemas import Answer, Body, Parameter
+from scrapy_ext.api.platform.keys import Host
+from scrapy_ext.server.http.answers import not_found
+from scrapy_ext.server.http.schemas import AnswerShape, Body, Parameter
 
 if TYPE_CHECKING:
     from scrapy_ext.server.http.call import Call
 
 Handler = Callable[["Call"], Awaitable[Response]]
 
-#: A variable part of a path: any text, ``int``: digits alone, ``path``: this part and all that follow.
+#: A variable part of a path: any text; with ``int`` digits only; with ``path`` this part and all that follow.
 _VARIABLE: Final = re.compile(r"{(\w+)(?::(int|path))?}")
 
 
 class Access(Enum):
-    """Who may call a route, in words for the reference page. A key must open the project that the call names."""
+    """Callers with access to a route, in words for the reference. A key needs access to the project of the call."""
 
     ANYONE = "anyone"
     KEY = "an API key"
@@ -40,27 +40,26 @@ class Access(Enum):
 
 @dataclass(eq=False)
 class Route:
-    """One method of one path; ``errors`` are statuses of refusals beside those that every call of its host can get.
-
-    ``access``: a process of a job may also read whatever takes an API key, in its project. Without ``handler`` the
-    part of the server that declares the route answers it.
-    """
+    """One method of one path."""
 
     method: str
     path: str
     summary: str
-    answer: Answer
+    answer: AnswerShape
+    #: None: the service that declares the route answers it.
     handler: Handler | None = None
     status: int = 200
     parameters: Sequence[Parameter] = ()
     body: Body | None = None
+    #: Statuses of refusals beside those that every call of its host can get.
     errors: Sequence[int] = ()
+    #: A job's process may also read every route for API keys, in its project.
     access: Access = Access.KEY
     tag: str = ""
-    #: The path as documents show it.
+    #: The path in documents.
     shown: str = field(init=False)
     host: Host = field(init=False)
-    #: Where the variable parts are, counted from the part after the first.
+    #: The indexes of the variable parts by name, counted from the part after the first.
     places: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,12 +85,12 @@ class Route:
 
 
 def host_of(first: str) -> Host:
-    """The host of the API that a path belongs to, by its first part."""
+    """Return the host of the API that has a path, by its first part."""
     return {"api": Host.APP, "jobq": Host.JOBQ}.get(first, Host.STORAGE)
 
 
 class Routes(list[Route]):
-    """The routes of a module, in the order of their declaration; ``access`` and ``tag`` are those of most of them."""
+    """The routes of a module, in the order of their declaration; ``access`` and ``tag`` are their defaults."""
 
     def __init__(self, access: Access = Access.KEY, tag: str = "") -> None:
         super().__init__()
@@ -102,7 +101,7 @@ class Routes(list[Route]):
         self,
         call: str,
         summary: str,
-        answer: Answer,
+        answer: AnswerShape,
         *,
         status: int = 200,
         parameters: Sequence[Parameter] = (),
@@ -110,20 +109,20 @@ class Routes(list[Route]):
         errors: Sequence[int] = (),
         access: Access | None = None,
     ) -> Callable[[Handler], Handler]:
-        """Declare what the decorated function answers; ``call`` is the method and the path."""
+        """Declare the decorated function as handler of a ``call``: method and path, which may end in ``[optional]``."""
         method, path = call.split(" ")
+        base, _, optional = path.rstrip("]").partition("[")
         who, tag = access or self._access, self._tag
 
         def declare(handler: Handler) -> Handler:
-            self.append(Route(method, path, summary, answer, handler, status, parameters, body, errors, who, tag))
+            for each in [base, base + optional] if optional else [base]:
+                self.append(Route(method, each, summary, answer, handler, status, parameters, body, errors, who, tag))
             return handler
 
         return declare
 
 
 class _Node:
-    """The routes that end here, and where the next part of a path leads."""
-
     __slots__ = ("named", "number", "rest", "routes", "text")
 
     def __init__(self) -> None:
@@ -135,19 +134,21 @@ class _Node:
 
 
 class Router:
-    """Finds the route of a path. A part that a route names comes before a variable one, where that route has the
-    method: ``GET /collections/1/s/c/count`` counts, and ``POST`` there writes the record of the key ``count``."""
+    """Look-up of routes. A literal part precedes a variable one if its route has the method:
+    ``GET /collections/1/s/c/count`` counts, and ``POST`` there writes the record with the key ``count``."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
+        self._resources: dict[str, Route] = {}
         for route in routes:
+            self._resources.setdefault(route.first, route)
             node = self._root
             for part in route.parts:
                 node = _branch(node, part)
             node.routes[route.method] = route
 
     def find(self, parts: Sequence[str], method: str) -> Route | None:
-        """The route of a path, in parts, and a method."""
+        """Return the route of a path, in parts, and a method."""
         node = self._root
         for part in parts:
             found = node.named.get(part)
@@ -162,17 +163,21 @@ class Router:
         return next((end.routes[method] for end in _ends(self._root, parts) if method in end.routes), None)
 
     def at(self, parts: Sequence[str]) -> list[Route]:
-        """The routes of a path, one of each method."""
+        """Return the routes of a path, one of each method."""
         found: dict[str, Route] = {}
         for end in _ends(self._root, parts):
             found = {**end.routes, **found}
         return list(found.values())
 
+    def resource(self, first: str) -> Route | None:
+        """Return the first route of a resource, whose access rule holds for its unknown paths."""
+        return self._resources.get(first)
+
     async def answer(self, call: Call) -> Response:
-        """The answer to a call whose caller was checked; raises :class:`NotFound` without a route."""
+        """Return the answer to a call whose caller was checked; raises :class:`Refusal` (404) without a route."""
         route = call.route = call.route or self.find(call.parts, call.method)
         if route is None or route.handler is None:
-            raise NotFound
+            raise not_found()
         return await route.handler(call)
 
 
@@ -188,7 +193,7 @@ def _branch(node: _Node, part: str) -> _Node:
 
 
 def _ends(node: _Node, parts: Sequence[str]) -> Iterator[_Node]:
-    """Every place to which a path leads, the most particular first."""
+    """Yield every node that a path leads to, the most specific first."""
     if not parts:
         yield node
         return

@@ -1,4 +1,4 @@
-"""Parameters, bodies and answers, in which routes are declared, and the schemas that several routes have."""
+"""Parameters, bodies and answers for declarations of routes, and the schemas that several routes share."""
 
 from __future__ import annotations
 
@@ -21,11 +21,24 @@ TEXT: Final = CONTENT_TYPES[Format.TEXT]
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
 
+
+def record(properties: Schema, *required: str, only: bool = False) -> Schema:
+    """Return the schema of a JSON object; with ``only``, it has no other fields."""
+    names = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": properties, **names, **({"additionalProperties": False} if only else {})}
+
+
+def array(items: Schema, *, least: int | None = None, most: int | None = None) -> Schema:
+    """Return the schema of a JSON array."""
+    bounds = {"minItems": least, "maxItems": most}
+    return {"type": "array", "items": items} | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
 NUMBER: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
 COUNTER: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
 STRING: Final[Schema] = {"type": "string"}
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
-STRINGS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
+STRINGS: Final[Schema] = array({"type": "string"})
 OBJECT: Final[Schema] = {"type": "object"}
 ANY: Final[Schema] = {}
 FLAG: Final[Schema] = {"enum": ["1", "Y"]}
@@ -37,7 +50,7 @@ FRONTIER_NAME: Final[Schema] = {"type": "string", "pattern": f"^{frontier.NAME_P
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """A query parameter, or a header. One that is repeatable has an array as its schema."""
+    """A query parameter, or a header. A repeatable one has an array schema."""
 
     name: str
     meaning: str
@@ -53,15 +66,15 @@ class Many(msgspec.Struct, frozen=True):
 
 
 class Body(msgspec.Struct, frozen=True):
-    """A body: a schema, or a type of ``api/``. JSON lines are described as the array of their values."""
+    """A body: a content type, and a schema or a type of ``api/``. JSON lines have the array of their values."""
 
     kind: str
     shape: Any
     meaning: str = ""
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """An answer: its meaning and its shape for each content type; without any, it has no body to speak of."""
+class AnswerShape(msgspec.Struct, frozen=True):
+    """An answer: its meaning, and its shape for each content type; without any, the body is empty."""
 
     meaning: str
     bodies: Mapping[str, Any] = {}
@@ -88,10 +101,10 @@ PATH_PARTS: Final[dict[str, Schema]] = {
     "version": {"type": "string", "pattern": r"^[A-Za-z0-9_.+!\-]{1,100}$"},
 }
 
-# ── parameters that several paths have ──
+# ── parameters of several paths ──
 
 COUNT: Final = Parameter("count", "at most so many results", COUNTER)
-META: Final = Parameter("meta", "what to add to each result", {"type": "array", "items": {"enum": ["_key", "_ts"]}})
+META: Final = Parameter("meta", "what to add to each result", array({"enum": ["_key", "_ts"]}))
 NODATA: Final = Parameter("nodata", "only what meta adds", FLAG)
 
 
@@ -110,7 +123,7 @@ _AS_TEXT: Final = (
     Parameter("lineend", "csv: after each row", {"type": "string", "minLength": 1, "maxLength": 2}),
     Parameter("saveas", "a file name for browsers", {"type": "string", "pattern": r"^[A-Za-z0-9_.\-]{1,255}$"}),
 )
-#: How a result looks; the second where MessagePack is offered too.
+#: The format of a result; the second also offers MessagePack.
 SHAPING: Final = (_format(TEXT_FORMATS), *_AS_TEXT)
 SHAPING_OR_MSGPACK: Final = (_format(Format), *_AS_TEXT)
 _CONDITION: Final = "a condition as JSON, [field, operator, [arguments]]"
@@ -121,24 +134,24 @@ FILTERS: Final = (
 )
 
 
-# ── answers that several paths have ──
+# ── answers of several paths ──
 
-DONE: Final = Answer("It is stored, and synced to disk.", {TEXT: STRING})
-
-
-def value(meaning: str, shape: Any) -> Answer:
-    """A JSON value."""
-    return Answer(meaning, {JSON: shape})
+DONE: Final = AnswerShape("It is stored, and synced to disk.", {TEXT: STRING})
 
 
-def lines(meaning: str, shape: Any, *, msgpack: bool = False) -> Answer:
-    """Results in the format that was asked for, ``msgpack`` where that is offered; ``shape`` is that of one."""
+def value(meaning: str, shape: Any) -> AnswerShape:
+    """Return the shape of a JSON value."""
+    return AnswerShape(meaning, {JSON: shape})
+
+
+def lines(meaning: str, shape: Any, *, msgpack: bool = False) -> AnswerShape:
+    """Return the shape of results in a format of choice; ``shape`` is that of one result."""
     many = Many(shape)
     rest = {CONTENT_TYPES[kind]: STRING for kind in (Format.XML, Format.CSV, Format.TEXT)}
     packed = {CONTENT_TYPES[Format.MSGPACK]: ANY} if msgpack else {}
-    return Answer(meaning, {JSON_LINES: many, JSON: many, **rest, **packed})
+    return AnswerShape(meaning, {JSON_LINES: many, JSON: many, **rest, **packed})
 
 
 def json_lines(shape: Any, meaning: str = "") -> Body:
-    """A body of JSON lines; ``shape`` is that of one."""
+    """Return the shape of a body of JSON lines; ``shape`` is that of one line."""
     return Body(JSON_LINES, Many(shape), meaning)

@@ -1,5 +1,4 @@
-"""A table of routes as an application: each call is checked, handed to the handler of its route, and answered, whatever
-happens."""
+"""A table of routes as an ASGI application."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import CallerCheck
-from scrapy_ext.server.http.answers import NotFound, answer_of, method_not_allowed, refusal_of
+from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.http.routes import Route, Router, host_of
@@ -24,8 +23,7 @@ _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class Service:
-    """Answers the calls of a table of routes. ``check`` refuses a caller who may not call a route; ``services`` are
-    what handlers use beside the store, by type."""
+    """The application. ``check`` refuses callers without access; ``services`` are other parts for handlers, by type."""
 
     def __init__(
         self, routes: Iterable[Route], store: Store, check: CallerCheck, services: Mapping[type, Any] | None = None
@@ -39,7 +37,7 @@ class Service:
         """Answer a request."""
         call: Call | None = None
         try:
-            # The parts of the path are read as they were sent: a record's key may hold a slash.
+            # The raw path is parsed: a record's key may hold an escaped slash.
             call = Call(scope, receive, self._store, self._services)
             async with asyncio.timeout(limits.REQUEST):
                 call.route = self.router.find(call.parts, call.method)
@@ -50,19 +48,19 @@ class Service:
             if accepts_gzip(call) and not isinstance(response, StreamingResponse):
                 compress_whole(response)
             if not isinstance(response, StreamingResponse) and len(response.body) > limits.SEND_BUFFER:
-                hold_answer(call.exchange, len(response.body))
+                hold_answer(call.context, len(response.body))
         except ClientDisconnect:
-            return  # in the middle of its body: nothing of it was stored, and there is nobody to answer
+            return  # in the middle of its body: nothing was stored, and nobody waits for an answer
         except Exception as error:
             trusted = call is not None and call.grant.all_projects
             response = answer_of(refusal_of(error, trusted=trusted), host_of(scope["path"].split("/", 2)[1]))
         await response(scope, receive, send)
 
     async def _refuse(self, call: Call) -> None:
-        """Refuse what no route answers; an unknown caller does not learn which paths there are."""
+        """Refuse a call without a route; an unknown caller does not learn which paths exist."""
         others = self.router.at(call.parts)
-        call.route = others[0] if others else None
+        call.route = others[0] if others else self.router.resource(call.parts[0])
         await self._check(call)
         if not others:
-            raise NotFound
+            raise not_found()
         raise method_not_allowed(*sorted((route.method for route in others), key=_METHODS.index))

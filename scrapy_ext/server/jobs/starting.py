@@ -8,7 +8,7 @@ from typing import Final
 import aiohttp
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.jobs.confining import Confining, Policy
 from scrapy_ext.server.jobs.nodes.dead_nodes import NodeLocks

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.errors import ExtractionError, permanent
 from scrapy_ext.jobprocess.confinement import own_ports
-from scrapy_ext.server.config.extraction_limits import MIB, Limits
+from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.upstream import Upstream
 
@@ -57,7 +57,7 @@ class _Head(NamedTuple):
 class PageProxy:
     """The proxy of one page; :attr:`url` is for Chromium. ``upstream`` is the operator's proxy, if any."""
 
-    def __init__(self, guard: Guard, limits: Limits, upstream: Upstream | None = None) -> None:
+    def __init__(self, guard: Guard, limits: ServiceLimits, upstream: Upstream | None = None) -> None:
         self._upstream = upstream
         self._guard = guard
         self._limits = limits

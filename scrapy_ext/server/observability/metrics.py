@@ -1,8 +1,8 @@
-"""What the server counts, in the text format of Prometheus.
+"""Metrics of the server in the text format of Prometheus.
 
-Written here and not with ``prometheus-client`` (``docs/architecture/dependencies`` has the figures): a request costs a
-look-up and a few additions. All counting happens in the event loop, so that nothing is locked; what other threads count
-is read when it is asked for.
+``prometheus-client`` is not used (figures: ``docs/architecture/dependencies``): a request costs a look-up and a few
+additions here. All counters are changed in the event loop, so there are no locks; counters of other threads are read on
+demand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-#: Upper bounds of the classes of durations, in seconds.
+#: Upper bounds of the buckets of durations, in seconds.
 DURATIONS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -38,15 +38,15 @@ class Metrics:
     """Counters of requests and records."""
 
     def __init__(self) -> None:
-        #: First parts of paths, by which requests are counted; those of any other path are counted as one.
+        #: First parts of paths that are labels of requests; others share the label ``other``.
         self.resources: Container[str] = frozenset()
         self._series: dict[tuple[str, str, int], _Series] = {}
         self._records: dict[str, int] = {}
         self._unreadable: dict[int, int] = {}
 
-    def request(self, what: tuple[str, str], status: int, seconds: float, received: int, sent: int) -> None:
-        """Count a request (path and method) that has ended; ``status`` 0: it broke off before there was one."""
-        path, method = what
+    def request(self, target: tuple[str, str], status: int, seconds: float, received: int, sent: int) -> None:
+        """Count a request (path and method) that has ended; ``status`` 0: it broke off before its answer."""
+        path, method = target
         key = (self._resource_of(path), method, status // 100)
         series = self._series.get(key)
         if series is None:
@@ -59,12 +59,12 @@ class Metrics:
         series.sent += sent
 
     def records(self, path: str, number: int) -> None:
-        """Count records that were stored."""
+        """Count stored records."""
         resource = self._resource_of(path)
         self._records[resource] = self._records.get(resource, 0) + number
 
     def unreadable(self, status: int) -> None:
-        """Count what was refused before it was a request."""
+        """Count a refusal before a complete request."""
         self._unreadable[status] = self._unreadable.get(status, 0) + 1
 
     def _resource_of(self, path: str) -> str:
@@ -74,24 +74,17 @@ class Metrics:
         return _OTHER if first else "ui"
 
     def lines(self) -> Iterator[str]:
-        """The counters as text."""
+        """Yield the lines of all counters."""
         series = [
             ({"resource": resource, "method": method, "status": f"{status}xx" if status else "broken"}, each)
             for (resource, method, status), each in sorted(self._series.items())
         ]
-        yield from counter(
-            "http_requests_total", "Requests that have ended.", ((labels, each.requests) for labels, each in series)
-        )
-        yield from counter(
-            "http_request_bytes_total",
-            "Bytes of bodies that were received, as they were sent.",
-            ((labels, each.received) for labels, each in series),
-        )
-        yield from counter(
-            "http_response_bytes_total",
-            "Bytes of bodies that were sent.",
-            ((labels, each.sent) for labels, each in series),
-        )
+        for name, meaning, field in (
+            ("http_requests_total", "Requests that have ended.", "requests"),
+            ("http_request_bytes_total", "Bytes of received bodies, as sent.", "received"),
+            ("http_response_bytes_total", "Bytes of sent bodies.", "sent"),
+        ):
+            yield from counter(name, meaning, ((labels, getattr(each, field)) for labels, each in series))
         yield from histograms(
             "http_request_duration_seconds",
             "From the headers of a request to its end.",
@@ -100,7 +93,7 @@ class Metrics:
         )
         yield from counter(
             "http_unreadable_total",
-            "What was refused before it was a request: its headers were late, too large, or no HTTP.",
+            "Refusals before a complete request: its headers were late, too large, or not HTTP.",
             (({"status": str(status)}, number) for status, number in sorted(self._unreadable.items())),
         )
         yield from counter(
@@ -111,14 +104,14 @@ class Metrics:
 
 
 def counter(name: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[str]:
-    """A number that only grows."""
+    """Yield the lines of a number that only grows."""
     yield from _head(name, "counter", meaning)
     for labels, value in samples:
         yield _sample(name, labels, value)
 
 
 def gauge(name: str, meaning: str, value: float) -> Iterator[str]:
-    """A number that is so at this moment."""
+    """Yield the lines of a current number."""
     yield from _head(name, "gauge", meaning)
     yield _sample(name, {}, value)
 
@@ -126,7 +119,7 @@ def gauge(name: str, meaning: str, value: float) -> Iterator[str]:
 def histogram(
     name: str, labels: Labels, bounds: Sequence[float], numbers: Sequence[int], total: float
 ) -> Iterator[str]:
-    """How many there were up to each bound; ``numbers`` has one more, for those above the last."""
+    """Yield the lines of a histogram: ``numbers`` of each bucket, the last one above all bounds."""
     below = 0
     for bound, number in zip((*bounds, float("inf")), numbers, strict=True):
         below += number
@@ -139,7 +132,7 @@ def histogram(
 def histograms(
     name: str, meaning: str, bounds: Sequence[float], series: Iterable[tuple[Labels, Sequence[int], float]]
 ) -> Iterator[str]:
-    """One histogram for each set of labels."""
+    """Yield the lines of a histogram for each set of labels."""
     yield from _head(name, "histogram", meaning)
     for labels, numbers, total in series:
         yield from histogram(name, labels, bounds, numbers, total)
@@ -148,12 +141,12 @@ def histograms(
 def distribution(
     name: str, meaning: str, bounds: Sequence[float], numbers: Sequence[int], total: float
 ) -> Iterator[str]:
-    """A histogram without labels."""
+    """Yield the lines of a histogram without labels."""
     yield from histograms(name, meaning, bounds, [({}, numbers, total)])
 
 
 _PREFIX: Final = "scrapy_ext_"
-#: Names that every client of Prometheus gives to the numbers of a process.
+#: Prefix of Prometheus's standard names for metrics of a process.
 _STANDARD: Final = "process_"
 
 
@@ -167,6 +160,6 @@ def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
 
 
 def _sample(name: str, labels: Labels, value: float) -> str:
-    # Labels are names of this package and never text of a client, so that nothing has to be escaped.
+    # Labels are names of this package, never text of a client, so nothing needs escapes.
     inside = ",".join(f'{label}="{text}"' for label, text in labels.items())
     return f"{_named(name)}{{{inside}}} {value!r}" if inside else f"{_named(name)} {value!r}"

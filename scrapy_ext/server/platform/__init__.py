@@ -1,4 +1,4 @@
-"""The crawling platform over HTTP: its resources, each with its routes."""
+"""The crawling platform over HTTP: one module with routes per resource."""
 
 from __future__ import annotations
 

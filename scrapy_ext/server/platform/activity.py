@@ -11,45 +11,31 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, result, with_meta
+from scrapy_ext.server.http.formats import limited, result, with_meta
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    COUNT,
-    COUNTER,
-    DONE,
-    FILTERS,
-    NUMBER,
-    OBJECT,
-    SHAPING,
-    Parameter,
-    json_lines,
-    lines,
-)
-from scrapy_ext.server.platform.filters import Filter
+from scrapy_ext.server.platform.filters import RecordFilter
 from scrapy_ext.server.store.activity.activity import Message
 
 _DEFAULT_COUNT: Final = 100
 _MAX_COUNT: Final = 10_000
 _MAX_PROJECTS: Final = 1000
-#: Bytes that an event takes beside its own until it is stored.
+#: Bytes of memory of an event beside its text until it is stored.
 _EVENT: Final = 256
-
 
 ROUTES: Final = Routes(Access.PROCESS)
 
-_META: Final = Parameter(
-    "meta", "what to add to each message", {"type": "array", "items": {"enum": ["_ts", "_project"]}}
-)
+_META: Final = schemas.Parameter("meta", "what to add to each message", schemas.array({"enum": ["_ts", "_project"]}))
 
 
 @ROUTES.add(
     "GET /activity/{project}",
     "Read messages of a project, the newest first.",
-    lines("The messages.", OBJECT),
-    parameters=(COUNT, _META, *FILTERS, *SHAPING),
+    schemas.lines("The messages.", schemas.OBJECT),
+    parameters=(schemas.COUNT, _META, *schemas.FILTERS, *schemas.SHAPING),
 )
 async def _read(call: Call) -> Response:
     return await result(call, _pages(call, _chosen(call, call.project, call.number("count"))))
@@ -58,8 +44,8 @@ async def _read(call: Call) -> Response:
 @ROUTES.add(
     "POST /activity/{project}",
     "Add messages.",
-    DONE,
-    body=json_lines(OBJECT),
+    schemas.DONE,
+    body=schemas.json_lines(schemas.OBJECT),
 )
 async def _add(call: Call) -> Response:
     project = call.project
@@ -83,21 +69,21 @@ def _sent(line: bytes, number: int) -> tuple[bytes]:
 @ROUTES.add(
     "GET /activity/projects",
     "Read messages of several projects, the newest first.",
-    lines("The messages.", OBJECT),
+    schemas.lines("The messages.", schemas.OBJECT),
     parameters=(
-        Parameter("p", "the projects (default: all that the key opens)", {"type": "array", "items": NUMBER}),
-        Parameter("pcount", "at most so many of each project", COUNTER),
-        COUNT,
+        schemas.Parameter("p", "the projects (default: all that the key may read)", schemas.array(schemas.NUMBER)),
+        schemas.Parameter("pcount", "at most so many of each project", schemas.COUNTER),
+        schemas.COUNT,
         _META,
-        *FILTERS,
-        *SHAPING,
+        *schemas.FILTERS,
+        *schemas.SHAPING,
     ),
 )
 async def _projects(call: Call) -> Response:
     asked = [number_of(text, "p") for text in call.all("p")]
     for project in asked:
         call.need(project)
-    call.may_read(0)  # what follows tells of those projects only that the key opens
+    call.may_read(0)  # the answer has only projects that the key may read
     projects = asked or [project for project in await call.store.jobs.projects() if call.may_read(project)]
     count = call.number("count", _DEFAULT_COUNT) or 0
     if len(projects) > _MAX_PROJECTS or count > _MAX_COUNT:
@@ -114,19 +100,17 @@ async def _projects(call: Call) -> Response:
     return await result(call, _pages(call, one_page()))
 
 
-async def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequence[Message]]:
-    """The newest messages of a project that the filter chooses."""
-    conditions = Filter.of(call)
-    left = count
-    async for page in call.store.activity.scan(project, count if conditions is None else None):
-        chosen: Sequence[Message] = page
-        if conditions is not None:
-            chosen = await asyncio.to_thread(conditions.chosen, page, _event)
-        chosen = chosen if left is None else chosen[:left]
-        yield chosen
-        left = None if left is None else left - len(chosen)
-        if left == 0:
-            return
+def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequence[Message]]:
+    """Return the newest messages of a project that meet the filter."""
+    conditions = RecordFilter.of(call)
+    if conditions is None:
+        return limited(call.store.activity.scan(project, count), count)
+
+    async def pages() -> AsyncIterator[Sequence[Message]]:
+        async for page in call.store.activity.scan(project, None):
+            yield await asyncio.to_thread(conditions.chosen, page, _event)
+
+    return limited(pages(), count)
 
 
 def _event(message: Message) -> bytes:

@@ -14,64 +14,40 @@ from scrapy_ext.api.platform.collections import CollectionName, Count, check_nam
 from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import TEXT, NotFound, empty, json
+from scrapy_ext.server.http.answers import TEXT, empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, result, result_of, with_meta
+from scrapy_ext.server.http.formats import result, result_of, with_meta
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    COLLECTION_NAME,
-    COUNT,
-    COUNTER,
-    DONE,
-    FILTERS,
-    META,
-    NAME,
-    NODATA,
-    OBJECT,
-    SHAPING,
-    SHAPING_OR_MSGPACK,
-    STRING,
-    STRINGS,
-    Answer,
-    Body,
-    Parameter,
-    Schema,
-    json_lines,
-    lines,
-    value,
-)
-from scrapy_ext.server.platform.filters import Filter, refuse_filters
+from scrapy_ext.server.platform.filters import RecordFilter, refuse_filters
 from scrapy_ext.server.store.collections.collections import Record
 from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
 
-#: Keys or prefixes that one request may name.
+#: Maximum keys or prefixes of one request.
 _MAX_NAMED: Final = 1000
 #: Bytes of records that are checked in a thread.
 _MUCH: Final = 256 * 1024
-#: Bytes that a record takes beside its own until it is stored.
+#: Bytes of memory of a record beside its text until it is stored.
 _RECORD: Final = 400
-#: Records that a count with a filter looks at before it says where to go on.
-_MAX_LOOKED_AT: Final = 20_000
-
+#: Records that a count with a filter reads before it returns ``nextstart``.
+_MAX_SCANNED: Final = 20_000
 
 ROUTES: Final = Routes(Access.PROCESS)
 
 _SELECTING: Final = (
-    Parameter("key", "records with these keys", STRINGS),
-    Parameter("prefix", "records whose keys begin so", STRINGS),
-    Parameter("prefixcount", "at most so many for each prefix", COUNTER),
-    Parameter("startts", "stored at this time (ms) or later", COUNTER),
-    Parameter("endts", "stored before this time (ms)", COUNTER),
-    Parameter("start", "from this key on", STRING),
-    Parameter("startafter", "behind this key", STRING),
+    schemas.Parameter("key", "records with these keys", schemas.STRINGS),
+    schemas.Parameter("prefix", "records whose keys have this prefix", schemas.STRINGS),
+    schemas.Parameter("prefixcount", "at most so many for each prefix", schemas.COUNTER),
+    schemas.Parameter("startts", "stored at this time (ms) or later", schemas.COUNTER),
+    schemas.Parameter("endts", "stored before this time (ms)", schemas.COUNTER),
+    schemas.Parameter("start", "from this key on", schemas.STRING),
+    schemas.Parameter("startafter", "after this key", schemas.STRING),
 )
-_RECORD_SCHEMA: Final[Schema] = {"type": "object", "properties": {"_key": NAME}, "required": ["_key"]}
-_DELETED: Final[Schema] = {
-    "type": "object",
-    "properties": {"deleted": COUNTER, "scanned": COUNTER, "nextstart": STRING},
-    "required": ["deleted", "scanned"],
-}
+_RECORD_SCHEMA: Final[schemas.Schema] = schemas.record({"_key": schemas.NAME}, "_key")
+_DELETED: Final[schemas.Schema] = schemas.record(
+    {"deleted": schemas.COUNTER, "scanned": schemas.COUNTER, "nextstart": schemas.STRING}, "deleted", "scanned"
+)
 _WHOLE: Final = "/collections/{project}/{type}/{collection}"
 _ONE: Final = f"{_WHOLE}/{{key}}"
 
@@ -85,24 +61,20 @@ def _collection(call: Call) -> Collection:
 @ROUTES.add(
     "GET /collections/{project}/list",
     "List the collections of a project.",
-    lines("Their types and names.", CollectionName),
-    parameters=SHAPING,
+    schemas.lines("Their types and names.", CollectionName),
+    parameters=schemas.SHAPING,
 )
 async def _list(call: Call) -> Response:
     names = await call.store.collections.names(call.project)
-
-    async def pages() -> AsyncIterator[Page]:
-        yield [msgspec.json.encode(name) for name in names]
-
-    return await result(call, pages())
+    return await result_of(call, [msgspec.json.encode(name) for name in names])
 
 
 @ROUTES.add(
     "POST /collections/{project}/delete",
     "Delete a collection.",
-    value("It is gone.", OBJECT),
+    schemas.value("The collection is deleted.", schemas.OBJECT),
     status=202,
-    parameters=(Parameter("name", "its name", COLLECTION_NAME, required=True),),
+    parameters=(schemas.Parameter("name", "its name", schemas.COLLECTION_NAME, required=True),),
 )
 async def _drop(call: Call) -> Response:
     name = _parameter(call, "name")
@@ -116,10 +88,10 @@ async def _drop(call: Call) -> Response:
 @ROUTES.add(
     "POST /collections/{project}/rename",
     "Rename a collection.",
-    value("It has its new name.", OBJECT),
+    schemas.value("It has its new name.", schemas.OBJECT),
     parameters=(
-        Parameter("name", "its name", COLLECTION_NAME, required=True),
-        Parameter("new_name", "its new name", COLLECTION_NAME, required=True),
+        schemas.Parameter("name", "its name", schemas.COLLECTION_NAME, required=True),
+        schemas.Parameter("new_name", "its new name", schemas.COLLECTION_NAME, required=True),
     ),
     errors=(409,),
 )
@@ -127,7 +99,7 @@ async def _rename(call: Call) -> Response:
     name, new_name = _parameter(call, "name"), _parameter(call, "new_name")
     check_name(new_name, "new_name")
     if not await call.store.collections.rename(call.project, name, new_name):
-        raise NotFound(f"Not Found. Project {call.project} has no collection {name[:60]}.")
+        raise not_found(f"Not Found. Project {call.project} has no collection {name[:60]}.")
     return json({"status": "success", "renamed": new_name})
 
 
@@ -141,29 +113,36 @@ def _parameter(call: Call, name: str) -> str:
 @ROUTES.add(
     f"GET {_WHOLE}",
     "Read records, in the order of their keys.",
-    lines("The records.", OBJECT, msgpack=True),
-    parameters=(*_SELECTING, *FILTERS, COUNT, META, NODATA, *SHAPING_OR_MSGPACK),
+    schemas.lines("The records.", schemas.OBJECT, msgpack=True),
+    parameters=(
+        *_SELECTING,
+        *schemas.FILTERS,
+        schemas.COUNT,
+        schemas.META,
+        schemas.NODATA,
+        *schemas.SHAPING_OR_MSGPACK,
+    ),
 )
 async def _read(call: Call) -> Response:
     which, selection = _selected(call)
     return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
 
 
-@ROUTES.add(f"POST {_WHOLE}", "Write records.", DONE, body=json_lines(_RECORD_SCHEMA))
+@ROUTES.add(f"POST {_WHOLE}", "Write records.", schemas.DONE, body=schemas.json_lines(_RECORD_SCHEMA))
 async def _write_all(call: Call) -> Response:
     return await _write(call, None)
 
 
 @ROUTES.add(
     f"DELETE {_WHOLE}",
-    "Delete the records that are selected.",
-    value("How many were deleted.", _DELETED),
+    "Delete the selected records.",
+    schemas.value("The number of deleted records.", _DELETED),
     parameters=_SELECTING,
 )
 async def _delete(call: Call) -> Response:
     which, selection = _selected(call)
     refuse_filters(call)
-    if "count" in call.query:  # to ignore it would be to delete more than was asked
+    if "count" in call.query:  # ignoring it would delete more than requested
         raise refused("count", "is not supported here", "Leave it out, or delete by key.")
     if not any(name in call.query for name in ("key", "prefix", "startts", "endts")):
         raise refused(
@@ -176,8 +155,8 @@ async def _delete(call: Call) -> Response:
 
 
 async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncIterator[list[Record]]:
-    """The selected records that the filter chooses."""
-    conditions, left = Filter.of(call), call.number("count")
+    """Yield the selected records that meet the filter."""
+    conditions, left = RecordFilter.of(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
         if conditions is not None:
             page = (await asyncio.to_thread(conditions.chosen, page, _json))[:left]  # noqa: PLW2901
@@ -194,17 +173,17 @@ def _json(record: Record) -> bytes:
 @ROUTES.add(
     f"GET {_WHOLE}/count",
     "Count records.",
-    value("The number; with nextstart, counting goes on there.", Count),
-    parameters=(*_SELECTING, *FILTERS),
+    schemas.value("The number; nextstart is where to continue.", Count),
+    parameters=(*_SELECTING, *schemas.FILTERS),
 )
 async def _count(call: Call) -> Response:
     which, selection = _selected(call)
-    conditions = Filter.of(call)
+    conditions = RecordFilter.of(call)
     if conditions is None:
         return json(await call.store.collections.count(which, selection))
     total, scanned = 0, 0
     async for page in call.store.collections.scan(which, selection):
-        if scanned >= _MAX_LOOKED_AT:
+        if scanned >= _MAX_SCANNED:
             return json(Count(total, scanned, page[0].key.decode()))
         total += len(await asyncio.to_thread(conditions.chosen, page, _json))
         scanned += len(page)
@@ -214,12 +193,14 @@ async def _count(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_ONE}",
     "Read a record.",
-    lines("The record; with copies, those that there are.", OBJECT, msgpack=True),
+    schemas.lines("The record, or the copies of it.", schemas.OBJECT, msgpack=True),
     parameters=(
-        Parameter("copies", "at most so many of the copies that vs and vcs keep, the newest first", COUNTER),
-        META,
-        NODATA,
-        *SHAPING_OR_MSGPACK,
+        schemas.Parameter(
+            "copies", "at most so many of the copies that vs and vcs keep, the newest first", schemas.COUNTER
+        ),
+        schemas.META,
+        schemas.NODATA,
+        *schemas.SHAPING_OR_MSGPACK,
     ),
 )
 async def _read_one(call: Call) -> Response:
@@ -227,21 +208,21 @@ async def _read_one(call: Call) -> Response:
     store = call.store.collections
     found = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
     if not found:
-        raise NotFound
+        raise not_found()
     return await result_of(call, list(map(_line(call), found[:copies])), msgpack=True)
 
 
 @ROUTES.add(
     f"POST {_ONE}",
     "Write a record.",
-    DONE,
-    body=Body("application/x-jsonlines", _RECORD_SCHEMA, "One record."),
+    schemas.DONE,
+    body=schemas.Body("application/x-jsonlines", _RECORD_SCHEMA, "One record."),
 )
 async def _write_one(call: Call) -> Response:
     return await _write(call, call.part("key"))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Delete a record.", DONE)
+@ROUTES.add(f"DELETE {_ONE}", "Delete a record.", schemas.DONE)
 async def _delete_one(call: Call) -> Response:
     await call.store.collections.delete_keys(_collection(call), [call.part("key").encode()])
     return empty()
@@ -250,12 +231,12 @@ async def _delete_one(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_ONE}/value",
     "Read the field named value of a record.",
-    Answer("Its value.", {schemas.TEXT: STRING}),
+    schemas.AnswerShape("Its value.", {schemas.TEXT: schemas.STRING}),
 )
 async def _value(call: Call) -> Response:
     record = msgspec.json.decode((await _found(call, _collection(call), call.part("key"))).value)
     if "value" not in record:
-        raise NotFound("Not Found. The record has no field named value.")
+        raise not_found("Not Found. The record has no field named value.")
     text = record["value"]
     return Response(text if isinstance(text, str) else msgspec.json.encode(text), media_type=TEXT)
 
@@ -263,19 +244,19 @@ async def _value(call: Call) -> Response:
 async def _found(call: Call, which: Collection, key: str) -> Record:
     record = await call.store.collections.get(which, key.encode())
     if record is None:
-        raise NotFound
+        raise not_found()
     return record
 
 
 async def _write(call: Call, key: str | None) -> Response:
-    """Records of the body; with ``key``, the one record whose key the path gives."""
+    """Write the records of the body; with ``key``, the one record with the key of the path."""
     which = _collection(call)
     records: list[tuple[bytes, bytes]] = []
     fault: ContractError | None = None
     async for given in bodies.gathered(call.request, _numbered):
         if fault is not None:
-            continue  # the rest may be no JSON, or too much, of which the sender is informed first
-        # Others have their turn while much is checked: each number of it is looked at.
+            continue  # an error of the rest, such as invalid JSON or its size, takes precedence
+        # The check visits each number; for much data, a thread leaves the event loop to other requests.
         is_much = sum(len(line) for _, line, _ in given) > _MUCH
         try:
             new = await asyncio.to_thread(checked, given, key) if is_much else checked(given, key)
@@ -301,8 +282,8 @@ def _numbered(line: bytes, number: int) -> tuple[tuple[int, bytes, dict[str, Any
 @ROUTES.add(
     f"POST {_WHOLE}/deleted",
     "Delete records by their keys.",
-    DONE,
-    body=json_lines({"anyOf": [STRING, STRINGS]}),
+    schemas.DONE,
+    body=schemas.json_lines({"anyOf": [schemas.STRING, schemas.STRINGS]}),
 )
 async def _delete_keys(call: Call) -> Response:
     which = _collection(call)
@@ -312,7 +293,7 @@ async def _delete_keys(call: Call) -> Response:
 
 
 def _line(call: Call) -> Callable[[Record], bytes]:
-    """What a record looks like in a result."""
+    """Return the function that writes a record in a result."""
     meta, nodata = call.meta("_key", "_ts"), is_true(call.query.get("nodata"))
 
     if not (meta or nodata):
@@ -332,7 +313,7 @@ async def _pages(call: Call, records: AsyncIterator[list[Record]]) -> AsyncItera
 
 
 def _selected(call: Call) -> tuple[Collection, Selection]:
-    """The collection of the path and the records that the parameters choose."""
+    """Return the collection of the path and the selection of the parameters."""
     keys, prefixes = call.all("key"), call.all("prefix")
     if len(keys) + len(prefixes) > _MAX_NAMED:
         raise refused("key", f"and prefix may be given {_MAX_NAMED} times at most", "Send several requests.")
@@ -350,7 +331,7 @@ def _selected(call: Call) -> tuple[Collection, Selection]:
 
 
 def _from(call: Call, ranges: Sequence[Range]) -> list[Range]:
-    """The ranges from ``start`` on, or behind ``startafter``; both are keys of records."""
+    """Return the ranges from ``start`` on, or after ``startafter``; both are keys of records."""
     for name, after in (("start", False), ("startafter", True)):
         key = call.query.get(name)
         if key is not None:

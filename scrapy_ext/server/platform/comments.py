@@ -1,10 +1,10 @@
-"""``/api/comments``: what people note on items (platform-api.md, Comments and logs).
+"""``/api/comments``: notes on items (platform-api.md, Comments and logs).
 
-The document gives the paths and leaves the rest open. Here it is so:
+The contract gives the paths only. The rules here:
 
 - ``POST /api/comments/<project>/<spider>/<job>/<item>[/<field>]``, form field ``text``: a comment on an item or on a
-  field of it; the answer is the comment: ``id``, ``text``, ``created`` (UTC), ``author``. GET gives the comments there,
-  oldest first; DELETE deletes them and answers ``{"status", "count"}``.
+  field of it; the answer is the comment: ``id``, ``text``, ``created`` (UTC), ``author``. GET returns the comments,
+  oldest first; DELETE deletes them and returns ``{"status", "count"}``.
 - ``GET /api/comments/<project>/<spider>/<job>``: an object with those of a job's items: arrays under ``<item>`` and
   ``<item>/<field>``.
 - ``GET /api/comments/<project>/stats``: an object with the number of commented items of each job.
@@ -18,42 +18,41 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http import schemas
+from scrapy_ext.server.http.answers import Refusal, json, not_found
 from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.http.forms import Form, check_name
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import COUNTER, FORM, PATH_PARTS, STRING, Body, Schema, value
 from scrapy_ext.server.platform.jobs import iso_time
 from scrapy_ext.server.store.comments import Comment, Place
 
 #: Characters of a comment.
 MAX_TEXT: Final = 10_000
 
-
 ROUTES: Final = Routes()
 
-_COMMENT: Final[Schema] = {
-    "type": "object",
-    "properties": {"id": PATH_PARTS["comment"], "text": STRING, "created": STRING, "author": STRING},
-    "required": ["id", "text", "created", "author"],
-}
-_COMMENTS: Final[Schema] = {"type": "array", "items": _COMMENT}
-_DELETED: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "count": COUNTER},
-    "required": ["status", "count"],
-}
-_TEXT: Final = Body(
-    FORM,
+_COMMENT: Final[schemas.Schema] = schemas.record(
     {
-        "type": "object",
-        "properties": {"text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}},
-        "required": ["text"],
+        "id": schemas.PATH_PARTS["comment"],
+        "text": schemas.STRING,
+        "created": schemas.STRING,
+        "author": schemas.STRING,
     },
+    "id",
+    "text",
+    "created",
+    "author",
+)
+_COMMENTS: Final[schemas.Schema] = schemas.array(_COMMENT)
+_DELETED: Final[schemas.Schema] = schemas.record(
+    {"status": {"const": "ok"}, "count": schemas.COUNTER}, "status", "count"
+)
+_TEXT: Final = schemas.Body(
+    schemas.FORM,
+    schemas.record({"text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}}, "text"),
 )
 _JOB: Final = "/api/comments/{project}/{spider}/{job}"
-_ITEM: Final = f"{_JOB}/{{item}}"
-_FIELD: Final = f"{_ITEM}/{{field}}"
+_PLACE: Final = f"{_JOB}/{{item}}[/{{field}}]"
 _ONE: Final = "/api/comments/{comment}"
 
 
@@ -69,7 +68,7 @@ def _shown(comment: Comment) -> dict[str, Any]:
 @ROUTES.add(
     "GET /api/comments/{project}/stats",
     "Count the items with comments.",
-    value("The number for each job.", {"type": "object", "additionalProperties": COUNTER}),
+    schemas.value("The number for each job.", {"type": "object", "additionalProperties": schemas.COUNTER}),
 )
 async def _stats(call: Call) -> Response:
     stats = await call.store.comments.stats(call.project)
@@ -79,7 +78,7 @@ async def _stats(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_JOB}",
     "Read the comments on the items of a job.",
-    value("Comments by <item> and <item>/<field>.", {"type": "object", "additionalProperties": _COMMENTS}),
+    schemas.value("Comments by <item> and <item>/<field>.", {"type": "object", "additionalProperties": _COMMENTS}),
 )
 async def _of_job(call: Call) -> Response:
     found: dict[str, list[dict[str, Any]]] = {}
@@ -94,16 +93,16 @@ def _place(call: Call) -> Place:
     return Place(call.job.entity(call.part_number("item")), field)
 
 
-@ROUTES.add(f"GET {_ITEM}", "Read the comments on an item, the oldest first.", value("The comments.", _COMMENTS))
 @ROUTES.add(
-    f"GET {_FIELD}", "Read the comments on a field of an item, the oldest first.", value("The comments.", _COMMENTS)
+    f"GET {_PLACE}", "Read the comments on an item or a field, oldest first.", schemas.value("The comments.", _COMMENTS)
 )
 async def _at(call: Call) -> Response:
     return json([_shown(comment) for comment in await call.store.comments.at(_place(call))])
 
 
-@ROUTES.add(f"POST {_ITEM}", "Comment on an item.", value("The comment.", _COMMENT), status=201, body=_TEXT)
-@ROUTES.add(f"POST {_FIELD}", "Comment on a field of an item.", value("The comment.", _COMMENT), status=201, body=_TEXT)
+@ROUTES.add(
+    f"POST {_PLACE}", "Comment on an item or a field.", schemas.value("The comment.", _COMMENT), status=201, body=_TEXT
+)
 async def _add(call: Call) -> Response:
     place = _place(call)
     if place.field:
@@ -113,25 +112,26 @@ async def _add(call: Call) -> Response:
     return json(_shown(added), 201)
 
 
-@ROUTES.add(f"DELETE {_ITEM}", "Delete the comments on an item.", value("How many were deleted.", _DELETED))
-@ROUTES.add(f"DELETE {_FIELD}", "Delete the comments on a field of an item.", value("How many were deleted.", _DELETED))
+@ROUTES.add(
+    f"DELETE {_PLACE}", "Delete the comments on an item or a field.", schemas.value("The number of them.", _DELETED)
+)
 async def _clear(call: Call) -> Response:
     return json({"status": "ok", "count": await call.store.comments.clear(_place(call))})
 
 
-@ROUTES.add(f"GET {_ONE}", "Read a comment.", value("It.", _COMMENT))
+@ROUTES.add(f"GET {_ONE}", "Read a comment.", schemas.value("The comment.", _COMMENT))
 async def _read(call: Call) -> Response:
     project, number = _id(call)
     return _found(await call.store.comments.get(project, number))
 
 
-@ROUTES.add(f"PUT {_ONE}", "Replace the text of a comment.", value("The comment.", _COMMENT), body=_TEXT)
+@ROUTES.add(f"PUT {_ONE}", "Replace the text of a comment.", schemas.value("The comment.", _COMMENT), body=_TEXT)
 async def _replace(call: Call) -> Response:
     project, number = _id(call)
     return _found(await call.store.comments.replace(project, number, await _text(call)))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", value("It is gone.", _DELETED))
+@ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", schemas.value("It is deleted.", _DELETED))
 async def _remove(call: Call) -> Response:
     project, number = _id(call)
     if not await call.store.comments.remove(project, number):
@@ -145,12 +145,12 @@ def _found(comment: Comment | None) -> Response:
     return json(_shown(comment))
 
 
-def _absent() -> NotFound:
-    return NotFound("There is no such comment.")
+def _absent() -> Refusal:
+    return not_found("There is no such comment.")
 
 
 def _id(call: Call) -> tuple[int, int]:
-    """The project, which the key must open, and the number of a comment."""
+    """Return the project, after a check of the key, and the number of a comment."""
     text = call.part("comment")
     parts = text.split("-")
     if len(parts) != 2:

@@ -1,8 +1,8 @@
-"""``filter``, ``filterall`` and ``filterany``: conditions on what is read.
+"""``filter``, ``filterall`` and ``filterany``: conditions on the records of a read.
 
-A condition is a JSON array ``["field", "operator", [arguments]]``. A record is chosen when it meets every ``filter``
-and ``filterall``, and one ``filterany`` at least, if there are any. Records are looked at as they are read, one by
-one, so that a condition takes no memory; nothing here can run for long on one record.
+A condition is a JSON array ``["field", "operator", [arguments]]``. A record is selected when it meets every ``filter``
+and ``filterall``, and at least one ``filterany``, if any. Records are checked one by one as they are read, so that a
+condition takes no memory, and no check of a record can take long.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ T = TypeVar("T")
 _ALL: Final = ("filter", "filterall")
 _ANY: Final = "filterany"
 
-#: Conditions of one request, and arguments of one condition.
+#: Maximum conditions of a request, and arguments of a condition.
 _MAX_CONDITIONS: Final = 50
 _MAX_ARGUMENTS: Final = 1000
-#: Of an expression, and the time (seconds) that it may take on one value.
+#: Maximum characters of an expression, and seconds of a search in one value.
 _MAX_PATTERN: Final = 256
 _PATTERN_SECONDS: Final = 0.01
-#: Repetition by number multiplies, so that a short expression may take all memory.
+#: Nested counted repetitions multiply, so that a short expression may take all memory.
 _COUNTED: Final = re.compile(r"(?<!\\)(?:\\\\)*\{")
 
 _EXAMPLE: Final = 'Write ["price",">",[10]], for example.'
 
-#: Whether a value meets a condition with these arguments. An absent field has the value None.
+#: Test of a value with the arguments of a condition.
 Test = Callable[[Any, Sequence[Any]], bool]
 
 _decode: Final = decoder(dict[str, Any])
@@ -51,7 +51,7 @@ class _Condition(NamedTuple):
         return self.test(record.get(self.field, _ABSENT), self.arguments)
 
 
-class Filter:
+class RecordFilter:
     """The conditions of a request."""
 
     def __init__(self, every: Sequence[_Condition], some: Sequence[_Condition]) -> None:
@@ -59,8 +59,8 @@ class Filter:
         self._some = some
 
     @classmethod
-    def of(cls, call: Call) -> Filter | None:
-        """What a call asks for; None when that is everything. Raises ``ContractError``."""
+    def of(cls, call: Call) -> RecordFilter | None:
+        """Return the filter of a call; None without conditions. Raises ``ContractError``."""
         every = [_condition(text, name) for name in _ALL for text in call.all(name)]
         some = [_condition(text, _ANY) for text in call.all(_ANY)]
         if len(every) + len(some) > _MAX_CONDITIONS:
@@ -68,19 +68,19 @@ class Filter:
         return cls(every, some) if every or some else None
 
     def chooses(self, line: bytes) -> bool:
-        """Whether a record, given as JSON, is chosen. Raises :class:`Refusal` for an expression that takes too long."""
+        """Return true for a JSON record that is selected; raises :class:`Refusal` when an expression takes too long."""
         record = _decode(line)
         return all(condition.met_by(record) for condition in self._every) and (
             not self._some or any(condition.met_by(record) for condition in self._some)
         )
 
     def chosen(self, stored: Sequence[T], line_of: Callable[[T], bytes]) -> list[T]:
-        """Those of some records that are chosen."""
+        """Return the selected ones of some records."""
         return [each for each in stored if self.chooses(line_of(each))]
 
 
 def refuse_filters(call: Call) -> None:
-    """Raises ``ContractError`` where records cannot be chosen so: to ignore it would be to do more than was asked."""
+    """Raise ``ContractError`` for filters where they are not supported: ignoring them would affect more records."""
     for name in (*_ALL, _ANY):
         if name in call.query:
             raise refused(name, "is not supported here", "Leave it out.")
@@ -95,14 +95,14 @@ class TimeWindow:
 
     @classmethod
     def of(cls, call: Call) -> TimeWindow | None:
-        """What a call asks for; None when that is everything. Raises ``ContractError``."""
+        """Return the window of a call; None without parameters. Raises ``ContractError``."""
         startts, endts = call.number("startts"), call.number("endts")
         if startts is None and endts is None:
             return None
         return cls(startts or 0, MAX_NUMBER if endts is None else endts)
 
     def chooses(self, line: bytes) -> bool:
-        """Whether an array, given as JSON, begins with a time in the window."""
+        """Return true for a JSON array that begins with a time in the window."""
         record: list[Any] = msgspec.json.decode(line)
         return bool(record) and _kind(record[0]) is float and bool(self._startts <= record[0] < self._endts)
 
@@ -170,7 +170,7 @@ def _is_one_of(value: Any, arguments: Sequence[Any]) -> bool:
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Test:
-    """A comparison of numbers with numbers or of text with text; all else is not in any order."""
+    """Return a comparison of numbers with numbers or of text with text; other values are not ordered."""
 
     def test(value: Any, arguments: Sequence[Any]) -> bool:
         kind = _kind(value)
@@ -230,7 +230,7 @@ class _Operator(NamedTuple):
     takes_arguments: bool = True
 
 
-#: With several arguments one has to fit (with the negative operators: none may).
+#: One of several arguments must match; none with the negative operators.
 _OPERATORS: Final = {
     "=": _Operator(_is_one_of),
     "!=": _Operator(_not(_is_one_of)),

@@ -20,30 +20,20 @@ from scrapy_ext.api.platform.frontier import (
     request_faults,
 )
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, hold_answer, result, result_of
+from scrapy_ext.server.http.formats import hold_answer, result, result_of
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    COUNTER,
-    DONE,
-    SHAPING,
-    STRING,
-    STRINGS,
-    Parameter,
-    json_lines,
-    lines,
-    value,
-)
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
-#: Requests that a read gives when it names no ``mincount``.
+#: Default of ``mincount``.
 _DEFAULT_MINCOUNT: Final = 100
 
 
 class _RawRequest(FrontierRequest):
-    """A request whose data keeps its bytes."""
+    """A request with the bytes of its data."""
 
     qdata: msgspec.Raw = msgspec.Raw(b"null")
     fdata: msgspec.Raw = msgspec.Raw(b"")
@@ -53,11 +43,10 @@ _decode: Final = decoder(FrontierRequest)
 _decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
 _encode: Final = msgspec.json.Encoder().encode
 
-
 ROUTES: Final = Routes(Access.PROCESS)
 
 _SLOT: Final = "/hcf/{project}/{frontier}/s/{slot}"
-_NAMES: Final = value("Their names.", STRINGS)
+_NAMES: Final = schemas.value("Their names.", schemas.STRINGS)
 
 
 @ROUTES.add("GET /hcf/{project}/list", "List the frontiers of a project.", _NAMES)
@@ -81,9 +70,9 @@ def _slot(call: Call) -> Slot:
 
 @ROUTES.add(
     f"POST {_SLOT}",
-    "Add requests whose fingerprints the slot does not know.",
-    value("How many were new.", NewCount),
-    body=json_lines(FrontierRequest),
+    "Add requests with fingerprints that are new to the slot.",
+    schemas.value("The number of new requests.", NewCount),
+    body=schemas.json_lines(FrontierRequest),
 )
 async def _add(call: Call) -> Response:
     slot = _slot(call)
@@ -97,7 +86,7 @@ async def _add(call: Call) -> Response:
 def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
     place = f"line {number}"
     try:
-        request = _decode(line)  # whole, to be sure that its data is correct JSON
+        request = _decode(line)  # completely, to verify that its data is JSON
         raw = _decode_raw(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bodies.not_json(place, "a request object", error) from None
@@ -110,13 +99,13 @@ def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
 
 @ROUTES.add(
     f"GET {_SLOT}/q",
-    "Read batches of requests; the same ones until they are deleted.",
-    lines("Batches.", Batch),
+    "Read batches of requests, the same ones until they are deleted.",
+    schemas.lines("Batches.", Batch),
     parameters=(
-        Parameter("mincount", "at least so many requests, if there are", COUNTER),
-        Parameter("startafter", "the ID of a batch: only batches behind it", STRING),
-        Parameter("meta", "_p: add the priority of a batch's requests", STRING),
-        *SHAPING,
+        schemas.Parameter("mincount", "at least so many requests, if available", schemas.COUNTER),
+        schemas.Parameter("startafter", "the ID of a batch: only later batches", schemas.STRING),
+        schemas.Parameter("meta", "_p: add the priority of a batch's requests", schemas.STRING),
+        *schemas.SHAPING,
     ),
 )
 async def _read(call: Call) -> Response:
@@ -124,7 +113,7 @@ async def _read(call: Call) -> Response:
     after = _batch_id(call, "startafter", "Read from the beginning, without startafter.")
     priorities = "_p" in call.all("meta")
     batches = await call.store.frontier.read(_slot(call), mincount, after)
-    hold_answer(call.exchange, sum(len(batch.requests) for batch in batches))
+    hold_answer(call.context, sum(len(batch.requests) for batch in batches))
 
     def line(batch: StoredBatch) -> bytes:
         priority = b',"_p":%d' % priority_of(batch.id) if priorities else b""
@@ -143,8 +132,8 @@ async def _read(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_SLOT}/q/count",
     "Count the requests in the queue.",
-    value("The number; with nextstart, counting goes on there.", QueueCount),
-    parameters=(Parameter("start", "the nextstart of a count before", STRING),),
+    schemas.value("The number; nextstart is where to continue.", QueueCount),
+    parameters=(schemas.Parameter("start", "the nextstart of the previous count", schemas.STRING),),
 )
 async def _count(call: Call) -> Response:
     start = _batch_id(call, "start", "Count from the beginning, without start.")
@@ -154,15 +143,15 @@ async def _count(call: Call) -> Response:
 def _batch_id(call: Call, name: str, remedy: str) -> str | None:
     text = call.query.get(name)
     if text is not None and not is_batch_id(text):
-        raise refused(name, "must be the ID of a batch, as an answer before gave it", remedy)
+        raise refused(name, "must be the ID of a batch of an earlier answer", remedy)
     return text
 
 
 @ROUTES.add(
     f"POST {_SLOT}/q/deleted",
-    "Delete batches that were processed.",
-    DONE,
-    body=json_lines({"anyOf": [STRING, STRINGS]}, "IDs of batches."),
+    "Delete processed batches.",
+    schemas.DONE,
+    body=schemas.json_lines({"anyOf": [schemas.STRING, schemas.STRINGS]}, "IDs of batches."),
 )
 async def _delete_batches(call: Call) -> Response:
     slot = _slot(call)
@@ -174,8 +163,8 @@ async def _delete_batches(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_SLOT}/f",
     "List the fingerprints of a slot, in their order.",
-    lines("The fingerprints.", Fingerprint),
-    parameters=SHAPING,
+    schemas.lines("The fingerprints.", Fingerprint),
+    parameters=schemas.SHAPING,
 )
 async def _fingerprints(call: Call) -> Response:
     found = call.store.frontier.fingerprints(_slot(call))
@@ -187,7 +176,7 @@ async def _fingerprints(call: Call) -> Response:
     return await result(call, pages())
 
 
-@ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", DONE)
+@ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", schemas.DONE)
 async def _delete_slot(call: Call) -> Response:
     await call.store.frontier.delete_slot(_slot(call))
     answer = empty()

@@ -1,4 +1,4 @@
-"""``/jobq``: the job queue (platform-api.md, Finished-job queue; the rest as its real clients use it)."""
+"""``/jobq``: the job queue (platform-api.md, Finished-job queue; otherwise as its real clients use it)."""
 
 from __future__ import annotations
 
@@ -6,34 +6,24 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, SHOWN_STATES, JobState
+from scrapy_ext.api.platform.jobs import (
+    DEFAULT_PRIORITY,
+    DEFAULT_UNITS,
+    MAX_LIST,
+    MAX_NAME,
+    SHOWN_STATES,
+    JobState,
+    PushedJob,
+    RefusedPush,
+)
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.auth.job_tokens import JobTokens
+from scrapy_ext.server.auth.tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, empty, json
+from scrapy_ext.server.http.answers import TEXT, Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    COUNTER,
-    JOB_KEY,
-    JSON,
-    NAME,
-    OBJECT,
-    SHAPING,
-    STATE,
-    STRING,
-    STRINGS,
-    Answer,
-    Body,
-    Parameter,
-    Schema,
-    json_lines,
-    lines,
-    value,
-)
 from scrapy_ext.server.jobs.versions.runnable import check_spider
 from scrapy_ext.server.platform.job_lines import JOB_LINE, JOBMETA, answer, line, wanted_of
 from scrapy_ext.server.platform.jobs import JOB_FILTERS, job_filter
@@ -43,71 +33,67 @@ from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.states import ACTIVE, Change
 
 _FINISHED: Final = (JobState.FINISHED,)
-#: Jobs that a summary shows of each state, when the caller names no number.
+#: Default number of jobs per state in a summary.
 _SUMMARY: Final = 5
-#: Lines of one push or update, and jobs of one cancel.
+#: Maximum lines of a push or update, and jobs of a cancel.
 MAX_CHANGES: Final = 5000
 _PROJECT_SETTING: Final = "botgroups"
 
-
 ROUTES: Final = Routes()
 
-_ONE_KEY: Final[Schema] = {"type": "object", "properties": {"key": JOB_KEY}, "required": ["key"]}
-_PUSHED: Final[Schema] = {
-    "type": "object",
-    "properties": {
-        "spider": NAME,
-        "state": STATE,
-        "tags": STRINGS,
-        "unique": {"description": "of several jobs that have the same here, one may be pending or running"},
+_ONE_KEY: Final[schemas.Schema] = schemas.record({"key": schemas.JOB_KEY}, "key")
+_PUSHED: Final[schemas.Schema] = schemas.record(
+    {
+        "spider": schemas.NAME,
+        "state": schemas.STATE,
+        "tags": schemas.STRINGS,
+        "unique": {"description": "of several jobs with the same value, one may be pending or running"},
     },
-    "required": ["spider"],
-}
-_OUTCOME: Final[Schema] = {
-    "type": "object",
-    "properties": {"key": JOB_KEY, "auth": {"type": ["string", "null"]}, "error": STRING, "request": OBJECT},
-}
-_CHANGE: Final[Schema] = {
-    "type": "object",
-    "properties": {
+    "spider",
+)
+_OUTCOME: Final[schemas.Schema] = schemas.record(
+    {
+        "key": schemas.JOB_KEY,
+        "auth": {"type": ["string", "null"]},
+        "error": schemas.STRING,
+        "request": schemas.OBJECT,
+    }
+)
+_CHANGE: Final[schemas.Schema] = schemas.record(
+    {
         "key": {"type": "string", "description": "a job, or <project>/<spider> for all jobs of a spider"},
-        "state": STATE,
+        "state": schemas.STATE,
     },
-    "required": ["key"],
-}
-_CHANGED: Final[Schema] = {
-    "type": "object",
-    "properties": {"key": JOB_KEY, "prevstate": STATE},
-    "required": ["key", "prevstate"],
-}
-_STARTED: Final[Schema] = {
-    "type": "object",
-    "properties": {"key": JOB_KEY, "auth": STRING},
-    "required": ["key", "auth"],
-}
-_CANCELLED: Final[Schema] = {"type": "object", "properties": {"count": COUNTER}, "required": ["count"]}
-_STATE_SUMMARY: Final[Schema] = {
-    "type": "object",
-    "properties": {"name": STATE, "count": COUNTER, "summary": {"type": "array", "items": JOB_LINE}},
-    "required": ["name", "count", "summary"],
-}
-_KEYS: Final = Parameter("key", "these jobs", {"type": "array", "items": JOB_KEY, "maxItems": MAX_LIST})
-_PAGE: Final = (Parameter("count", "at most so many", COUNTER), Parameter("start", "leave out so many", COUNTER))
+    "key",
+)
+_CHANGED: Final[schemas.Schema] = schemas.record(
+    {"key": schemas.JOB_KEY, "prevstate": schemas.STATE}, "key", "prevstate"
+)
+_STARTED: Final[schemas.Schema] = schemas.record({"key": schemas.JOB_KEY, "auth": schemas.STRING}, "key", "auth")
+_CANCELLED: Final[schemas.Schema] = schemas.record({"count": schemas.COUNTER}, "count")
+_STATE_SUMMARY: Final[schemas.Schema] = schemas.record(
+    {"name": schemas.STATE, "count": schemas.COUNTER, "summary": schemas.array(JOB_LINE)}, "name", "count", "summary"
+)
+_KEYS: Final = schemas.Parameter("key", "these jobs", schemas.array(schemas.JOB_KEY, most=MAX_LIST))
+_PAGE: Final = (
+    schemas.Parameter("count", "at most so many", schemas.COUNTER),
+    schemas.Parameter("start", "leave out so many", schemas.COUNTER),
+)
 
 
 @ROUTES.add(
     "POST /jobq/{project}/push",
     "Add jobs.",
-    lines("The jobs, or why there is none.", _OUTCOME),
-    parameters=SHAPING,
-    body=json_lines(_PUSHED, f"At most {MAX_CHANGES} lines; further fields become metadata."),
+    schemas.lines("The jobs, or the reasons of refusals.", _OUTCOME),
+    parameters=schemas.SHAPING,
+    body=schemas.json_lines(_PUSHED, f"At most {MAX_CHANGES} lines; further fields become metadata."),
     errors=(409,),
 )
 async def _push(call: Call) -> Response:
     project, tokens = call.project, call.service(JobTokens)
     records = await _few(call)
     for number, record in records:  # all are checked before the first is stored
-        async with call.exchange.memory.turn():
+        async with call.context.memory.turn():
             _check_push(record, f"line {number}")
     await _check_spiders(call, records)
     jobs = [_pushed(record) for _, record in records]
@@ -125,21 +111,20 @@ async def _push(call: Call) -> Response:
 
 @ROUTES.add(
     "POST /jobq/{project}/startjob",
-    "Start the pending job that is next.",
-    Answer(
-        "The job's metadata, its key and its token; empty text when none waits.", {JSON: _STARTED, schemas.TEXT: STRING}
+    "Start the next pending job.",
+    schemas.AnswerShape(
+        "The job's metadata, its key and its token; empty text without a pending job.",
+        {schemas.JSON: _STARTED, schemas.TEXT: schemas.STRING},
     ),
-    body=Body(
-        JSON,
-        {"type": "object", "properties": {"botgroup": STRING}},
+    body=schemas.Body(
+        schemas.JSON,
+        schemas.record({"botgroup": schemas.STRING}),
         "Written to the job's metadata; may be empty. With botgroup, the project's setting botgroups must list it.",
     ),
 )
 async def _start(call: Call) -> Response:
-    """Start the next job. The answer is empty when there is none, which is how clients know."""
-    fields = await bodies.document(call.request, empty={})
-    if not isinstance(fields, dict):
-        raise refused("body", "must be a JSON object", 'Write {} or {"field": value}.')
+    """Start the next job. Clients detect by an empty answer that there is none."""
+    fields = await bodies.fields_of(call.request, '{} or {"field": value}', empty={})
     if not await _in_group(call, fields.get("botgroup")):
         return empty()
     job = await call.store.jobs.start_next(call.project, fields, call.who)
@@ -152,16 +137,16 @@ async def _start(call: Call) -> Response:
 @ROUTES.add(
     "GET /jobq/{project}/count",
     "Count jobs; finished ones, unless states are named.",
-    Answer("The number.", {schemas.TEXT: COUNTER}),
+    schemas.AnswerShape("The number.", {schemas.TEXT: schemas.COUNTER}),
     parameters=JOB_FILTERS,
 )
 async def _count(call: Call) -> Response:
     count = await call.store.jobs.count(call.project, job_filter(call, _FINISHED))
-    return Response(str(count), media_type=TEXT)  # which is a JSON number too
+    return Response(str(count), media_type=TEXT)  # also a JSON number
 
 
 async def _in_group(call: Call, group: Any) -> bool:
-    """Whether the project gives its jobs to this group of workers: its setting ``botgroups`` lists those."""
+    """Return true when the project's setting ``botgroups`` lists this group of workers."""
     if group is None:
         return True
     stored = await call.store.projects.setting(call.project, _PROJECT_SETTING)
@@ -170,7 +155,7 @@ async def _in_group(call: Call, group: Any) -> bool:
 
 
 async def _few(call: Call) -> list[tuple[int, dict[str, Any]]]:
-    """The objects of a body with the numbers of their lines, up to a number that one transaction can take."""
+    """Return the objects of a body with their line numbers, at most as many as fit into a transaction."""
     return [(number, record) for number, _, record in await bodies.objects(call.request, most=MAX_CHANGES)]
 
 
@@ -184,7 +169,7 @@ def _check_push(record: dict[str, Any], place: str) -> None:
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise refused(place, "tags must be an array of strings", 'Write "tags": ["a"].')
     check_tags(f"{place}: tags", tags)
-    if state is JobState.PENDING:  # of another, its pusher knows what it is
+    if state is JobState.PENDING:  # the client that pushes another one runs it itself
         check_job(spider, record, f"{place}: ")
 
 
@@ -194,7 +179,7 @@ async def _check_spiders(call: Call, records: list[tuple[int, dict[str, Any]]]) 
     seen: set[tuple[str, str]] = set()
     for number, record in records:
         if record.get("state", JobState.PENDING.value) != JobState.PENDING.value:
-            continue  # who pushes it runs it, with code of its own
+            continue  # the client that pushes it runs its own code
         spider, version = record["spider"], record.get("version")
         if (spider, str(version)) not in seen:
             seen.add((spider, str(version)))
@@ -218,14 +203,14 @@ def _pushed(record: dict[str, Any]) -> NewJob:
 @ROUTES.add(
     "GET /jobq/{project}/list",
     "List jobs, the newest first; finished ones, unless states are named.",
-    lines("The jobs.", JOB_LINE),
+    schemas.lines("The jobs.", JOB_LINE),
     parameters=(
         *JOB_FILTERS,
         *_PAGE,
-        Parameter("stop", "up to this job, without it", JOB_KEY),
+        schemas.Parameter("stop", "list jobs before this one only", schemas.JOB_KEY),
         _KEYS,
         JOBMETA,
-        *SHAPING,
+        *schemas.SHAPING,
     ),
 )
 async def _list(call: Call) -> Response:
@@ -245,12 +230,11 @@ async def _list(call: Call) -> Response:
 
 @ROUTES.add(
     "GET /jobq/{project}/jobsummary",
-    "Read jobs that are named, in the order of their names.",
-    lines("Those that there are.", JOB_LINE),
-    parameters=(_KEYS, JOBMETA, *SHAPING),
+    "Read named jobs, in the order of the parameter.",
+    schemas.lines("The jobs that exist.", JOB_LINE),
+    parameters=(_KEYS, JOBMETA, *schemas.SHAPING),
 )
 async def _job_summary(call: Call) -> Response:
-    """Named jobs in the order of their names."""
     project, wanted = call.project, wanted_of(call)
     keys = tuple(own_key(text, project, "key") for text in call.all("key"))
     if len(keys) > MAX_LIST:
@@ -263,24 +247,17 @@ async def _job_summary(call: Call) -> Response:
     return await answer(call, (line(jobs[key], now, wanted) for key in keys if key in jobs))
 
 
-_SUMMARY_ANSWER: Final = lines("For each state how many jobs are in it, and the newest of them.", _STATE_SUMMARY)
-_SUMMARY_OPTIONS: Final = (*_PAGE, JOBMETA, *SHAPING)
-_OF_SPIDER: Final = "/jobq/{project}/{spider}/summary"
+_SUMMARIES: Final = schemas.lines("For each state, the number of jobs and the newest of them.", _STATE_SUMMARY)
+_SUMMARY_OPTIONS: Final = (*_PAGE, JOBMETA, *schemas.SHAPING)
 
 
 @ROUTES.add(
-    "GET /jobq/{project}/summary", "The newest jobs of each state.", _SUMMARY_ANSWER, parameters=_SUMMARY_OPTIONS
+    "GET /jobq/{project}/summary[/{state}]", "The newest jobs of each state.", _SUMMARIES, parameters=_SUMMARY_OPTIONS
 )
 @ROUTES.add(
-    "GET /jobq/{project}/summary/{state}", "The newest jobs of one state.", _SUMMARY_ANSWER, parameters=_SUMMARY_OPTIONS
-)
-@ROUTES.add(
-    f"GET {_OF_SPIDER}", "The newest jobs of a spider, of each state.", _SUMMARY_ANSWER, parameters=_SUMMARY_OPTIONS
-)
-@ROUTES.add(
-    f"GET {_OF_SPIDER}/{{state}}",
-    "The newest jobs of a spider, of one state.",
-    _SUMMARY_ANSWER,
+    "GET /jobq/{project}/{spider}/summary[/{state}]",
+    "The newest jobs of a spider, of each state.",
+    _SUMMARIES,
     parameters=_SUMMARY_OPTIONS,
 )
 async def _summary(call: Call) -> Response:
@@ -301,14 +278,14 @@ async def _summary(call: Call) -> Response:
 @ROUTES.add(
     "POST /jobq/{project}/update",
     "Change states and metadata of jobs.",
-    lines("The state before, of each job that there is.", _CHANGED),
-    parameters=SHAPING,
-    body=json_lines(_CHANGE, f"At most {MAX_CHANGES} lines; further fields are written to the metadata."),
+    schemas.lines("The previous state of each job that exists.", _CHANGED),
+    parameters=schemas.SHAPING,
+    body=schemas.json_lines(_CHANGE, f"At most {MAX_CHANGES} lines; further fields are written to the metadata."),
     errors=(409,),
     access=Access.PROCESS,
 )
 async def _update(call: Call) -> Response:
-    """Lines that name jobs are made first, then those that name all jobs of a spider."""
+    """Apply lines that name a job first, then those that name all jobs of a spider."""
     project = call.project
     changes: list[Change] = []
     spiders: list[tuple[int, JobState | None, dict[str, Any]]] = []
@@ -321,7 +298,7 @@ async def _update(call: Call) -> Response:
         else:
             changes.append(Change(own_key(text, project, f"{place}: key"), state, record))
     if call.grant.attempt is not None:
-        return await answer(call, await _said(call, call.grant.attempt, changes))
+        return await answer(call, await _by_process(call, call.grant.attempt, changes))
     changed = await _changed(call, changes)
     for spider, state, record in spiders:
         async for keys in call.store.jobs.of_spider(project, spider):
@@ -329,8 +306,8 @@ async def _update(call: Call) -> Response:
     return await answer(call, changed)
 
 
-async def _said(call: Call, attempt: Attempt, changes: list[Change]) -> list[dict[str, str]]:
-    """What the process of a job says of its job. That it has ended counts once it has, and that it runs is known."""
+async def _by_process(call: Call, attempt: Attempt, changes: list[Change]) -> list[dict[str, str]]:
+    """Store the changes of a job's process to its own job. The state becomes finished when the process has ended."""
     for change in changes:
         if change.key != attempt.key:
             raise Refusal(403, "Forbidden. The token of a job's process is for that job; use an API key.")
@@ -353,7 +330,7 @@ async def _changed(call: Call, changes: list[Change]) -> list[dict[str, str]]:
 
 
 def _own_spider(text: str, project: int, field: str) -> int:
-    """The spider of ``<project>/<spider>``."""
+    """Return the spider of ``<project>/<spider>``."""
     own, _, spider = text.partition("/")
     if own != str(project) or not is_number(spider):
         raise refused(field, f"must be a job or a spider of project {project}, got {text[:60]!r}", "Correct it.")
@@ -362,19 +339,18 @@ def _own_spider(text: str, project: int, field: str) -> int:
 
 @ROUTES.add(
     "POST /jobq/{project}/cancel",
-    "Cancel jobs that are named, or any number of them.",
-    value("How many were pending or running.", _CANCELLED),
+    "Cancel named jobs, or a number of any.",
+    schemas.value("The number of jobs that were pending or running.", _CANCELLED),
     parameters=(
-        Parameter(
+        schemas.Parameter(
             "count",
-            "cancel so many; what would start last before others, then what runs",
+            "cancel so many: first pending jobs, the last in the queue first, then running ones",
             {"type": "integer", "minimum": 0, "maximum": MAX_CHANGES},
         ),
     ),
-    body=Body(JSON, {"type": "array", "items": _ONE_KEY, "maxItems": MAX_CHANGES}, "Not read when there is a count."),
+    body=schemas.Body(schemas.JSON, schemas.array(_ONE_KEY, most=MAX_CHANGES), "Not read with a count."),
 )
 async def _cancel(call: Call) -> Response:
-    """Cancel the jobs of a JSON array of ``{"key": …}``, or any ``count`` of them."""
     project, count = call.project, call.number("count")
     if count is not None:
         if count > MAX_CHANGES:
@@ -392,12 +368,12 @@ async def _cancel(call: Call) -> Response:
 @ROUTES.add(
     "POST /jobq/{project}/{spider}/{job}/cancel",
     "Cancel a job.",
-    value("1 if it was pending or running, else 0.", _CANCELLED),
+    schemas.value("1 if it was pending or running, else 0.", _CANCELLED),
 )
 async def _cancel_one(call: Call) -> Response:
     key = call.job
     if await call.store.jobs.get(key) is None:
-        raise NotFound(f"There is no job {key}.")
+        raise not_found(f"There is no job {key}.")
     return json({"count": await _cancelled(call, [key])})
 
 

@@ -1,6 +1,6 @@
-"""``/api/run.json`` and ``/api/jobs``: starting, listing, tagging, stopping and deleting jobs (platform-api.md, Jobs).
+"""``/api/run.json`` and ``/api/jobs``: start, list, tag, stop and delete jobs (platform-api.md, Jobs).
 
-Older clients also use ``schedule.json``, which is ``run.json``, and ``jobs/count.json``.
+Older clients also use ``schedule.json``, an alias of ``run.json``, and ``jobs/count.json``.
 """
 
 from __future__ import annotations
@@ -27,102 +27,75 @@ from scrapy_ext.api.platform.jobs import (
     JobState,
 )
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http import schemas
+from scrapy_ext.server.http.answers import json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import Form, check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import (
-    COUNTER,
-    FORM,
-    JOB_KEY,
-    JSON_LINES,
-    NAME,
-    NUMBER,
-    OBJECT,
-    STATE,
-    STRING,
-    STRINGS,
-    Answer,
-    Body,
-    Many,
-    Parameter,
-    Schema,
-    value,
-)
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider, check_spider
 from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
-#: Jobs of one answer; also when the caller names no number.
+#: Maximum and default number of jobs of an answer.
 MAX_LIST: Final = 1000
-
 
 ROUTES: Final = Routes()
 
 JOB_FILTERS: Final = (
-    Parameter("spider", "only jobs of the spider with this name", STRING),
-    Parameter("state", "only jobs in one of these states", {"type": "array", "items": STATE}),
-    Parameter("has_tag", "only jobs with one of these tags", STRINGS),
-    Parameter("lacks_tag", "only jobs with none of these tags", STRINGS),
-    Parameter("startts", "changed at this time (ms) or later", COUNTER),
-    Parameter("endts", "changed before this time (ms)", COUNTER),
+    schemas.Parameter("spider", "only jobs of the spider with this name", schemas.STRING),
+    schemas.Parameter("state", "only jobs in one of these states", schemas.array(schemas.STATE)),
+    schemas.Parameter("has_tag", "only jobs with one of these tags", schemas.STRINGS),
+    schemas.Parameter("lacks_tag", "only jobs with none of these tags", schemas.STRINGS),
+    schemas.Parameter("startts", "changed at this time (ms) or later", schemas.COUNTER),
+    schemas.Parameter("endts", "changed before this time (ms)", schemas.COUNTER),
 )
 _CHOOSING: Final = (
-    Parameter("project", "the project", NUMBER, required=True),
-    Parameter("job", "only these jobs", {"type": "array", "items": JOB_KEY}),
+    schemas.Parameter("project", "the project", schemas.NUMBER, required=True),
+    schemas.Parameter("job", "only these jobs", schemas.array(schemas.JOB_KEY)),
     *JOB_FILTERS,
 )
 _LISTING: Final = (
     *_CHOOSING,
-    Parameter("count", "at most so many", COUNTER),
-    Parameter("offset", "leave out so many", COUNTER),
+    schemas.Parameter("count", "at most so many", schemas.COUNTER),
+    schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
 )
-_OK: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "count": COUNTER},
-    "required": ["status"],
-}
-_TOTAL: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "total": COUNTER},
-    "required": ["status", "total"],
-}
-_ADDED: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "jobid": JOB_KEY},
-    "required": ["jobid"],
-}
-_TAGS: Final[Schema] = {"type": "array", "items": NAME}
-_JOBS: Final[Schema] = {"type": "array", "items": JOB_KEY, "minItems": 1}
+_OK: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "count": schemas.COUNTER}, "status")
+_TOTAL: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "total": schemas.COUNTER}, "status", "total")
+_ADDED: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "jobid": schemas.JOB_KEY}, "jobid")
+_TAGS: Final[schemas.Schema] = schemas.array(schemas.NAME)
+_JOBS: Final[schemas.Schema] = schemas.array(schemas.JOB_KEY, least=1)
 
 
-def _form(*required: str, **fields: Any) -> Body:
-    return Body(FORM, {"type": "object", "properties": {"project": NUMBER, **fields}, "required": list(required)})
+def _form(*required: str, **fields: Any) -> schemas.Body:
+    return schemas.Body(
+        schemas.FORM,
+        schemas.record({"project": schemas.NUMBER, **fields}, *required),
+    )
 
 
 _RUN: Final = _form(
     "project",
-    spider=NAME,
-    jobq_id=NUMBER,
+    spider=schemas.NAME,
+    jobq_id=schemas.NUMBER,
     add_tag=_TAGS,
     priority={"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
     units={"type": "integer", "minimum": MIN_UNITS, "maximum": MAX_UNITS},
     job_settings={"type": "string", "description": "a JSON object"},
     meta={"type": "string", "description": "a JSON object"},
     environment={"type": "string", "description": "a JSON object"},
-    cmd_args=STRING,
+    cmd_args=schemas.STRING,
 )
 
 
 @ROUTES.add(
     "POST /api/run.json",
-    "Schedule a job. Fields that are not named here are arguments of the spider.",
-    value("The job.", _ADDED),
+    "Schedule a job. Other fields are arguments of the spider.",
+    schemas.value("The job.", _ADDED),
     body=_RUN,
 )
-@ROUTES.add("POST /api/schedule.json", "The same as run.json.", value("The job.", _ADDED), body=_RUN)
+@ROUTES.add("POST /api/schedule.json", "The same as run.json.", schemas.value("The job.", _ADDED), body=_RUN)
 async def _run(call: Call) -> Response:
     form = Form(await call.form())
     project = form.project()
@@ -137,7 +110,7 @@ async def _run(call: Call) -> Response:
     job = NewJob(spider, state, metadata, run_key(spider, metadata))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):
-        # Not as other refusals of a 400: clients have seen these words since there are clients.
+        # Unlike other refusals with 400: clients match these words.
         return json({"status": "error", "message": f"{spider} already scheduled"}, 400)
     call.wrote(1)
     return json({"status": "ok", "jobid": str(added)})
@@ -173,7 +146,7 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
 
 
 def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilter:
-    """The filters that the app API and the job queue share."""
+    """Return the filters that the app API and the job queue share."""
     return JobFilter(
         spider=call.query.get("spider"),
         states=tuple(parse_state(text) for text in call.all("state")) or default_states,
@@ -185,7 +158,7 @@ def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilt
 
 
 def _selection(call: Call) -> tuple[int, JobFilter]:
-    """The project, and which of its jobs a request is about."""
+    """Return the project of a call, and the filter of its jobs."""
     project = call.asked_project()
     keys = tuple(own_key(text, project, "job") for text in call.all("job"))
     return project, job_filter(call, tuple(JobState) if keys else SHOWN_STATES)._replace(keys=keys)
@@ -193,8 +166,8 @@ def _selection(call: Call) -> tuple[int, JobFilter]:
 
 @ROUTES.add(
     "GET /api/jobs/count.json",
-    "Count jobs; all but deleted ones, unless states or jobs are named.",
-    value("The number.", _TOTAL),
+    "Count jobs, without deleted ones unless states or jobs are given.",
+    schemas.value("The number.", _TOTAL),
     parameters=_CHOOSING,
 )
 async def _count(call: Call) -> Response:
@@ -202,11 +175,13 @@ async def _count(call: Call) -> Response:
     return json({"status": "ok", "total": await call.store.jobs.count(project, which)})
 
 
-@ROUTES.add("GET /api/jobs/list.json", "List jobs, the newest first.", value("The jobs.", JobList), parameters=_LISTING)
+@ROUTES.add(
+    "GET /api/jobs/list.json", "List jobs, the newest first.", schemas.value("The jobs.", JobList), parameters=_LISTING
+)
 @ROUTES.add(
     "GET /api/jobs/list.jl",
-    "The same as lines: what list.json has beside the jobs, then a job a line.",
-    Answer("The jobs.", {JSON_LINES: Many(OBJECT)}),
+    "List jobs as lines: first the other fields of list.json, then one job per line.",
+    schemas.AnswerShape("The jobs.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)}),
     parameters=_LISTING,
 )
 async def _list(call: Call) -> Response:
@@ -223,7 +198,7 @@ async def _list(call: Call) -> Response:
 
 
 def listed_job(job: StoredJob, now: int) -> Job:
-    """A job as the list shows it."""
+    """Return a job in the form of the list."""
     metadata = job.metadata
     started = metadata.get("running_time")
     ended = metadata.get("finished_time") or (now if job.state is JobState.RUNNING else None)
@@ -258,18 +233,18 @@ def _whole(value: Any, default: int) -> int:
 
 
 def iso_time(milliseconds: int) -> str:
-    """A time as the app host writes it: UTC, without a zone."""
+    """Return a time in the form of the app host: UTC, without a zone."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    except (OverflowError, ValueError, OSError):  # a client may have written any number
+    except (OverflowError, ValueError, OSError):  # clients may write any number
         return ""
 
 
 @ROUTES.add(
     "POST /api/jobs/update.json",
     "Add tags to jobs and remove tags.",
-    value("How many jobs there were.", _OK),
-    body=_form("project", job=_JOBS, spider=NAME, add_tag=_TAGS, remove_tag=STRINGS),
+    schemas.value("The number of jobs.", _OK),
+    body=_form("project", job=_JOBS, spider=schemas.NAME, add_tag=_TAGS, remove_tag=schemas.STRINGS),
 )
 async def _update(call: Call) -> Response:
     form = Form(await call.form())
@@ -290,7 +265,7 @@ async def _update(call: Call) -> Response:
 @ROUTES.add(
     "POST /api/jobs/delete.json",
     "Delete jobs.",
-    value("How many were deleted.", _OK),
+    schemas.value("The number of deleted jobs.", _OK),
     body=_form("project", "job", job=_JOBS),
 )
 async def _delete(call: Call) -> Response:
@@ -304,7 +279,7 @@ async def _delete(call: Call) -> Response:
 @ROUTES.add(
     "POST /api/jobs/stop.json",
     "Stop jobs.",
-    value("They are asked to stop.", _OK),
+    schemas.value("The stop is requested.", _OK),
     body=_form("project", "job", job=_JOBS),
 )
 async def _stop(call: Call) -> Response:
@@ -315,5 +290,5 @@ async def _stop(call: Call) -> Response:
     states = await call.store.jobs.cancel(form.project(), keys, call.who)
     for key, state in zip(keys, states, strict=True):
         if state is None:
-            raise NotFound(f"There is no job {key}.")
+            raise not_found(f"There is no job {key}.")
     return json({"status": "ok"})

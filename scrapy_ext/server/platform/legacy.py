@@ -1,7 +1,6 @@
-"""``/api/items.jl`` and ``/api/log.jl``: the records of a job for a client that is older than the storage host.
+"""``/api/items.jl`` and ``/api/log.jl``: the records of a job for clients older than the storage host.
 
-They are what ``/items/<job>`` and ``/logs/<job>`` give, asked for in other words: the job in the parameter ``job``, and
-where to begin as its ``offset``.
+The answers are those of ``/items/<job>`` and ``/logs/<job>``; the parameters are ``job``, and ``offset`` for the start.
 """
 
 from __future__ import annotations
@@ -11,44 +10,30 @@ from typing import Final
 from starlette.responses import Response
 
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.http.routes import Router, Routes
-from scrapy_ext.server.http.schemas import (
-    COUNT,
-    COUNTER,
-    FILTERS,
-    JOB_KEY,
-    JSON_LINES,
-    META,
-    NODATA,
-    NUMBER,
-    OBJECT,
-    Answer,
-    Many,
-    Parameter,
-)
 
-#: Parameters of these paths that the others do not have, or that mean something else there.
+#: Parameters of these paths that are absent or have another meaning in the newer ones.
 _OWN: Final = ("project", "job", "offset", "format", "index", "start", "startafter")
-
 
 ROUTES: Final = Routes()
 
 _PARAMETERS: Final = (
-    Parameter("project", "the project", NUMBER, required=True),
-    Parameter("job", "the job", JOB_KEY, required=True),
-    Parameter("offset", "leave out so many", COUNTER),
-    COUNT,
-    META,
-    NODATA,
-    *FILTERS,
+    schemas.Parameter("project", "the project", schemas.NUMBER, required=True),
+    schemas.Parameter("job", "the job", schemas.JOB_KEY, required=True),
+    schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
+    schemas.COUNT,
+    schemas.META,
+    schemas.NODATA,
+    *schemas.FILTERS,
 )
 
 
-def _summary(what: str) -> tuple[str, Answer]:
-    summary = f"Read {what} of a job, as clients do that are older than the storage host."
-    return summary, Answer("A record a line.", {JSON_LINES: Many(OBJECT)})
+def _summary(records: str) -> tuple[str, schemas.AnswerShape]:
+    summary = f"Read {records} of a job, for clients older than the storage host."
+    return summary, schemas.AnswerShape("A record a line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)})
 
 
 @ROUTES.add("GET /api/items.jl", *_summary("items"), parameters=_PARAMETERS)

@@ -1,4 +1,4 @@
-"""``/jobs``: job metadata (platform-api.md, Job metadata; writing as its real clients do it)."""
+"""``/jobs``: job metadata (platform-api.md, Job metadata; writes as those of its real clients)."""
 
 from __future__ import annotations
 
@@ -11,28 +11,13 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, choose
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.auth.job_tokens import JobTokens
-from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, empty, json
+from scrapy_ext.server.auth.tokens import JobTokens
+from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http.answers import Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, result, with_meta
+from scrapy_ext.server.http.formats import limited, result, with_meta
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    ANY,
-    COUNT,
-    DONE,
-    JSON,
-    JSON_LINES,
-    OBJECT,
-    SHAPING,
-    STRING,
-    Answer,
-    Body,
-    Many,
-    Parameter,
-    lines,
-    value,
-)
 from scrapy_ext.server.store.jobs.rows import PROTECTED
 
 ROUTES: Final = Routes(Access.JOB)
@@ -41,20 +26,19 @@ _JOB: Final = "/jobs/{project}/{spider}/{job}"
 _FIELD: Final = f"{_JOB}/{{field}}"
 
 
-def _of_many(whose: str) -> tuple[str, Answer]:
-    summary = f"Read the metadata of the jobs of {whose}, in the order of their keys."
-    return summary, lines("An object for each job.", OBJECT)
-
-
 _LISTING: Final = (
-    COUNT,
-    Parameter("meta", "what to add to each", {"type": "array", "items": {"const": "_key"}}),
-    *SHAPING,
+    schemas.COUNT,
+    schemas.Parameter("meta", "what to add to each", schemas.array({"const": "_key"})),
+    *schemas.SHAPING,
 )
 
 
-@ROUTES.add("GET /jobs/{project}", *_of_many("a project"), parameters=_LISTING)
-@ROUTES.add("GET /jobs/{project}/{spider}", *_of_many("a spider"), parameters=_LISTING)
+@ROUTES.add(
+    "GET /jobs/{project}[/{spider}]",
+    "Read the metadata of the jobs of a project or a spider, in the order of their keys.",
+    schemas.lines("An object for each job.", schemas.OBJECT),
+    parameters=_LISTING,
+)
 async def _list(call: Call) -> Response:
     return await result(call, _all(call))
 
@@ -62,11 +46,12 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_JOB}",
     "Read the metadata of a job.",
-    Answer("One object, on one line.", {JSON_LINES: Many(OBJECT), JSON: OBJECT}),
-    parameters=(Parameter("format", "json, else JSON lines", {"enum": ["json", "jl"]}),),
+    schemas.AnswerShape(
+        "One object, on one line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT), schemas.JSON: schemas.OBJECT}
+    ),
+    parameters=(schemas.Parameter("format", "json, else JSON lines", {"enum": ["json", "jl"]}),),
 )
 async def _metadata(call: Call) -> Response:
-    """One object, on one line: its content type depends on who asks."""
     kind = choose(call.query.get("format"), call.header(b"accept") or "")
     kind = kind if kind is Format.JSON else Format.JSON_LINES
     body = msgspec.json.encode(await _read(call)) + b"\n"
@@ -74,43 +59,43 @@ async def _metadata(call: Call) -> Response:
 
 
 @ROUTES.add(
-    f"POST {_JOB}", "Write fields of the metadata; those that are not named stay.", DONE, body=Body(JSON, OBJECT)
+    f"POST {_JOB}",
+    "Write fields of the metadata; other fields are unchanged.",
+    schemas.DONE,
+    body=schemas.Body(schemas.JSON, schemas.OBJECT),
 )
 async def _write(call: Call) -> Response:
-    fields = await bodies.document(call.request)
-    if not isinstance(fields, dict):
-        raise refused("body", "must be a JSON object", 'Write {"field": value}.')
-    return await _merge(call, fields)
+    return await _merge(call, await bodies.fields_of(call.request, '{"field": value}'))
 
 
-@ROUTES.add(f"DELETE {_JOB}", "Delete a job.", DONE, access=Access.KEY)
+@ROUTES.add(f"DELETE {_JOB}", "Delete a job.", schemas.DONE, access=Access.KEY)
 async def _delete(call: Call) -> Response:
     await call.store.jobs.delete(call.project, [call.job], call.who)
     return empty()
 
 
-@ROUTES.add(f"GET {_JOB}/auth", "The token of a job.", value("The token.", STRING))
+@ROUTES.add(f"GET {_JOB}/auth", "The token of a job.", schemas.value("The token.", schemas.STRING))
 async def _token(call: Call) -> Response:
     if not call.grant.job:
-        call.need_write(call.project)  # which is what the token does
+        call.need_write(call.project)  # the token gives write access
     if await call.store.jobs.get(call.job) is None:
         raise _unknown(call.job)
     return json(await call.service(JobTokens).token(call.job))
 
 
-@ROUTES.add(f"GET {_FIELD}", "Read a field; null if absent.", value("Its value.", ANY))
+@ROUTES.add(f"GET {_FIELD}", "Read a field; null if absent.", schemas.value("Its value.", schemas.ANY))
 async def _field(call: Call) -> Response:
     return json((await _read(call)).get(call.part("field")))
 
 
-@ROUTES.add(f"POST {_FIELD}", "Write a field.", DONE, body=Body(JSON, ANY))
+@ROUTES.add(f"POST {_FIELD}", "Write a field.", schemas.DONE, body=schemas.Body(schemas.JSON, schemas.ANY))
 async def _write_field(call: Call) -> Response:
     field = call.part("field")
     _check_writable(field)
     return await _merge(call, {field: await bodies.document(call.request)})
 
 
-@ROUTES.add(f"DELETE {_FIELD}", "Remove a field.", DONE)
+@ROUTES.add(f"DELETE {_FIELD}", "Remove a field.", schemas.DONE)
 async def _remove_field(call: Call) -> Response:
     field = call.part("field")
     _check_writable(field)
@@ -119,21 +104,17 @@ async def _remove_field(call: Call) -> Response:
 
 
 async def _read(call: Call) -> dict[str, Any]:
-    """The metadata of a job, empty when there is none: so clients learn that a job does not exist."""
+    """Return the metadata of a job; empty for an unknown one, which clients detect by that."""
     job = await call.store.jobs.get(call.job)
     return {} if job is None else job.metadata
 
 
 async def _all(call: Call) -> AsyncIterator[Page]:
-    """The metadata of the jobs of a project or a spider, in the order of their keys."""
+    """Yield the metadata of the jobs of a project or a spider, in the order of their keys."""
     spider = call.part_number("spider") if call.has_part("spider") else None
-    meta, left = call.meta("_key"), call.number("count")
-    async for jobs in call.store.jobs.scan(call.project, spider):
-        shown = jobs if left is None else jobs[:left]
-        yield [with_meta(msgspec.json.encode(job.metadata), [(name, str(job.key)) for name in meta]) for job in shown]
-        left = None if left is None else left - len(shown)
-        if left == 0:
-            return
+    meta = call.meta("_key")
+    async for jobs in limited(call.store.jobs.scan(call.project, spider), call.number("count")):
+        yield [with_meta(msgspec.json.encode(job.metadata), [(name, str(job.key)) for name in meta]) for job in jobs]
 
 
 async def _merge(call: Call, fields: dict[str, Any]) -> Response:
@@ -142,8 +123,8 @@ async def _merge(call: Call, fields: dict[str, Any]) -> Response:
     return empty()
 
 
-def _unknown(key: JobKey) -> NotFound:
-    return NotFound(f"Not Found. There is no job {key}.")
+def _unknown(key: JobKey) -> Refusal:
+    return not_found(f"Not Found. There is no job {key}.")
 
 
 def _check_writable(field: str) -> None:

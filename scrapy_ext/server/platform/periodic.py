@@ -1,7 +1,7 @@
 """``/api/projects/<project>/periodicjobs``: schedules (platform-api.md, Periodic jobs).
 
-What the document leaves open: ``cron`` and ``tasks`` are required, the rest has defaults; what is made is answered
-with 201; ``id``, ``project`` and ``type`` may be sent as they are; a task's ``jobq_id`` follows from its name.
+Rules that the contract leaves open: ``cron`` and ``tasks`` are required, other fields have defaults; a new one gets the
+status 201; ``id``, ``project`` and ``type`` may be sent unchanged; a task's ``jobq_id`` follows from its name.
 """
 
 from __future__ import annotations
@@ -24,41 +24,37 @@ from scrapy_ext.api.platform.periodic import (
     suggested_hour,
 )
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http.answers import Refusal, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import COUNTER, JSON, NAME, OBJECT, Answer, Body, Parameter, Schema, value
 
 _PER_PAGE: Final = 100
 _MAX_BODY: Final = 1024 * 1024
 
-
 ROUTES: Final = Routes()
 
-_TASK: Final[Schema] = {
-    "type": "object",
-    "properties": {
-        "name": NAME,
+_TASK: Final[schemas.Schema] = schemas.record(
+    {
+        "name": schemas.NAME,
         "priority": {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
-        "spider_args": OBJECT,
+        "spider_args": schemas.OBJECT,
         "script_args": {"type": "string", "description": "with a name that begins with py:"},
         "jobq_id": {"type": ["integer", "null"], "description": "follows from the name"},
     },
-    "required": ["name"],
-    "additionalProperties": False,
-}
-_SCHEDULE: Final[Schema] = {
-    "type": "object",
-    "properties": {
+    "name",
+    only=True,
+)
+_SCHEDULE: Final[schemas.Schema] = schemas.record(
+    {
         "cron": {"type": "string", "pattern": r"^([0-9]{1,2}|\*)( ([0-9]{1,2}|\*)){4}$"},
-        "tasks": {"type": "array", "items": _TASK, "minItems": 1, "maxItems": MAX_TASKS},
-        "addtags": {"type": "array", "items": NAME, "maxItems": MAX_TAGS},
+        "tasks": schemas.array(_TASK, least=1, most=MAX_TASKS),
+        "addtags": schemas.array(schemas.NAME, most=MAX_TAGS),
         "disabled": {"type": "boolean"},
         "description": {"type": "string", "maxLength": MAX_DESCRIPTION},
-    },
-}
-_ANSWER: Final = value("The periodic job.", PeriodicJob)
+    }
+)
+_ANSWER: Final = schemas.value("The periodic job.", PeriodicJob)
 _ALL: Final = "/api/projects/{project}/periodicjobs"
 _ONE: Final = f"{_ALL}/{{schedule}}"
 
@@ -68,7 +64,7 @@ _ONE: Final = f"{_ALL}/{{schedule}}"
     "Add a periodic job.",
     _ANSWER,
     status=201,
-    body=Body(JSON, {**_SCHEDULE, "required": ["cron", "tasks"]}),
+    body=schemas.Body(schemas.JSON, {**_SCHEDULE, "required": ["cron", "tasks"]}),
 )
 async def _add(call: Call) -> Response:
     added = await call.store.periodic.add(edited(blank(call.project), await _fields(call)))
@@ -83,24 +79,24 @@ async def _read(call: Call) -> Response:
 
 @ROUTES.add(
     f"PATCH {_ONE}",
-    "Change fields of a periodic job; those that are not named stay.",
+    "Change fields of a periodic job; other fields are unchanged.",
     _ANSWER,
-    body=Body(JSON, _SCHEDULE),
+    body=schemas.Body(schemas.JSON, _SCHEDULE),
 )
 async def _change(call: Call) -> Response:
     fields, number = await _fields(call), call.part_number("schedule")
     return json(_found(await call.store.periodic.edit(call.project, number, lambda stored: edited(stored, fields))))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", Answer("It is gone."), status=204)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", schemas.AnswerShape("It is removed."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.periodic.remove(call.project, call.part_number("schedule")):
         raise _missing()
     return Response(status_code=204)
 
 
-def _missing() -> NotFound:
-    return NotFound("There is no such periodic job.")
+def _missing() -> Refusal:
+    return not_found("There is no such periodic job.")
 
 
 def _found(schedule: PeriodicJob | None) -> PeriodicJob:
@@ -112,10 +108,10 @@ def _found(schedule: PeriodicJob | None) -> PeriodicJob:
 @ROUTES.add(
     f"GET {_ALL}",
     "Read the periodic jobs of a project, by pages.",
-    value("A page; its next and previous are addresses.", PeriodicPage),
+    schemas.value("A page; its next and previous are addresses.", PeriodicPage),
     parameters=(
-        Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE}),
-        Parameter("offset", "leave out so many", COUNTER),
+        schemas.Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE}),
+        schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
     ),
 )
 async def _page(call: Call) -> Response:
@@ -140,7 +136,5 @@ async def _page(call: Call) -> Response:
 
 
 async def _fields(call: Call) -> dict[str, Any]:
-    fields = await bodies.document(call.request, _MAX_BODY)
-    if not isinstance(fields, dict):
-        raise refused("body", "must be a JSON object", 'Write {"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}.')
-    return fields
+    example = '{"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}'
+    return await bodies.fields_of(call.request, example, _MAX_BODY)

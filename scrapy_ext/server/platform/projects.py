@@ -1,4 +1,4 @@
-"""Projects: their settings, and how many jobs they have (as the real clients of the API use them).
+"""Projects: their settings and numbers of jobs (as the real clients of the API use them).
 
 On the storage host ``/projects/jobsummaries``, ``/projects/<project>/jobsummary`` and
 ``/projects/<project>/settings[/<name>]``; on the app host ``/api/scrapyd/listprojects.json``.
@@ -15,75 +15,63 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.job_rules import violations_of_project
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_name, parse_state
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import (
-    ANY,
-    COUNTER,
-    DONE,
-    JSON,
-    NAME,
-    NUMBER,
-    OBJECT,
-    STATE,
-    STRING,
-    Body,
-    Parameter,
-    Schema,
-    value,
-)
 from scrapy_ext.server.store.jobs.states import ACTIVE
 
 ROUTES: Final = Routes()
 
 _STATES: Final = [state.value for state in SHOWN_STATES]
-_SUMMARY: Final[Schema] = {
-    "type": "object",
-    "properties": {"project": NUMBER, **dict.fromkeys(_STATES, COUNTER), "has_capacity": {"type": "boolean"}},
-    "required": ["project", *_STATES, "has_capacity"],
-}
+_SUMMARY: Final[schemas.Schema] = schemas.record(
+    {
+        "project": schemas.NUMBER,
+        **dict.fromkeys(_STATES, schemas.COUNTER),
+        "has_capacity": {"type": "boolean"},
+    },
+    "project",
+    *_STATES,
+    "has_capacity",
+)
 _SETTINGS: Final = "/projects/{project}/settings"
 _ONE: Final = f"{_SETTINGS}/{{name}}"
 
 
 @ROUTES.add(
     "GET /api/scrapyd/listprojects.json",
-    "List the projects that have jobs; those that the key opens.",
-    value(
+    "List the projects with jobs that the key may read.",
+    schemas.value(
         "Their numbers.",
-        {
-            "type": "object",
-            "properties": {"status": {"const": "ok"}, "projects": {"type": "array", "items": NUMBER}},
-            "required": ["status", "projects"],
-        },
+        schemas.record({"status": {"const": "ok"}, "projects": schemas.array(schemas.NUMBER)}, "status", "projects"),
     ),
 )
 async def _listed(call: Call) -> Response:
-    call.may_read(0)  # what follows is of those projects only that the key opens
+    call.may_read(0)  # the answer has only projects that the key may read
     found = await call.store.jobs.projects()
     return json({"projects": [project for project in found if call.may_read(project)], "status": "ok"})
 
 
 @ROUTES.add(
     "GET /api/v2/users/me",
-    "Who asks.",
-    value("The name of the key.", {"type": "object", "properties": {"username": STRING}, "required": ["username"]}),
+    "Return the name of the key.",
+    schemas.value("The name of the key.", schemas.record({"username": schemas.STRING}, "username")),
 )
 async def _me(call: Call) -> Response:
     return json({"username": call.who})
 
 
 @ROUTES.add(
-    "GET /projects/{project}/jobsummary", "Count the jobs of a project.", value("A count for each state.", _SUMMARY)
+    "GET /projects/{project}/jobsummary",
+    "Count the jobs of a project.",
+    schemas.value("A count for each state.", _SUMMARY),
 )
 async def _job_summary(call: Call) -> Response:
     return json(_summary(call.project, await call.store.jobs.states(call.project)))
 
 
-@ROUTES.add(f"GET {_SETTINGS}", "Read the settings.", value("All of them.", OBJECT))
+@ROUTES.add(f"GET {_SETTINGS}", "Read the settings.", schemas.value("All of them.", schemas.OBJECT))
 async def _settings(call: Call) -> Response:
     stored = await call.store.projects.settings(call.project)
     return json({name: msgspec.Raw(text) for name, text in stored.items()})
@@ -91,25 +79,25 @@ async def _settings(call: Call) -> Response:
 
 @ROUTES.add(
     f"POST {_SETTINGS}",
-    "Write settings; those that are not named stay.",
-    DONE,
-    body=Body(JSON, {"type": "object", "propertyNames": NAME}),
+    "Write settings; others are unchanged.",
+    schemas.DONE,
+    body=schemas.Body(schemas.JSON, {"type": "object", "propertyNames": schemas.NAME}),
 )
 async def _write_settings(call: Call) -> Response:
     return await _merge(call, await bodies.document(call.request))
 
 
-@ROUTES.add(f"GET {_ONE}", "Read a setting; null if absent.", value("Its value.", ANY))
+@ROUTES.add(f"GET {_ONE}", "Read a setting; null if absent.", schemas.value("Its value.", schemas.ANY))
 async def _setting(call: Call) -> Response:
     return json(msgspec.Raw(await call.store.projects.setting(call.project, call.part("name")) or b"null"))
 
 
-@ROUTES.add(f"POST {_ONE}", "Write a setting.", DONE, body=Body(JSON, ANY))
+@ROUTES.add(f"POST {_ONE}", "Write a setting.", schemas.DONE, body=schemas.Body(schemas.JSON, schemas.ANY))
 async def _write_setting(call: Call) -> Response:
     return await _merge(call, {call.part("name"): await bodies.document(call.request)})
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", DONE)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", schemas.DONE)
 async def _remove_setting(call: Call) -> Response:
     await call.store.projects.remove(call.project, call.part("name"))
     return empty()
@@ -117,14 +105,13 @@ async def _remove_setting(call: Call) -> Response:
 
 @ROUTES.add(
     "GET /projects/jobsummaries",
-    "Count the jobs of the projects that have some in these states; those that the key opens.",
-    value("A count for each state of each project.", {"type": "array", "items": _SUMMARY}),
-    parameters=(Parameter("state", "default: pending and running", {"type": "array", "items": STATE}),),
+    "Count the jobs of the projects that have jobs in these states and that the key may read.",
+    schemas.value("A count for each state of each project.", schemas.array(_SUMMARY)),
+    parameters=(schemas.Parameter("state", "default: pending and running", schemas.array(schemas.STATE)),),
 )
 async def _summaries(call: Call) -> Response:
-    """Projects with jobs in these states; without any, with jobs that wait or run."""
     states = tuple(parse_state(text) for text in call.all("state")) or ACTIVE
-    call.may_read(0)  # what follows tells of those projects only that the key opens
+    call.may_read(0)  # the answer has only projects that the key may read
     counts = await call.store.jobs.states_of_all()
     return json(
         [
@@ -136,7 +123,7 @@ async def _summaries(call: Call) -> Response:
 
 
 def _summary(project: int, counts: Mapping[JobState, int]) -> dict[str, Any]:
-    # Jobs wait for whoever takes them, however many that are: there is always capacity.
+    # The queue is unbounded, so there is always capacity.
     return {"project": project, **{state.value: counts[state] for state in SHOWN_STATES}, "has_capacity": True}
 
 

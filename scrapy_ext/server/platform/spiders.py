@@ -1,6 +1,6 @@
 """Spiders: their numbers, tags and last jobs (as the real clients of the API use them).
 
-A spider is known once a job or a schedule has named it, or a deployed version has it.
+A spider exists once a job or a schedule names it, or a deployed version has it.
 """
 
 from __future__ import annotations
@@ -16,60 +16,59 @@ from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
 from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http.answers import json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, result
+from scrapy_ext.server.http.formats import result
 from scrapy_ext.server.http.forms import check_name, check_tags
+from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import (
-    COUNT,
-    FLAG,
-    JSON,
-    NAME,
-    NUMBER,
-    SHAPING,
-    STRING,
-    STRINGS,
-    Body,
-    Parameter,
-    Schema,
-    lines,
-    value,
-)
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.platform.job_lines import JOB_LINE, JOBMETA, line, wanted_of
 from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.spiders import Spider
 
-#: Spiders whose last jobs are read at a time.
+#: Spiders per read of last jobs.
 _PAGE: Final = 200
 _NOTHING_TO_DO: Final = 'At least one of "add" or "remove" arguments must not be empty'
 
-
 ROUTES: Final = Routes()
 
-_PLACE: Final[Schema] = {"type": "string", "pattern": r"^([0-9]{1,18}/)?[0-9]{1,18}$"}
-_TIME: Final[Schema] = {"type": ["string", "null"]}
-_TAGS: Final[Schema] = {"type": "array", "items": NAME}
-_LISTED: Final[Schema] = {
-    "type": "object",
-    "properties": {"id": STRING, "tags": STRINGS, "type": STRING, "version": {"type": ["string", "null"]}},
-    "required": ["id", "tags"],
-}
-_SPIDER: Final[Schema] = {
-    "type": "object",
-    "properties": {"id": NUMBER, "name": STRING, "tags": STRINGS, "created_at": _TIME, "modified_at": _TIME},
-    "required": ["id", "name", "tags"],
-}
+_PLACE: Final[schemas.Schema] = {"type": "string", "pattern": r"^([0-9]{1,18}/)?[0-9]{1,18}$"}
+_TIME: Final[schemas.Schema] = {"type": ["string", "null"]}
+_TAGS: Final[schemas.Schema] = schemas.array(schemas.NAME)
+_LISTED: Final[schemas.Schema] = schemas.record(
+    {
+        "id": schemas.STRING,
+        "tags": schemas.STRINGS,
+        "type": schemas.STRING,
+        "version": {"type": ["string", "null"]},
+    },
+    "id",
+    "tags",
+)
+_SPIDER: Final[schemas.Schema] = schemas.record(
+    {
+        "id": schemas.NUMBER,
+        "name": schemas.STRING,
+        "tags": schemas.STRINGS,
+        "created_at": _TIME,
+        "modified_at": _TIME,
+    },
+    "id",
+    "name",
+    "tags",
+)
 _ONE: Final = "/api/v2/projects/{project}/spiders/{spider}"
 
 
 @ROUTES.add(
     "GET /ids/{project}/spider/{name:path}",
-    "The number of a spider.",
-    value("The number; null if it has none.", {"type": ["integer", "null"]}),
-    parameters=(Parameter("create", "give it a number if it has none; a key that may write is needed", FLAG),),
+    "Return the number of a spider.",
+    schemas.value("The number; null if it has none.", {"type": ["integer", "null"]}),
+    parameters=(
+        schemas.Parameter("create", "assign a number if it has none; the key needs write access", schemas.FLAG),
+    ),
 )
 async def _number(call: Call) -> Response:
     name = "/".join(call.path[2:])
@@ -82,21 +81,21 @@ async def _number(call: Call) -> Response:
 
 @ROUTES.add(
     "GET /spiders/{project}/lastjobsummary",
-    "Of each spider the job that finished last.",
-    lines("The jobs.", JOB_LINE),
+    "Return the last finished job of each spider.",
+    schemas.lines("The jobs.", JOB_LINE),
     parameters=(
-        Parameter("start", "from this spider on: its number, or <project>/<spider>", _PLACE),
-        Parameter("startafter", "behind this spider", _PLACE),
-        COUNT,
+        schemas.Parameter("start", "from this spider on: its number, or <project>/<spider>", _PLACE),
+        schemas.Parameter("startafter", "after this spider", _PLACE),
+        schemas.COUNT,
         JOBMETA,
-        *SHAPING,
+        *schemas.SHAPING,
     ),
 )
 @ROUTES.add(
     "GET /spiders/{project}/{spider}/lastjobsummary",
-    "The job of a spider that finished last.",
-    lines("The job, if there is one.", JOB_LINE),
-    parameters=(COUNT, JOBMETA, *SHAPING),
+    "Return the last finished job of a spider.",
+    schemas.lines("The job, if any.", JOB_LINE),
+    parameters=(schemas.COUNT, JOBMETA, *schemas.SHAPING),
 )
 async def _last(call: Call) -> Response:
     return await result(call, _last_jobs(call))
@@ -122,7 +121,7 @@ async def _spiders_after(call: Call, project: int, after: int) -> list[int]:
 
 
 def _first(call: Call) -> int:
-    """The spider to begin with: ``start``, or the one after ``startafter``; a number or ``<project>/<spider>``."""
+    """Return the first spider: ``start``, or the one after ``startafter``; a number or ``<project>/<spider>``."""
     for name, more in (("startafter", 1), ("start", 0)):
         text = call.query.get(name)
         if text is None:
@@ -136,23 +135,18 @@ def _first(call: Call) -> int:
 
 @ROUTES.add(
     "GET /api/spiders/list.json",
-    "List the spiders of the current version; without one, those that jobs and schedules have named.",
-    value(
+    "List the spiders of the current version; without one, those that jobs and schedules name.",
+    schemas.value(
         "The spiders.",
-        {
-            "type": "object",
-            "properties": {"status": {"const": "ok"}, "spiders": {"type": "array", "items": _LISTED}},
-            "required": ["status", "spiders"],
-        },
+        schemas.record({"status": {"const": "ok"}, "spiders": schemas.array(_LISTED)}, "status", "spiders"),
     ),
     parameters=(
-        Parameter("project", "the project", NUMBER, required=True),
-        Parameter("spider", "only spiders with these names", STRINGS),
+        schemas.Parameter("project", "the project", schemas.NUMBER, required=True),
+        schemas.Parameter("spider", "only spiders with these names", schemas.STRINGS),
     ),
 )
 async def _list(call: Call) -> Response:
-    """The spiders of the current version. Without one, any name can be run: those that
-    jobs and schedules have named, and those in the server's own folder."""
+    """Return the spiders of the current version; without one, known names and those of the server's local project."""
     project = call.asked_project()
     named = set(call.all("spider"))
     known = {spider.name: spider.tags for spider in await call.store.spiders.listed(project)}
@@ -175,11 +169,11 @@ async def _local(environments: Environments | None, project: int) -> list[str]:
         return []
     try:
         return [each.name for each in await environments.spiders(project) if not each.name.startswith(SCRIPT)]
-    except BuildError:  # whoever runs a job of it is told
+    except BuildError:  # reported to the caller that runs a job of it
         return []
 
 
-@ROUTES.add(f"GET {_ONE}", "Read a spider.", value("The spider.", _SPIDER))
+@ROUTES.add(f"GET {_ONE}", "Read a spider.", schemas.value("The spider.", _SPIDER))
 async def _read(call: Call) -> Response:
     number = call.part_number("spider")
     return _answer(call.project, number, await call.store.spiders.get(call.project, number))
@@ -188,8 +182,8 @@ async def _read(call: Call) -> Response:
 @ROUTES.add(
     f"PATCH {_ONE}/tags",
     "Add tags to a spider and remove tags.",
-    value("The spider.", _SPIDER),
-    body=Body(JSON, {"type": "object", "properties": {"add": _TAGS, "remove": _TAGS}}, "One of the two, or both."),
+    schemas.value("The spider.", _SPIDER),
+    body=schemas.Body(schemas.JSON, schemas.record({"add": _TAGS, "remove": _TAGS}), "One of the two, or both."),
 )
 async def _tag(call: Call) -> Response:
     project, number = call.project, call.part_number("spider")
@@ -202,7 +196,7 @@ async def _tag(call: Call) -> Response:
 
 def _answer(project: int, number: int, spider: Spider | None) -> Response:
     if spider is None:
-        raise NotFound(f"There is no spider {project}/{number}.")
+        raise not_found(f"There is no spider {project}/{number}.")
     return json(_shown(project, spider))
 
 

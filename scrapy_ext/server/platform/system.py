@@ -10,7 +10,7 @@ from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import TEXT
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import COUNTER, Answer
+from scrapy_ext.server.http.schemas import COUNTER, AnswerShape
 from scrapy_ext.server.store.store import now_ms
 
 ROUTES: Final = Routes(tag="server")
@@ -18,9 +18,9 @@ ROUTES: Final = Routes(tag="server")
 
 @ROUTES.add(
     "GET /system/ts",
-    "The server's time.",
-    Answer("Milliseconds since 1970.", {schemas.TEXT: COUNTER}),
+    "Return the server's time.",
+    AnswerShape("Milliseconds since 1970.", {schemas.TEXT: COUNTER}),
     access=Access.ANYONE,
 )
 async def _time(_: Call) -> Response:
-    return Response(str(now_ms()), media_type=TEXT)  # which is a JSON number too
+    return Response(str(now_ms()), media_type=TEXT)  # also a JSON number

@@ -1,8 +1,8 @@
-"""Deployed versions of a project: ``/api/projects/<project>/versions``, which is ours, and
-``/api/scrapyd/addversion.json``, which is how the tools of the hosted platform deploy.
+"""Deployed versions of a project: ``/api/projects/<project>/versions``, a path of this package, and
+``/api/scrapyd/addversion.json``, with which the tools of the hosted platform deploy.
 
-An upload is a form (``multipart/form-data``) with the archive in ``archive`` or ``egg``, or the archive alone. It goes
-to a temporary file as it comes, and into the store in pieces.
+An upload is a form (``multipart/form-data``) with the archive in ``archive`` or ``egg``, or the archive alone. It is
+written to a temporary file on arrival, and to the store in pieces.
 """
 
 from __future__ import annotations
@@ -29,31 +29,30 @@ from scrapy_ext.api.platform.versions import (
 )
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, json
+from scrapy_ext.server.http.answers import TEXT, Refusal, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import MULTIPART, NUMBER, STRING, Answer, Body, Parameter, Schema, value
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import Environments
 from scrapy_ext.server.store.versions.rows import StoredVersion
 from scrapy_ext.server.store.versions.versions import InUseError
 
-#: What is not the archive of an upload.
+#: Maximum bytes of an upload beside the archive.
 _BESIDE: Final = 1024 * 1024
-#: Bytes of an upload that are held in memory.
+#: Bytes of an upload in memory.
 _HELD: Final = 1024 * 1024
 _MAX_PARTS: Final = 20
-#: Bytes of the headers of all parts of a form together. Browsers and tools send some hundred for each.
+#: Maximum bytes of the headers of all parts of a form. Browsers and tools send some hundred per part.
 _MAX_HEADERS: Final = 64 * 1024
-#: Seconds between two signs of life for a client that waits for the end of a check.
-_SIGN: Final = 15.0
+#: Maximum seconds without a line for a client that waits for the end of a check.
+_SILENCE: Final = 15.0
 
 _NO_ARCHIVE: Final = "Send the archive as the file of a form field, or as the body."
 
 
 class Upload(NamedTuple):
-    """What was sent: the archive in ``file``, open, and the other fields."""
+    """An upload: the archive as an open file, and the other fields."""
 
     file: Any
     fields: dict[str, str]
@@ -61,20 +60,20 @@ class Upload(NamedTuple):
 
 ROUTES: Final = Routes()
 
-_FILE: Final[Schema] = {"type": "string", "format": "binary"}
+_FILE: Final[schemas.Schema] = {"type": "string", "format": "binary"}
 _ALL: Final = "/api/projects/{project}/versions"
 _ONE: Final = f"{_ALL}/{{version}}"
 _NOT_HOSTED: Final = "The hosted platform has no such path."
 
 
 class Deploys(NamedTuple):
-    """The taking of code. ``allowed``: the keys that may deploy, ``all`` (of all projects), ``project`` or ``none``."""
+    """Acceptance of code. ``allowed`` keys may deploy: ``all`` (keys of all projects), ``project`` or ``none``."""
 
     deployments: Deployments
     allowed: str = "all"
 
     def check(self, call: Call) -> None:
-        """Refuse a caller who may not deploy."""
+        """Refuse a caller without permission to deploy."""
         if self.allowed == "none":
             raise Refusal(403, "Forbidden. This server takes no code (--deploy none).")
         if self.allowed == "all" and not call.grant.all_projects:
@@ -86,7 +85,7 @@ class Deploys(NamedTuple):
 
 
 def environments_of(call: Call) -> Environments | None:
-    """The environments of the server, where it takes code."""
+    """Return the environments of the server; None if it accepts no code."""
     deploys: Deploys | None = call.services.get(Deploys)
     return None if deploys is None else deploys.deployments.environments
 
@@ -94,30 +93,31 @@ def environments_of(call: Call) -> Environments | None:
 @ROUTES.add(
     f"GET {_ALL}",
     f"List the versions of a project. {_NOT_HOSTED}",
-    value("The versions, the newest first, without their spiders.", Versions),
+    schemas.value("The versions, the newest first, without their spiders.", Versions),
 )
 async def _list(call: Call) -> Response:
+    call.service(Deploys)  # the API of a worker has no versions
     return json(Versions(await call.store.versions.listed(call.project)))
 
 
 @ROUTES.add(
     "POST /api/scrapyd/addversion.json",
     "Deploy a version and wait until it is checked.",
-    Answer(
-        'What the check says, and a last line of JSON: {"status": "ok", …}, or "error" with a message.',
-        {schemas.TEXT: STRING},
+    schemas.AnswerShape(
+        'Lines of the check, and a last line of JSON: {"status": "ok", …}, or "error" with a message.',
+        {schemas.TEXT: schemas.STRING},
     ),
-    body=Body(
-        MULTIPART,
-        {
-            "type": "object",
-            "properties": {"project": NUMBER, "version": STRING, "egg": _FILE, "requirements": _FILE},
-            "required": ["project", "version", "egg"],
-        },
+    body=schemas.Body(
+        schemas.MULTIPART,
+        schemas.record(
+            {"project": schemas.NUMBER, "version": schemas.STRING, "egg": _FILE, "requirements": _FILE},
+            "project",
+            "version",
+            "egg",
+        ),
     ),
 )
 async def _add_version(call: Call) -> Response:
-    """Answer with the lines of the check, and a last one of JSON that says whether the version is the current one."""
     call.service(Deploys).check(call)
     upload = await _received(call)
     with upload.file:
@@ -127,24 +127,29 @@ async def _add_version(call: Call) -> Response:
         project = number_of(text, "project")
         call.need(project)
         taken = await _take(call, project, upload)
-    return StreamingResponse(_told(call, project, taken.shown), media_type=TEXT)
+    return StreamingResponse(_progress(call, project, taken.shown), media_type=TEXT)
 
 
 @ROUTES.add(
     f"POST {_ALL}",
-    f"Deploy a version, which is current once it is checked; ask for it to see when. {_NOT_HOSTED}",
-    value("The version, which is about to be checked.", Version),
+    f"Deploy a version, which becomes current after its check. Read it to see when. {_NOT_HOSTED}",
+    schemas.value("The version before its check.", Version),
     status=201,
-    body=Body(
-        MULTIPART,
-        {
-            "type": "object",
-            "properties": {"version": STRING, "archive": _FILE, "settings": STRING, "requirements": STRING},
-            "required": ["version", "archive"],
-        },
+    body=schemas.Body(
+        schemas.MULTIPART,
+        schemas.record(
+            {
+                "version": schemas.STRING,
+                "archive": _FILE,
+                "settings": schemas.STRING,
+                "requirements": schemas.STRING,
+            },
+            "version",
+            "archive",
+        ),
         "An archive: a wheel, an egg, a source distribution or a packed folder with scrapy.cfg. It may also be the "
         "whole body, with the other fields as query parameters. requirements: the text of a requirements file; "
-        "settings: the settings module, where the archive does not say it.",
+        "settings: the settings module, if the archive does not name it.",
     ),
 )
 async def _upload(call: Call) -> Response:
@@ -174,9 +179,9 @@ async def _take(call: Call, project: int, upload: Upload) -> StoredVersion:
 
 @ROUTES.add(
     f"GET {_ONE}",
-    f"Read a version; its spiders too, once it is ready. {_NOT_HOSTED}",
-    value("The version.", Version),
-    parameters=(Parameter("deploy_id", "this deploy of the name, and no other", NUMBER),),
+    f"Read a version, with its spiders once it is ready. {_NOT_HOSTED}",
+    schemas.value("The version.", Version),
+    parameters=(schemas.Parameter("deploy_id", "only this deploy of the name", schemas.NUMBER),),
 )
 async def _show(call: Call) -> Response:
     project, name = call.project, call.part("version")
@@ -193,16 +198,16 @@ async def _show(call: Call) -> Response:
     return json(shown)
 
 
-async def _told(call: Call, project: int, version: Version) -> AsyncIterator[bytes]:
-    told = time.monotonic()
+async def _progress(call: Call, project: int, version: Version) -> AsyncIterator[bytes]:
+    sent = time.monotonic()
     async for line in call.service(Deploys).deployments.follow(project, version.deploy_id):
-        if line or time.monotonic() - told > _SIGN:
-            told = time.monotonic()
+        if line or time.monotonic() - sent > _SILENCE:
+            sent = time.monotonic()
             yield f"{line}\n".encode()
     found = await call.store.versions.get(project, version.deploy_id)
     state = found.shown.state if found else None
     if found is None or state is VersionState.UPLOADED:
-        answer: dict[str, Any] = {"status": "error", "message": "The check was cut off. Deploy again."}
+        answer: dict[str, Any] = {"status": "error", "message": "The check was interrupted. Deploy again."}
     elif state is VersionState.FAILED:
         yield f"{found.shown.message}\n".encode()
         answer = {"status": "error", "message": found.shown.message.partition("\n")[0]}
@@ -213,21 +218,21 @@ async def _told(call: Call, project: int, version: Version) -> AsyncIterator[byt
 
 
 class _Parts(MultiPartParser):
-    """A parser of forms that bounds the headers of parts, which are joined in the square of their length."""
+    """A parser of forms that bounds the headers of parts, whose concatenation takes quadratic time."""
 
     _headers_left = _MAX_HEADERS
 
     def on_header_field(self, data: bytes, start: int, end: int) -> None:
-        """Take a piece of the name of a header."""
-        self._take(end - start)
+        """Count a piece of the name of a header."""
+        self._count(end - start)
         super().on_header_field(data, start, end)
 
     def on_header_value(self, data: bytes, start: int, end: int) -> None:
-        """Take a piece of the value of a header."""
-        self._take(end - start)
+        """Count a piece of the value of a header."""
+        self._count(end - start)
         super().on_header_value(data, start, end)
 
-    def _take(self, size: int) -> None:
+    def _count(self, size: int) -> None:
         self._headers_left -= size
         if self._headers_left < 0:
             raise MultiPartException(f"the headers of its parts are over {_MAX_HEADERS} bytes")
@@ -236,7 +241,7 @@ class _Parts(MultiPartParser):
 async def _received(call: Call) -> Upload:
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
-        await call.form()  # whose key must open its project, as ever
+        await call.form()  # checks the key for the project of the form
         raise refused("archive", "is required", _NO_ARCHIVE)
     if kind == "multipart/form-data":
         return await _form(call)
@@ -278,8 +283,8 @@ async def _form(call: Call) -> Upload:
             elif name == "requirements":
                 fields[name] = await _text(sent)
             else:
-                what = "is an egg of its own" if name == "eggs" else "is no field of this form"
-                raise refused(name[:60], what, "Name what the project needs in its requirements.")
+                rule = "is an egg of its own" if name == "eggs" else "is no field of this form"
+                raise refused(name[:60], rule, "Name what the project needs in its requirements.")
         if file is None:
             raise refused("archive", "is required", _NO_ARCHIVE)
         if (file.seek(0, 2) or file.tell()) > MAX_ARCHIVE:
@@ -313,8 +318,8 @@ async def _text(sent: UploadFile) -> str:
 
 @ROUTES.add(
     f"DELETE {_ONE}",
-    f"Delete a version that no job needs and that is not the current one of several. {_NOT_HOSTED}",
-    Answer("It is deleted."),
+    f"Delete a version that no job needs, unless it is the current one of several. {_NOT_HOSTED}",
+    schemas.AnswerShape("It is deleted."),
     status=204,
     errors=(409,),
 )
@@ -331,8 +336,8 @@ async def _remove(call: Call) -> Response:
 
 @ROUTES.add(
     f"POST {_ONE}/current",
-    f"Let new jobs run a version. {_NOT_HOSTED}",
-    value("The version.", Version),
+    f"Make a version the current one, which new jobs run. {_NOT_HOSTED}",
+    schemas.value("The version.", Version),
     errors=(409,),
 )
 async def _make_current(call: Call) -> Response:
@@ -348,5 +353,5 @@ async def _make_current(call: Call) -> Response:
     return json(found.shown)
 
 
-def _no_version(project: int, name: str) -> NotFound:
-    return NotFound(f"Project {project} has no version {name[:60]}.")
+def _no_version(project: int, name: str) -> Refusal:
+    return not_found(f"Project {project} has no version {name[:60]}.")

@@ -1,4 +1,4 @@
-"""``/api/projects/<project>/webhooks``: who is told of the project's activity. These paths are this package's own."""
+"""``/api/projects/<project>/webhooks``: receivers of the project's activity. These paths are this package's own."""
 
 from __future__ import annotations
 
@@ -9,62 +9,54 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.webhooks import MAX_EVENTS, MAX_URL, Delivery, Webhook, webhook_faults
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http.answers import Refusal, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.http.schemas import JSON, Answer, Body, Many, Parameter, Schema, value
 from scrapy_ext.server.webhooks.signing import new_secret
 
 _MAX_BODY: Final = 64 * 1024
 _PER_PAGE: Final = 100
 _MAX_PER_PAGE: Final = 1000
-_FORM: Final = 'Write {"url": "https://hooks.example.com/jobs", "events": ["job:completed"]}.'
-
+_EXAMPLE: Final = '{"url": "https://hooks.example.com/jobs", "events": ["job:completed"]}'
 
 ROUTES: Final = Routes()
 
-_NEW: Final[Schema] = {
-    "type": "object",
-    "properties": {
+_NEW: Final[schemas.Schema] = schemas.record(
+    {
         "url": {
             "type": "string",
             "pattern": r"^https?://[A-Za-z0-9.\-]+(:[1-9][0-9]{0,3})?/[0-9A-Za-z%/._~?=&\-]*$",
             "maxLength": MAX_URL,
         },
-        "events": {
-            "type": "array",
-            "items": {"type": "string", "pattern": r"^([A-Za-z0-9_.:\-]{1,100}\*?|\*)$"},
-            "minItems": 1,
-            "maxItems": MAX_EVENTS,
-        },
+        "events": schemas.array(
+            {"type": "string", "pattern": r"^([A-Za-z0-9_.:\-]{1,100}\*?|\*)$"}, least=1, most=MAX_EVENTS
+        ),
     },
-    "required": ["url", "events"],
-    "additionalProperties": False,
-}
-_CHANGE: Final[Schema] = {
-    "type": "object",
-    "properties": {"disabled": {"type": "boolean"}},
-    "required": ["disabled"],
-    "additionalProperties": False,
-}
+    "url",
+    "events",
+    only=True,
+)
+_CHANGE: Final[schemas.Schema] = schemas.record({"disabled": {"type": "boolean"}}, "disabled", only=True)
 _ALL: Final = "/api/projects/{project}/webhooks"
 _ONE: Final = f"{_ALL}/{{webhook}}"
 
 
 @ROUTES.add(
-    f"GET {_ALL}", "Read the webhooks of a project.", value("The webhooks, without their secrets.", Many(Webhook))
+    f"GET {_ALL}",
+    "Read the webhooks of a project.",
+    schemas.value("The webhooks, without their secrets.", schemas.Many(Webhook)),
 )
 async def _list(call: Call) -> Response:
     return json(await call.store.webhooks.listed(call.project))
 
 
-@ROUTES.add(f"GET {_ONE}", "Read a webhook.", value("The webhook, without its secret.", Webhook))
+@ROUTES.add(f"GET {_ONE}", "Read a webhook.", schemas.value("The webhook, without its secret.", Webhook))
 async def _read(call: Call) -> Response:
     return json(_found(await call.store.webhooks.get(*_place(call))))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", Answer("It is gone."), status=204)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", schemas.AnswerShape("It is removed."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.webhooks.remove(*_place(call)):
         raise _missing()
@@ -73,8 +65,8 @@ async def _remove(call: Call) -> Response:
 
 @ROUTES.add(
     f"POST {_ONE}/test",
-    "Send a test to a webhook; the deliveries tell what came of it.",
-    value("The delivery, which is sent now.", Delivery),
+    "Send a test to a webhook; the deliveries have its result.",
+    schemas.value("The delivery, which is sent now.", Delivery),
     status=202,
 )
 async def _test(call: Call) -> Response:
@@ -85,8 +77,8 @@ def _place(call: Call) -> tuple[int, int]:
     return call.project, call.part_number("webhook")
 
 
-def _missing() -> NotFound:
-    return NotFound("There is no such webhook.")
+def _missing() -> Refusal:
+    return not_found("There is no such webhook.")
 
 
 def _found(found: Any) -> Any:
@@ -98,9 +90,9 @@ def _found(found: Any) -> Any:
 @ROUTES.add(
     f"POST {_ALL}",
     "Add a webhook.",
-    value("The webhook, with its secret, which is not shown again.", Webhook),
+    schemas.value("The webhook, with its secret, which is not shown again.", Webhook),
     status=201,
-    body=Body(JSON, _NEW),
+    body=schemas.Body(schemas.JSON, _NEW),
 )
 async def _add(call: Call) -> Response:
     fields = await _fields(call, "url", "events")
@@ -116,9 +108,9 @@ async def _add(call: Call) -> Response:
 
 @ROUTES.add(
     f"PATCH {_ONE}",
-    "Disable a webhook, which forgets what it was to be told, or enable it.",
-    value("The webhook.", Webhook),
-    body=Body(JSON, _CHANGE),
+    "Disable a webhook, which removes its pending deliveries, or enable it.",
+    schemas.value("The webhook.", Webhook),
+    body=schemas.Body(schemas.JSON, _CHANGE),
 )
 async def _disable(call: Call) -> Response:
     disabled = (await _fields(call, "disabled")).get("disabled")
@@ -129,9 +121,11 @@ async def _disable(call: Call) -> Response:
 
 @ROUTES.add(
     f"GET {_ONE}/deliveries",
-    "Read what was sent to a webhook lately, and what is to be sent, newest first.",
-    value("The deliveries.", Many(Delivery)),
-    parameters=(Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": _MAX_PER_PAGE}),),
+    "Read the recent and pending deliveries of a webhook, newest first.",
+    schemas.value("The deliveries.", schemas.Many(Delivery)),
+    parameters=(
+        schemas.Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": _MAX_PER_PAGE}),
+    ),
 )
 async def _deliveries(call: Call) -> Response:
     count = call.number("count", _PER_PAGE) or 0
@@ -143,9 +137,7 @@ async def _deliveries(call: Call) -> Response:
 
 
 async def _fields(call: Call, *known: str) -> dict[str, Any]:
-    fields = await bodies.document(call.request, _MAX_BODY)
-    if not isinstance(fields, dict):
-        raise refused("body", "must be a JSON object", _FORM)
+    fields = await bodies.fields_of(call.request, _EXAMPLE, _MAX_BODY)
     for name in fields:
         if name not in known:
             raise refused(name[:60], "is no field here", f"The fields are {', '.join(known)}.")

@@ -44,7 +44,6 @@ class CommentStore:
         return await self._engine.write(_add, Comment(place, 0, self._clock(), author, content))
 
     async def get(self, project: int, number: int) -> Comment | None:
-        """Return one comment."""
         return await self._engine.read(_get, project, number)
 
     async def of_job(self, job: JobKey) -> list[Comment]:

@@ -26,7 +26,6 @@ class ProjectStore:
         self._engine = engine
 
     async def settings(self, project: int) -> dict[str, bytes]:
-        """Return all settings of a project."""
         return await self._engine.glance(_settings, project)
 
     async def setting(self, project: int, name: str) -> bytes | None:

@@ -40,7 +40,6 @@ class SpiderStore:
         return await self._engine.write(spider_number, project, name, self._clock())
 
     async def get(self, project: int, number: int) -> Spider | None:
-        """Return one spider."""
         return await self._engine.glance(_get, project, number)
 
     async def listed(self, project: int, after: int = 0, limit: int | None = None) -> list[Spider]:

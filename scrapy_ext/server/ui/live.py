@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.server.http.answers import Refusal
-from scrapy_ext.server.http.request_context import exchange_of
+from scrapy_ext.server.http.request_context import context_of
 
 #: Seconds between two polls, between two keep-alive comments, and until the client has to reconnect.
 POLL_INTERVAL: Final = 1.0
@@ -68,7 +68,7 @@ class Live(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the stream."""
-        exchange_of(scope).lasts = True
+        context_of(scope).lasts = True
         self._streams.open += 1
         gone = asyncio.ensure_future(_gone(receive))
         try:

@@ -17,12 +17,12 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.auth.api_keys import basic_credentials
-from scrapy_ext.server.auth.wrong_keys import WrongKeys, note_wrong_key, too_many
+from scrapy_ext.server.auth.keyring import basic_credentials
+from scrapy_ext.server.auth.rates import WrongKeys, note_wrong_key, too_many
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form
-from scrapy_ext.server.http.request_context import exchange_of
+from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.assets import Assets
 from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, PageServices, UiPage, Visit
@@ -78,7 +78,7 @@ class PageRoutes:
                 if session is None:
                     return self._reload_from_here(request) or _too_many(request) or _to_login(request)
                 visit = Visit(self._frame, request, session.grant, session.token, page.section)
-                exchange_of(request.scope).who = session.grant.name
+                context_of(request.scope).who = session.grant.name
                 return await self._answer(visit, page)
             except Exception as error:
                 return self._frame.failed(error, visit)

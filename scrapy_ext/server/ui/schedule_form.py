@@ -23,8 +23,6 @@ _SPARE: Final = 1
 
 
 class FormTask(NamedTuple):
-    """A task as in the form."""
-
     name: str = ""
     priority: str = str(DEFAULT_PRIORITY)
     arguments: str = ""

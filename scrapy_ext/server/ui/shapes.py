@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from markupsafe import Markup, escape
 
-from scrapy_ext.api.control_characters import CONTROL_CHARACTERS
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.violations import CONTROL_CHARACTERS
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, tags_of
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
 

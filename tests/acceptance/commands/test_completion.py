@@ -99,7 +99,7 @@ class Shell:
         self._environment = {**environment, "HOME": str(scripts)}
 
     def __call__(self, line: str) -> list[str]:
-        """What it offers for the last word of a line."""
+        """Completions of the last word of a line."""
         driver = _DRIVERS[self.name].format(script=shlex.quote(str(self._script)), line=shlex.quote(line))
         done = subprocess.run(
             [*_COMMANDS[self.name], "-c", driver],

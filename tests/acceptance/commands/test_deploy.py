@@ -88,7 +88,7 @@ def test_deploy_to_a_target_then_list_and_go_back(server: RunningServer, folder:
     assert "needs a version" in run(folder, "versions", "use", **own).stderr
 
 
-def test_a_project_that_does_not_work_is_told_where_the_user_is(server: RunningServer, folder: Path) -> None:
+def test_a_project_that_does_not_work_is_reported_before_it_is_sent(server: RunningServer, folder: Path) -> None:
     (folder / "shop" / "spiders.py").write_text("import nothing_like_this\n")
     own = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key, "PLATFORM_PROJECT": "4"}
     done = run(folder, "deploy", "--version", "1.0", **own)
@@ -144,21 +144,23 @@ def test_only_code_is_packed_and_the_same_code_gives_the_same_bytes(folder: Path
 
 
 @pytest.mark.parametrize(
-    ("backend", "told"),
+    ("backend", "message"),
     [
         pytest.param(f"PATHS = {sorted(set(projects.FILES) - {'scrapy.cfg'})}{BACKEND}", "", id="wheel"),
         pytest.param(f"PATHS = []{BACKEND}", "does not have shop.settings", id="empty"),
         pytest.param("raise SystemExit('no way')", "pip built no wheel", id="broken"),
     ],
 )
-def test_a_project_with_a_build_is_a_wheel_else_a_folder(folder: Path, tmp_path: Path, backend: str, told: str) -> None:
+def test_a_project_with_a_build_is_a_wheel_else_a_folder(
+    folder: Path, tmp_path: Path, backend: str, message: str
+) -> None:
     (folder / "pyproject.toml").write_text(PYPROJECT)
     (folder / "backend.py").write_text(backend)
     (tmp_path / "into").mkdir()
     done = pack(folder, tmp_path / "into")
-    assert [told in note for note in done.notes] == ([True] if told else [])
+    assert [message in note for note in done.notes] == ([True] if message else [])
     names = names_of(done.path)
-    assert ("scrapy.cfg" in names) == bool(told)
+    assert ("scrapy.cfg" in names) == bool(message)
     assert "shop/spiders.py" in names
     assert not (folder / "build").exists()
 
@@ -170,13 +172,13 @@ def test_settings_that_are_not_said_and_archives_that_are_too_large(
     (tmp_path / "a").mkdir()
     with pytest.raises(CommandError, match="the limit"):
         pack(folder, tmp_path / "a")
-    for text, told in [
+    for text, message in [
         ("", r"must have default"),
         ("[settings]\ndefault = a b\n", "dotted name"),
         ("x", "cannot be read"),
     ]:
         (folder / "scrapy.cfg").write_text(text)
-        with pytest.raises(CommandError, match=told):
+        with pytest.raises(CommandError, match=message):
             pack(folder, tmp_path / "b")
 
 
@@ -245,7 +247,7 @@ def test_a_project_as_startproject_writes_it(folder: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "target", "told"),
+    ("text", "target", "message"),
     [
         ("projects: [1]", None, "projects must be a mapping"),
         ("a: [", None, "cannot be read"),
@@ -257,9 +259,9 @@ def test_a_project_as_startproject_writes_it(folder: Path, tmp_path: Path) -> No
         ("projects: {a: 1}", "b", "known targets: a"),
     ],
 )
-def test_targets_that_cannot_be_used(folder: Path, text: str, target: str | None, told: str) -> None:
+def test_targets_that_cannot_be_used(folder: Path, text: str, target: str | None, message: str) -> None:
     (folder / "scrapinghub.yml").write_text(text)
-    with pytest.raises(CommandError, match=told):
+    with pytest.raises(CommandError, match=message):
         find_target(folder, target)
 
 

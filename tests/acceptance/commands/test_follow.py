@@ -42,8 +42,9 @@ def test_a_log_is_shown_as_it_grows_and_the_command_ends_with_the_job(platform: 
     assert going.said() == ""
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("place", ["--tail", "--start"])
-def test_following_begins_where_it_is_told(platform: Platform, place: str) -> None:
+def test_following_begins_at_the_given_place(platform: Platform, place: str) -> None:
     key = platform.job()
     platform.call(lambda client: client.items.write(key, lines([{"n": n} for n in range(100)]), 0))
     with platform.start("items", "last", "--follow", place, {"--tail": "3", "--start": "97"}[place]) as going:
@@ -54,6 +55,7 @@ def test_following_begins_where_it_is_told(platform: Platform, place: str) -> No
     assert going.lines()[3:] == [{"n": 100, "_key": "own"}]
 
 
+@pytest.mark.long
 def test_following_ends_after_so_many_records(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.requests.write(key, lines([_request(n) for n in range(3)]), 0))
@@ -68,6 +70,7 @@ def _request(n: int) -> dict[str, Any]:
     return {"time": 1, "method": "GET", "url": f"http://a/{n}", "status": 200, "duration": 1, "rs": 1}
 
 
+@pytest.mark.long
 def test_a_level_is_followed_by_its_own_count(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.logs.write(key, b"".join(log(n, 1, (10, 40)[n % 2]) for n in range(10)), 0))
@@ -79,6 +82,7 @@ def test_a_level_is_followed_by_its_own_count(platform: Platform) -> None:
     assert messages(going) == ["line 7", "line 9", "line 10"]
 
 
+@pytest.mark.long
 def test_a_terminal_gets_a_table_that_grows(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.logs.write(key, log(0, 1), 0))
@@ -93,7 +97,7 @@ def test_a_terminal_gets_a_table_that_grows(platform: Platform) -> None:
     assert max(map(len, going.text().splitlines())) <= 80
 
 
-def test_a_platform_that_is_away_is_told_once_and_nothing_is_lost_or_repeated(platform: Platform) -> None:
+def test_a_platform_that_is_away_is_reported_once_and_nothing_is_lost_or_repeated(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.items.write(key, lines([{"n": n} for n in range(10)]), 0))
     away = [False]
@@ -119,6 +123,7 @@ def test_a_platform_that_is_away_is_told_once_and_nothing_is_lost_or_repeated(pl
     assert second == "the platform answers again"
 
 
+@pytest.mark.long
 def test_what_waiting_does_not_mend_ends_the_following(platform: Platform) -> None:
     key = platform.job()
     refuses = [False]
@@ -134,12 +139,13 @@ def test_what_waiting_does_not_mend_ends_the_following(platform: Platform) -> No
     assert "403" in going.said()
 
 
-def test_a_platform_that_is_not_there_is_told_at_once(platform: Platform) -> None:
+def test_a_platform_that_is_not_there_is_reported_at_once(platform: Platform) -> None:
     done = platform.run("logs", "1/2/3", "-f", PLATFORM_URL="http://127.0.0.1:9")
     assert done.returncode == 1
     assert "PLATFORM_URL" in done.stderr
 
 
+@pytest.mark.long
 def test_a_job_that_is_deleted_ends_the_following(platform: Platform) -> None:
     key = platform.job()
     platform.call(lambda client: client.logs.write(key, log(0, 2), 0))
@@ -150,6 +156,7 @@ def test_a_job_that_is_deleted_ends_the_following(platform: Platform) -> None:
     assert len(going.lines()) == 2
 
 
+@pytest.mark.long
 def test_csv_is_followed_with_named_fields(platform: Platform) -> None:
     key = platform.job()
     assert "name them with --fields" in platform.refused("items", str(key), "--csv", "--follow")
@@ -167,7 +174,7 @@ def test_activity_is_followed_in_the_order_in_which_it_happened(platform: Platfo
     def tell(*numbers: int) -> None:
         async def post(client: Any) -> None:
             for n in numbers:
-                await client.activity.post(platform.project, {"event": "told", "n": n})
+                await client.activity.post(platform.project, {"event": "posted", "n": n})
 
         platform.call(post)
 
@@ -180,7 +187,7 @@ def test_activity_is_followed_in_the_order_in_which_it_happened(platform: Platfo
         tell(*range(3, 70), *[70] * 80)
         going.until(lambda: len(going.lines()) >= 150)
         assert going.interrupt() == 130
-    assert events(going) == [("told", n) for n in (*range(70), *[70] * 80)]
+    assert events(going) == [("posted", n) for n in (*range(70), *[70] * 80)]
     newest = platform.lines("activity", "--count", "2")
     assert [message["n"] for message in newest] == [70, 70]
     assert json.dumps(newest)
@@ -190,6 +197,6 @@ def test_activity_is_followed_in_the_order_in_which_it_happened(platform: Platfo
 def test_the_jobs_own_events_are_shown(platform: Platform) -> None:
     key: JobKey = platform.job(state="pending")
     platform.call(lambda client: client.jobs.stop(platform.project, key))
-    told = [(message["event"], message["job"]) for message in platform.lines("activity")]
-    assert ("job:cancelled", str(key)) in told
-    assert ("job:scheduled", str(key)) in told
+    posted = [(message["event"], message["job"]) for message in platform.lines("activity")]
+    assert ("job:cancelled", str(key)) in posted
+    assert ("job:scheduled", str(key)) in posted

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform import JobKey
-from tests.support.eventually import PATIENCE
+from tests.support.eventually import TIMEOUT
 from tests.support.terminal_commands import Platform, lines, plain
 
 
@@ -64,6 +64,7 @@ def test_nothing_is_deleted_where_nobody_can_be_asked(platform: Platform) -> Non
     assert field(platform, key, "state") == "running"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("answer", "state", "code"), [(b"y\n", "deleted", 0), (b"\n", "running", 1), (b"\x03", "running", 130)]
 )
@@ -77,12 +78,12 @@ def test_a_terminal_is_asked(platform: Platform, answer: bytes, state: str, code
     ) as process:  # fmt: skip
         os.close(slave)
         said = b""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while b"[y/N]" not in said:
             assert time.monotonic() < deadline
             said += os.read(master, 4096)
         os.write(master, answer)
-        assert process.wait(PATIENCE) == code
+        assert process.wait(TIMEOUT) == code
     os.close(master)
     assert f"Delete job {key} (1 of them running), with items, requests and log? [y/N]".encode() in said
     assert field(platform, key, "state") == state
@@ -114,6 +115,7 @@ def test_a_job_is_shown_with_what_it_has_stored(platform: Platform) -> None:
     assert isinstance(job["elapsed"], int)
 
 
+@pytest.mark.long
 def test_stats_of_two_jobs_stand_side_by_side(platform: Platform) -> None:
     one, two = platform.job(), platform.job()
     for key, stats in (

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from scrapy_ext.server.auth.api_keys import key_hash
+from scrapy_ext.server.auth.keyring import key_hash
 from tests.support.postgresql import Cluster
 from tests.support.terminal_commands import scrapy
 
@@ -73,7 +73,7 @@ def test_keys_of_a_postgresql_database(postgresql: Cluster) -> None:
 def test_mistakes_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert run(data, "add", "taken")[0] == 0
-    for arguments, told in (
+    for arguments, message in (
         (["add"], "needs a name"),
         (["add", "taken"], "Choose another name"),
         (["add", "api"], "Choose another name"),
@@ -91,7 +91,7 @@ def test_mistakes_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
         code, out, error = run(data, *arguments)
         assert (code, out, error.count("\n")) == (1, "", 1)
         assert error.startswith("scrapy platform keys: ")
-        assert told in error
+        assert message in error
 
 
 def test_looking_at_keys_makes_no_store(tmp_path: Path) -> None:

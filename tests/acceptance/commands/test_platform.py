@@ -140,6 +140,7 @@ def test_items_as_csv_have_every_field(platform: Filled) -> None:
     assert chosen.stdout == "price,name\n0.0,book 0\n"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("options", [(), ("--json",), ("--csv",)])
 def test_a_hostile_item_cannot_touch_the_terminal(platform: Filled, options: tuple[str, ...]) -> None:
     text = plain(platform.terminal("items", str(platform.books), "--count", "5", *options))
@@ -172,6 +173,7 @@ def test_requests_are_shown(platform: Filled) -> None:
     assert platform.lines("requests", str(platform.books), "--start", "39", "--count", "1", "--json") == [requests[39]]
 
 
+@pytest.mark.long
 def test_logs_are_shown_from_a_level_upwards(platform: Filled) -> None:
     books = str(platform.books)
     assert len(platform.lines("logs", books)) == 300
@@ -187,7 +189,7 @@ def test_logs_are_shown_from_a_level_upwards(platform: Filled) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("items", "7/1/999"), "there is no job 7/1/999"),
         (("items", "999"), "no job with number 999"),
@@ -199,16 +201,16 @@ def test_logs_are_shown_from_a_level_upwards(platform: Filled) -> None:
         (("stop", "7/1/999"), "there is no job 7/1/999"),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line(platform: Filled, arguments: tuple[str, ...], told: str) -> None:
+def test_what_is_not_there_is_reported_in_one_line(platform: Filled, arguments: tuple[str, ...], message: str) -> None:
     done = platform.run(*arguments)
     assert done.returncode == 1
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith(f"scrapy platform {arguments[0]}: ")
-    assert told in done.stderr
+    assert message in done.stderr
 
 
-def test_a_wrong_key_is_told_with_the_remedy_and_without_the_key(platform: Filled) -> None:
+def test_a_wrong_key_is_reported_with_the_remedy_and_without_the_key(platform: Filled) -> None:
     done = platform.run("jobs", PLATFORM_API_KEY="not-the-key")
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
@@ -273,6 +275,7 @@ def test_help_has_examples_for_every_command(platform: Filled) -> None:
         assert re.search(rf"examples:\n  .*scrapy platform {name}", done.stdout)
 
 
+@pytest.mark.long
 def test_a_reader_that_stops_early_is_no_error(platform: Filled) -> None:
     command = f"{sys.executable} -m scrapy platform items {platform.books} | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
@@ -284,6 +287,7 @@ def test_a_reader_that_stops_early_is_no_error(platform: Filled) -> None:
     assert (status, done.stderr) == ("0", "")
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_quietly(platform: Filled) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "scrapy", "platform", "items", str(platform.books)],

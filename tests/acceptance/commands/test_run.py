@@ -15,7 +15,7 @@ import pytest
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
-from tests.support.eventually import PATIENCE, eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.terminal_commands import Going, Platform, lines
 
 
@@ -52,7 +52,7 @@ def test_the_project_can_be_named(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("books", "--", "stray"), "give a spider -a NAME=VALUE"),
         (("py:report.py", "-a", "n=1"), "-a is for spiders"),
@@ -60,12 +60,12 @@ def test_the_project_can_be_named(platform: Platform) -> None:
         (("",), "spider"),
     ],
 )
-def test_what_cannot_run_is_refused_in_one_line(platform: Platform, arguments: tuple[str, ...], told: str) -> None:
-    assert told in platform.refused("run", *arguments)
+def test_what_cannot_run_is_refused_in_one_line(platform: Platform, arguments: tuple[str, ...], message: str) -> None:
+    assert message in platform.refused("run", *arguments)
     assert platform.lines("jobs") == []
 
 
-def test_a_job_that_runs_already_is_told(platform: Platform) -> None:
+def test_a_job_that_runs_already_is_reported(platform: Platform) -> None:
     platform.lines("run", "books")
     assert "already scheduled" in platform.refused("run", "books")
 
@@ -94,6 +94,7 @@ class Life:
         self.platform.call(work)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("reason", "code"), [("finished", 0), ("cancelled", 3), ("killed by oom", 3)])
 def test_a_job_is_followed_to_its_end_and_only_finished_is_success(platform: Platform, reason: str, code: int) -> None:
     with platform.start("run", "books", "--follow") as going:
@@ -123,6 +124,7 @@ def test_ctrl_c_leaves_the_job_running_and_says_how_to_stop_it(platform: Platfor
     assert metadata(platform, str(life.key))["state"] == "running"
 
 
+@pytest.mark.long
 def test_a_job_that_waits_says_for_what(platform: Platform) -> None:
     with platform.start("run", "books", "--follow") as going:
         life = Life(platform, going)
@@ -131,6 +133,7 @@ def test_a_job_that_waits_says_for_what(platform: Platform) -> None:
         assert going.end() == 3
 
 
+@pytest.mark.long
 def test_a_job_that_is_deleted_is_no_success(platform: Platform) -> None:
     with platform.start("run", "books", "--follow") as going:
         life = Life(platform, going)
@@ -171,7 +174,7 @@ def test_a_terminal_has_the_counters_in_its_last_line(platform: Platform) -> Non
         wait_to_see("a line")
         platform.ends(key)
         wait_to_see("ended: finished; 7 items")
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(TIMEOUT) == 0
     os.close(master)
     # A line of the log is never behind the counters in one line.
     assert not re.search(rb"errors[^\r\n]*\S *INFO", bytes(said))

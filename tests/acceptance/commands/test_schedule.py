@@ -57,7 +57,7 @@ def test_a_terminal_gets_a_table_with_the_next_runs(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("add", "*/5 * * * *", "books"), "ranges, steps and lists are not supported"),
         (("add", "* * *", "books"), "must have five fields"),
@@ -69,8 +69,8 @@ def test_a_terminal_gets_a_table_with_the_next_runs(platform: Platform) -> None:
         (("delete", "999", "--yes"), "has no periodic job 999"),
     ],
 )
-def test_what_cannot_be_scheduled_is_told_in_one_line(
-    platform: Platform, arguments: tuple[str, ...], told: str
+def test_what_cannot_be_scheduled_is_reported_in_one_line(
+    platform: Platform, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert told in platform.refused("schedule", *arguments)
+    assert message in platform.refused("schedule", *arguments)
     assert platform.lines("schedule") == []

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.json_lines import encode
 from tests.support.faults import Fault, FaultProxy
 from tests.support.terminal_commands import Platform, lines
@@ -67,21 +67,21 @@ def test_records_are_taken_from_standard_input(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"), [("[1]", "not a JSON object"), ('{"a": 1}', "has no _key"), ('{"_key": 1}', "has no _key")]
+    ("line", "message"), [("[1]", "not a JSON object"), ('{"a": 1}', "has no _key"), ('{"_key": 1}', "has no _key")]
 )
 def test_a_line_that_is_no_record_is_named_and_those_before_it_are_written(
-    platform: Platform, tmp_path: Path, line: str, told: str
+    platform: Platform, tmp_path: Path, line: str, message: str
 ) -> None:
     file = tmp_path / "records.jsonl"
     file.write_text('{"_key": "a"}\n{"_key": "b"}\n' + line + '\n{"_key": "c"}\n')
     said = platform.refused("collections", "put", "new", str(file))
     assert f"{file}, line 3: " in said
-    assert told in said
+    assert message in said
     assert "2 records before it are written" in said
     assert [record["_key"] for record in platform.lines("collections", "get", "new")] == ["a", "b"]
 
 
-def test_a_file_that_is_not_there_is_told(platform: Platform) -> None:
+def test_a_file_that_is_not_there_is_reported(platform: Platform) -> None:
     assert "No such file" in platform.refused("collections", "put", "new", "absent.jsonl")
 
 
@@ -230,7 +230,7 @@ def test_a_frontier_is_deleted_slot_by_slot_or_whole(crawl: Platform) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("show", "crawl", "9"), "has no slot '9'"),
         (("dump", "nothing"), "there is no frontier 'nothing'"),
@@ -239,8 +239,8 @@ def test_a_frontier_is_deleted_slot_by_slot_or_whole(crawl: Platform) -> None:
         (("requeue", "nothing"), "there is no frontier 'nothing'"),
     ],
 )
-def test_what_a_frontier_cannot_do_is_told(crawl: Platform, arguments: tuple[str, ...], told: str) -> None:
-    assert told in crawl.refused("frontier", *arguments)
+def test_what_a_frontier_cannot_do_is_reported(crawl: Platform, arguments: tuple[str, ...], message: str) -> None:
+    assert message in crawl.refused("frontier", *arguments)
 
 
 def test_a_collection_alone_is_shown(seen: Platform) -> None:

@@ -110,7 +110,7 @@ class Handler(HTTP11DownloadHandler):
 
 
 class Fingerprinter:
-    """One that tells requests apart by their path alone."""
+    """A fingerprinter that distinguishes requests by their path alone."""
 
     def fingerprint(self, request: scrapy.Request) -> bytes:
         return request.url.partition("?")[0].encode()
@@ -140,8 +140,8 @@ class _Spider(scrapy.Spider):
 
     def failed(self, failure: Any) -> Iterator[dict[str, Any]]:
         broken = [each.field for each in getattr(failure.value, "violations", ())]
-        told = {"names": [each.__name__ for each in type(failure.value).__mro__], "broken": broken}
-        yield {"url": failure.request.url, "error": told, **evaluated("Errors", failure=failure)}
+        error = {"names": [each.__name__ for each in type(failure.value).__mro__], "broken": broken}
+        yield {"url": failure.request.url, "error": error, **evaluated("Errors", failure=failure)}
 
 
 class Requests(_Spider):
@@ -322,7 +322,7 @@ ADDONS: Final[dict[str, Any]] = (
 
 
 class _Sent(logging.Handler):
-    """Counts the lines that tell of a request to the service."""
+    """Counter of the log lines about requests to the service."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)

@@ -28,7 +28,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="session")
 def shop() -> Iterator[Shop]:
-    """What the clients of the extraction service look at."""
+    """Site that the clients of the extraction service fetch."""
     site = Shop()
     yield site
     site.close()

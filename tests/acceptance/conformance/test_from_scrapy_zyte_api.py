@@ -28,7 +28,7 @@ def _in_order(body: dict[str, Any]) -> str:
 
 
 class Both:
-    """What the crawls of both sides have sent and brought."""
+    """Requests and items of the crawls of both sides."""
 
     def __init__(self, found: dict[str, Any], bodies: dict[tuple[str, str], list[dict[str, Any]]], site: str) -> None:
         self.found = found

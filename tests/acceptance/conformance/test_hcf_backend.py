@@ -21,7 +21,7 @@ HOSTED = "https://storage.scrapinghub.com"
 
 
 class Stats:
-    """What frontera's backends count with: the scheduler of a crawl hands them its stats."""
+    """Stats that the scheduler of a crawl gives to frontera's backends."""
 
     def __init__(self):
         self.values = {}
@@ -35,7 +35,7 @@ class Stats:
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch, server, project_id):
-    """What the platform sets for a job, and a user for a script."""
+    """Environment that the platform sets for a job, and a user for a script."""
     monkeypatch.setenv("SH_APIKEY", server.platform_key)
     monkeypatch.setenv("PROJECT_ID", str(project_id))
     monkeypatch.setenv("SHUB_APIURL", f"{server.url}/api/")
@@ -145,8 +145,8 @@ def test_hcfpal_lists_counts_and_dumps(manager, command):
     assert [line.strip() for line in command("list", "crawl").splitlines()[1:]] == ["other", "s0", "s1"]
     assert "{'crawl': ['other', 's0', 's1']}" in command("list", "--all")
     counted = command("count", "crawl", "--prefix", "s")
-    for told in ("s0: 130", "s1: 2", "Total count: 132", "Not-empty slots: 2"):
-        assert told in counted
+    for shown in ("s0: 130", "s1: 2", "Total count: 132", "Not-empty slots: 2"):
+        assert shown in counted
     assert "Total count: 130" in command("count", "crawl", "--prefix", "s", "--num-slots", "1")
     dumped = command("dump", "crawl", "s0", "--num-requests", "105").splitlines()
     assert sum(line.startswith("Batch id:") for line in dumped) == 2

@@ -33,7 +33,7 @@ def test_what_is_written_is_read(job):
     assert [item for part in job.items.list_iter(chunksize=10) for item in part] == ITEMS
 
 
-def test_the_number_of_an_item_is_told_and_finds_it(job):
+def test_the_number_of_an_item_is_returned_and_finds_it(job):
     assert [job.items.write(item) for item in ITEMS[:2]] == [0, 1]
     job.items.flush()
     assert job.items.get(1) == ITEMS[1]
@@ -41,7 +41,7 @@ def test_the_number_of_an_item_is_told_and_finds_it(job):
         job.items.get(2)
 
 
-def test_reading_starts_where_it_is_told(job):
+def test_reading_starts_at_the_given_place(job):
     written(job)
     assert job.items.list(offset=20) == ITEMS[20:]
     assert job.items.list(start=f"{job.key}/20", count=2) == ITEMS[20:22]

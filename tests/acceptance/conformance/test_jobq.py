@@ -81,7 +81,7 @@ def test_jobs_start_by_priority_and_then_in_their_order(jobq):
     assert jobq.start() is None
 
 
-def test_a_started_job_is_told_whole(jobq):
+def test_a_started_job_is_returned_whole(jobq):
     extras = {"string": "foo", "float": 3.2, "mixed": ["b", 1, None, True, {"k": "c"}], "empty": {}, "nil": None}
     pushed = jobq.push(SPIDER, **extras)
     job = jobq.start(**{f"s_{name}": value for name, value in extras.items()})

@@ -51,7 +51,7 @@ def test_the_same_run_is_refused_until_the_first_is_done(project):
     assert project.jobs.run(SPIDER).metadata.get("state") == "pending"
 
 
-def test_what_is_wrong_with_a_run_is_told(project):
+def test_what_is_wrong_with_a_run_is_reported(project):
     with pytest.raises(BadRequest, match="priority: must be 0 to 4"):
         project.jobs.run(SPIDER, priority=9)
 

@@ -101,7 +101,7 @@ class ShopSpider(scrapy.Spider):
 def crawled(
     tmp_path_factory: pytest.TempPathFactory, extraction: RunningServer, shop: Shop
 ) -> dict[str, dict[str, Any]]:
-    """What one crawl has brought, by what it is of."""
+    """Items of one crawl by their callback."""
     project = tmp_path_factory.mktemp("project")
     files = {
         "scrapy.cfg": "[settings]\ndefault = shop.settings\n",

@@ -70,8 +70,8 @@ def job(hubstorage, project_id):
 
 def test_schedule_with_everything_that_it_can_say(run, hubstorage, project_id):
     options = ["-a", "arg=1", "-s", "LOG_LEVEL=INFO", "-p", "3", "-e", "VAR=VAL", "-u", "2", "-t", "one", "-t", "two"]
-    told = run("schedule", *options, "spider")
-    assert told[0] == f"Spider spider scheduled, job ID: {project_id}/1/1"
+    output = run("schedule", *options, "spider")
+    assert output[0] == f"Spider spider scheduled, job ID: {project_id}/1/1"
     metadata = hubstorage.get_job(f"{project_id}/1/1").metadata
     wanted = {
         "spider_args": {"arg": "1"},
@@ -122,8 +122,8 @@ def test_login_checks_the_key_and_keeps_it(run, configured, server):
     home = configured / "global.yml"
     home.write_text(f"endpoints:\n  default: {server.url}/api/\n")
     (configured / "scrapinghub.yml").unlink()
-    told = run("login", input=f"wrong\n{server.platform_key}\n")
-    assert [line.partition(",")[0] for line in told if line.startswith("API key ")] == [
+    output = run("login", input=f"wrong\n{server.platform_key}\n")
+    assert [line.partition(",")[0] for line in output if line.startswith("API key ")] == [
         "API key failed",
         "API key is OK",
     ]
@@ -142,21 +142,21 @@ def example(configured):
 
 
 def test_deploy_and_what_follows_from_it(run, example, hubstorage, project_id):
-    told = run("deploy", "--version", "1.0")
-    assert json.loads(told[-2]) == {"status": "ok", "project": project_id, "version": "1.0", "spiders": 5}
+    output = run("deploy", "--version", "1.0")
+    assert json.loads(output[-2]) == {"status": "ok", "project": project_id, "version": "1.0", "spiders": 5}
     run("deploy", "--version", "2.0", "--verbose")
     assert "no spider of version 2.0" in "".join(run("schedule", "nobody", code=76))
-    told = run("schedule", "catalogue", "-a", "categories=tents")
-    assert told[0] == f"Spider catalogue scheduled, job ID: {project_id}/1/1"
+    output = run("schedule", "catalogue", "-a", "categories=tents")
+    assert output[0] == f"Spider catalogue scheduled, job ID: {project_id}/1/1"
     metadata = hubstorage.get_job(f"{project_id}/1/1").metadata
     assert (metadata["version"], metadata["deploy_id"]) == ("2.0", 2)
 
 
 def test_deploy_of_a_project_that_does_not_work(run, example, project_id):
     (example / "example" / "spiders" / "broken.py").write_text("import nothing_like_this\n")
-    told = run("deploy", "--version", "1.0", code=76)
-    assert any("No module named 'nothing_like_this'" in line for line in told)
-    assert "cannot be imported" in told[-1]
+    output = run("deploy", "--version", "1.0", code=76)
+    assert any("No module named 'nothing_like_this'" in line for line in output)
+    assert "cannot be imported" in output[-1]
 
 
 def test_what_is_about_code_is_refused_as_not_there(run):

@@ -1,4 +1,4 @@
-"""What the clients do before anything else."""
+"""Time of the server: the first call of the clients."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import pytest
 from tenacity import wait_fixed
 from zyte_api import AsyncZyteAPI, RequestError, RetryFactory, ZyteAPI
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from tests.acceptance.conformance.shop import Shop
 from tests.support.extraction_service import KEY, Service
 from tests.support.servers import RunningServer
@@ -107,7 +107,9 @@ class Quick(RetryFactory):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "status"), [({"domain_rate": 2}, 429), ({"limits": Limits(requests=1)}, 503)], ids=["rate", "places"]
+    ("bounds", "status"),
+    [({"domain_rate": 2}, 429), ({"limits": ServiceLimits(requests=1)}, 503)],
+    ids=["rate", "places"],
 )
 async def test_what_is_over_a_bound_of_the_server_is_tried_again_until_it_comes(
     shop: Shop, bounds: dict[str, Any], status: int

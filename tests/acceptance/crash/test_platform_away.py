@@ -33,7 +33,7 @@ def test_a_crawl_goes_on_when_its_platform_was_killed_and_is_back(make_crawls, p
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_platform_that_is_killed_at_a_step_is_told_of_it_again(crawls, platform, point):
+def test_a_platform_that_is_killed_at_a_step_receives_it_again(crawls, platform, point):
     life = crawls.worker(start_items=2).start(point, victim=platform.pid)
     until(lambda: life.proxy.struck, "the platform is killed", life)
     platform.kill()

@@ -218,7 +218,7 @@ def test_pages_are_noted_as_stored_however_items_are_stored(attempt):
     assert tried.crawl.stat("dupefilter/collection/written") == 2 * (tried.site.pages + 1)
 
 
-def test_what_cannot_be_a_request_is_refused_and_told_and_the_crawl_goes_on(attempt):
+def test_what_cannot_be_a_request_is_refused_and_reported_and_the_crawl_goes_on(attempt):
     tried = attempt(spider="broken")
     everything_once(tried)
     assert tried.crawl.stat("frontier/refused") == 60

@@ -1,4 +1,4 @@
-"""What the other tests here compare with: crawls that nothing happens to."""
+"""Crawls without faults: the results that the other crash tests compare with."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ FROM_NOTHING = (
 )
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst")
-PATIENCE = 180
+TIMEOUT = 180
 
 _MARK = re.compile(r"^(?:\.\. test: (?P<rst>.+)|<!-- test: (?P<md>.+) -->)$")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
@@ -145,20 +145,20 @@ class Story:
     def run(self, example: Example) -> None:
         """Run the commands of a console in one shell, and compare what each prints."""
         commands = list(consoles(self.text(example)))
-        # After each command the shell tells how it ended, and where it is.
+        # After each command the shell prints its exit status and the folder.
         process, terminal = self._started(
             "\n".join(f"{each}\nprintf '\\x01%s %s\\x01' $? \"$PWD\"" for each, _ in commands)
         )
         try:
-            said, ended = read(terminal, PATIENCE, lambda _text: False)
+            said, ended = read(terminal, TIMEOUT, lambda _text: False)
         finally:
             os.close(terminal)
         assert ended, f"{example} did not end:\n{said}"
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         pieces = said.split("\x01")
         assert len(pieces) == 2 * len(commands) + 1, f"{example}:\n{said}"
-        for (command, expected), printed, told in zip(commands, pieces[::2], pieces[1::2], strict=False):
-            status, _, here = told.partition(" ")
+        for (command, expected), printed, ended_with in zip(commands, pieces[::2], pieces[1::2], strict=False):
+            status, _, here = ended_with.partition(" ")
             assert status == "0", f"{example}: {command} ended with {status}:\n{printed}"
             assert_printed(example, command, expected, printed)
             self.here = Path(here)
@@ -172,7 +172,7 @@ class Story:
         self._background.append((process, terminal))
         # As root, the server warns before it says that it is ready.
         expected = f"...{expected}"
-        said, _ = read(terminal, PATIENCE, lambda text: matches(expected, text))
+        said, _ = read(terminal, TIMEOUT, lambda text: matches(expected, text))
         assert_printed(example, command, expected, said)
 
     def export(self, example: Example) -> None:
@@ -193,7 +193,7 @@ class Story:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
         assert done.returncode == 0, f"{example}:\n{done.stderr}"
@@ -217,8 +217,8 @@ class Story:
         for process, _ in self._background:
             os.killpg(process.pid, signal.SIGTERM)
         for process, terminal in self._background:
-            read(terminal, PATIENCE, lambda _text: False)
-            process.wait(PATIENCE)
+            read(terminal, TIMEOUT, lambda _text: False)
+            process.wait(TIMEOUT)
             os.close(terminal)
 
 
@@ -230,7 +230,7 @@ def consoles(text: str) -> Iterator[tuple[str, str]]:
 
 
 def read(terminal: int, seconds: float, enough) -> tuple[str, bool]:
-    """What a terminal shows until it is enough, or it is closed; and whether it was closed."""
+    """Output of a terminal until it is enough or closed, and True if it was closed."""
     deadline, said = time.monotonic() + seconds, b""
     while time.monotonic() < deadline:
         if not select.select([terminal], [], [], 1)[0]:
@@ -252,7 +252,7 @@ def plain(said: bytes) -> str:
 
 
 def matches(expected: str, said: str) -> bool:
-    """Whether an output is as shown: ``...`` stands for anything, also nothing; blanks are all alike."""
+    """Return True if an output is as shown: ``...`` stands for anything, also nothing; blanks are all alike."""
     said = " ".join(said.split())
     first, *others = (" ".join(piece.split()) for piece in expected.split("..."))
     if not others:
@@ -391,7 +391,7 @@ def make_project(folder: Path, shop_port: str) -> None:
 
 
 def is_run(page: str) -> bool:
-    """Whether a page has commands or programs, which take long."""
+    """Return True if a page has commands or programs, which take long."""
     return any(example.kind in ("run", "start", "python") for example in PAGES[page])
 
 
@@ -410,10 +410,10 @@ def test_what_a_page_shows_is_what_happens(
         request.getfixturevalue("browser")
     with closing(Story(tmp_path, environment, ports)) as story:
         for example in PAGES[page]:
-            tell(story, example)
+            run_example(story, example)
 
 
-def tell(story: Story, example: Example) -> None:
+def run_example(story: Story, example: Example) -> None:
     """Do what an example's mark says."""
     match example.kind:
         case "settings":

@@ -1,4 +1,4 @@
-"""What spiders and their tests may rely on in the example site."""
+"""Properties of the example site that spiders and their tests rely on."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_every_link_of_the_first_pages_leads_somewhere(site: str) -> None:
             assert requests.get(link, timeout=60).status_code == expected, link
 
 
-def test_a_port_in_use_is_told_in_one_line(site: str) -> None:
+def test_a_port_in_use_is_reported_in_one_line(site: str) -> None:
     port = site.rpartition(":")[2]
     command = [sys.executable, "-m", "example_project.site", "--port", port]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)

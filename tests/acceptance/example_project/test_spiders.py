@@ -116,7 +116,7 @@ def test_the_catalogue_is_stored_whole_and_each_product_once(catalogue: list[dic
 
 
 @pytest.mark.usefixtures("catalogue")
-def test_the_job_of_the_catalogue_tells_what_happened(project: Project) -> None:
+def test_the_job_of_the_catalogue_shows_what_happened(project: Project) -> None:
     job = project.stored("jobs", "--spider", "catalogue")[-1]  # the first: another test may have run a second
     assert job["close_reason"] == "finished"
     assert job["items_scraped"] == len(shop.PRODUCTS)
@@ -182,7 +182,7 @@ def test_reviews_that_need_a_click_are_stored_with_a_picture_of_the_page(
 
 
 def forms_items(site: str) -> tuple[Counter[tuple[str, ...]], int]:
-    """What the forms spider finds, and how many items that is with the echoed headers."""
+    """Items of the forms spider, and their number with the echoed headers."""
     rows = Counter(
         (query, product.sku, product.name, product.price, product.category.currency, product.path)
         for query in ("lantern", "folding", "ochre")

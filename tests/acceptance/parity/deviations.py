@@ -1,4 +1,4 @@
-"""What is known to differ from plain Scrapy, and why: ``deviations.toml``."""
+"""Known differences from plain Scrapy with their reasons: ``deviations.toml``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two runs of a spider have in common, field by field."""
+"""Comparison of two runs of a spider, field by field."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def fields(written: str, visits: Sequence[str], port: int, folder: str) -> dict[
     """All that is compared of a spider, of what ``run`` has written down and of the requests that the site got."""
     for host in ("localhost", OTHER):
         written = written.replace(f"{host}:{port}", host)
-    told = json.loads(_ADDRESS.sub("0x0", written.replace(folder, "FOLDER")))
-    found: dict[str, Any] = {"files": told["files"]}
-    for number, run in enumerate(told["runs"]):
-        prefix = f"run {number}: " if len(told["runs"]) > 1 else ""
+    written_outcome = json.loads(_ADDRESS.sub("0x0", written.replace(folder, "FOLDER")))
+    found: dict[str, Any] = {"files": written_outcome["files"]}
+    for number, run in enumerate(written_outcome["runs"]):
+        prefix = f"run {number}: " if len(written_outcome["runs"]) > 1 else ""
         found |= {prefix + name: value for name, value in _of_run(run)}
     # One at a time for the one host that most spiders visit is enough for the site.
-    in_order = all(1 in run["settings"].values() for run in told["runs"])
+    in_order = all(1 in run["settings"].values() for run in written_outcome["runs"])
     found["hits"] = dict(Counter(visits))
     if in_order:
         found["order of hits"] = list(visits)

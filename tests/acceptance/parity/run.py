@@ -36,7 +36,7 @@ SETTINGS = {"TELNETCONSOLE_ENABLED": False, "CLOSESPIDER_TIMEOUT": 60, "LOG_LEVE
 
 
 class Records(logging.Handler):
-    """What is logged, from warnings upwards."""
+    """Handler that keeps log messages from warnings upwards."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -50,7 +50,7 @@ class Records(logging.Handler):
 
 
 class Signals:
-    """How often each signal was sent, and for what."""
+    """Counter of the signals by name and subject."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.counts: Counter[str] = Counter()
@@ -110,7 +110,7 @@ def canonical(item: Any) -> Any:
 
 
 async def outcome(spider: type[LocalSpider], wiring: dict[str, Any], port: int, run: int) -> dict[str, Any]:
-    """What one crawl does."""
+    """Record of one crawl."""
     records = Records()
     logging.getLogger().addHandler(records)
     runner = AsyncCrawlerRunner({**SETTINGS, **wiring})

@@ -180,20 +180,20 @@ def account(visit: Visit) -> Reply:
 
 def echo(visit: Visit) -> Reply:
     shown = ("accept-language", "authorization", "content-type", "referer", "user-agent", "x-own", "accept", "origin")
-    told = {
+    seen = {
         "method": visit.method,
         "target": visit.target,
         "body": visit.body.decode(errors="replace"),
         "headers": {name: visit.headers[name] for name in shown if name in visit.headers},
     }
-    return Reply(200, json.dumps(told).encode(), content_type="application/json")
+    return Reply(200, json.dumps(seen).encode(), content_type="application/json")
 
 
 def basic(visit: Visit) -> Reply:
     expected = "Basic " + base64.b64encode(b"me:secret").decode()
     if visit.headers.get("authorization") != expected:
         return Reply(401, b"who?", [("WWW-Authenticate", 'Basic realm="x"')])
-    return page("let in")
+    return page("admitted")
 
 
 def big(visit: Visit) -> Reply:

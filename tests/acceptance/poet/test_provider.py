@@ -217,7 +217,7 @@ def run(project: Project, spider: str, shop: Shop, *arguments: str) -> tuple[Cra
 
 
 class Crawled:
-    """What a crawl gave, and what it asked the site for."""
+    """Items of a crawl, and its requests to the site."""
 
     def __init__(self, project: Project, shop: Shop, spider: str, *arguments: str) -> None:
         before = shop.hits.copy()
@@ -301,6 +301,7 @@ def test_the_crawl_makes_no_more_requests_than_that_and_has_no_errors(needs):
     assert needs.crawl.stat("scrapy_poet/dummy_response_count") == 0
 
 
+@pytest.mark.long
 def test_a_second_crawl_gets_everything_from_the_http_cache(project, shop, needs):
     again = Crawled(project, shop, "needs")
     assert again.hits.total() == 0
@@ -312,6 +313,7 @@ def test_a_second_crawl_gets_everything_from_the_http_cache(project, shop, needs
     assert known(again.items) == known(needs.items)
 
 
+@pytest.mark.long
 def test_a_request_made_apart_waits_for_no_place_that_its_page_holds(project, shop):
     one_at_a_time = ("-s", "CONCURRENT_REQUESTS=1", "-s", "HTTPCACHE_ENABLED=False")
     crawled = Crawled(project, shop, "apart", *one_at_a_time)
@@ -319,6 +321,7 @@ def test_a_request_made_apart_waits_for_no_place_that_its_page_holds(project, sh
     assert crawled.of("direct") == [{"flags": [], "http": "sent", "browser": "made"}]
 
 
+@pytest.mark.long
 def test_without_transparent_mode_only_what_is_needed_goes_through_the_service(project, shop):
     crawled = Crawled(project, shop, "untransparent")
     assert crawled.of("plain") == [{"flags": []}]

@@ -1,4 +1,4 @@
-"""Where the real pages are. They are not part of the repository, so they may be nowhere."""
+"""Folder of the real pages. They are not part of the repository, so there may be none."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.soak.nodes import command_of
 
 REPOSITORY = Path(__file__).parents[3]
 #: Seconds for the whole of it on a machine that does much else.
-PATIENCE = 800
+TIMEOUT = 800
 
 
 def start(report: Path, temporary: Path, *options: str) -> subprocess.Popen[str]:
@@ -55,10 +55,10 @@ def interrupted(report: Path, temporary: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(PATIENCE)
+@pytest.mark.timeout(TIMEOUT)
 def test_a_minute_of_harms_loses_and_doubles_nothing_and_is_reported(tmp_path: Path, temporary: Path) -> None:
     soak = start(tmp_path / "report", temporary, "--time", "60s")
-    said, _ = soak.communicate(timeout=PATIENCE)
+    said, _ = soak.communicate(timeout=TIMEOUT)
     assert soak.returncode == 0, said[-3000:]
     assert "nothing lost, nothing doubled." in said
     assert "make soak TIME=60s SEED=7" in said
@@ -70,10 +70,10 @@ def test_a_minute_of_harms_loses_and_doubles_nothing_and_is_reported(tmp_path: P
 
 
 @pytest.mark.full
-@pytest.mark.timeout(PATIENCE)
+@pytest.mark.timeout(TIMEOUT)
 def test_an_interrupted_soak_says_what_there_is_and_leaves_nothing(tmp_path: Path, temporary: Path) -> None:
     soak = interrupted(tmp_path / "report", temporary)
-    said, _ = soak.communicate(timeout=PATIENCE)
+    said, _ = soak.communicate(timeout=TIMEOUT)
     assert soak.returncode == 0, said[-3000:]
     assert "nothing lost, nothing doubled." in said
     assert "Interrupted after " in said.splitlines()[-2]
@@ -82,11 +82,11 @@ def test_an_interrupted_soak_says_what_there_is_and_leaves_nothing(tmp_path: Pat
 
 
 @pytest.mark.full
-@pytest.mark.timeout(PATIENCE)
+@pytest.mark.timeout(TIMEOUT)
 def test_a_soak_that_is_interrupted_twice_ends_at_once_and_leaves_nothing(tmp_path: Path, temporary: Path) -> None:
     soak = interrupted(tmp_path / "report", temporary)
     time.sleep(0.5)  # two signals at once would be one
     soak.send_signal(signal.SIGINT)
-    said, _ = soak.communicate(timeout=PATIENCE)
+    said, _ = soak.communicate(timeout=TIMEOUT)
     assert soak.returncode == 130, said[-3000:]
     assert_nothing_is_left(temporary)

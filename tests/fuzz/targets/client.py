@@ -13,8 +13,8 @@ from scrapy import Request
 
 from scrapy_ext.api.extraction import Problem
 from scrapy_ext.api.platform.frontier import Batch
-from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import JobList
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError, error_of
 from scrapy_ext.client.http import decompressed
 from scrapy_ext.client.platform import json_lines as lines
@@ -99,7 +99,7 @@ def _fault_of(read: Callable[[], object]) -> str:
     refuses=(aiohttp.ClientPayloadError,),
 )
 def client_gunzip(data: bytes) -> None:
-    """What is whole does not depend on how it arrived."""
+    """A decoded body does not depend on the pieces in which it arrived."""
     if len(data) < 2:
         return
     step, sent = max(data[0], 1), data[1:]

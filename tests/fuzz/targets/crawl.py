@@ -1,4 +1,4 @@
-"""What a crawl reads when it goes on: stored requests, journals, the ledger of answers."""
+"""Input of a crawl that is resumed: stored requests, journals, the ledger of answers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from scrapy_ext.client.extraction.ledger_file import LedgerError, LedgerFile
 from scrapy_ext.commands.extraction.input_lines import CallError
 from scrapy_ext.commands.extraction.resume import OutputFile
 from scrapy_ext.crawl.commit.assignment import Assignment
+from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import Journal, Place, Record, UnreadableJournal, to_data
-from scrapy_ext.crawl.commit.protocol import Checkpoint
 from scrapy_ext.crawl.frontier.serialize import (
     NotSerializableError,
     UnreadableRequestError,

@@ -74,7 +74,7 @@ _LOG = b'{"time":1,"level":20,"message":"m\xc3\xbc"}\n{"time":2,"level":40,"mess
     calls=(20_000, 400),
 )
 def records(data: bytes) -> None:
-    """What is stored is what was sent, and its tally is that of the records, however they were looked at."""
+    """The stored records are those that were sent, and their tally is the same however they are read."""
     if len(data) < 2:
         return
     form, kind = _KINDS[data[0] % len(_KINDS)]
@@ -250,7 +250,7 @@ def stored_chunk(data: bytes) -> None:
 
 
 def finite(value: Any) -> bool:
-    """Whether no number in a decoded value is infinite."""
+    """Return True if no number in a decoded value is infinite."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, dict):

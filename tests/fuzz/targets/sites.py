@@ -1,4 +1,4 @@
-"""What sites, proxies and pages send to the extraction service over connections."""
+"""Bytes that sites, proxies and pages send to the extraction service."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 
 import brotli
 
-from scrapy_ext.server.extraction.http.bodies import text_of
-from scrapy_ext.server.extraction.http.codings import CodingError, undo
-from scrapy_ext.server.extraction.http.lenient_answers import Answer
+from scrapy_ext.server.extraction.http.bodies import CodingError, text_of, undo
+from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
 from scrapy_ext.server.net import proxy
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
 from tests.fuzz.calls import run
@@ -59,11 +58,11 @@ _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\nno colo
     ],
 )
 def lenient_answer(data: bytes) -> None:
-    """What comes out does not depend on how it came in, is never more than that, and says one length at most."""
+    """The output does not depend on the pieces of the input, is never longer, and has one Content-Length at most."""
     if not data:
         return
     step, sent = max(data[0], 1), data[1:]
-    whole, pieces = Answer(), Answer()
+    whole, pieces = LenientResponse(), LenientResponse()
     at_once = whole.feed(sent) + whole.rest()
     in_pieces = b"".join(pieces.feed(sent[at : at + step]) for at in range(0, len(sent), step)) + pieces.rest()
     assert at_once == in_pieces
@@ -86,7 +85,7 @@ def lenient_answer(data: bytes) -> None:
     refuses=(proxy._Refused,),
 )
 def proxy_head(data: bytes) -> None:
-    """What is passed on is one head, to one host, about one body of known length."""
+    """The proxy forwards one head, to one host, with one body of known length."""
     raw = data.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
     head = proxy._read_head(raw)
     assert head.host

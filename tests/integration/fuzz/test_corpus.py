@@ -16,7 +16,7 @@ MOST_BYTES = 300_000
 
 
 def calls_of(function: Callable[[], None]) -> int:
-    """How many functions it calls, in Python and in C."""
+    """Number of functions that it calls, in Python and in C."""
     number = 0
 
     def count(_frame: Any, event: str, _argument: Any) -> None:

@@ -30,7 +30,7 @@ _VCS, _CS, _VS = (
     CollectionType.VERSIONED_STORE,
 )
 _HALF = collections.EXPIRY_MS // 2
-TOLD: dict[str, tuple[str, list[Any]]] = {
+WRITTEN: dict[str, tuple[str, list[Any]]] = {
     "a record that is written again lives a month from then on": (
         "collections",
         [
@@ -83,9 +83,9 @@ TOLD: dict[str, tuple[str, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("told", TOLD)
-def test_a_history_that_is_told_is_one_of_the_model(stores: StoreWorld, told: str) -> None:
-    name, operations = TOLD[told]
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_written_history_is_one_of_the_model(stores: StoreWorld, written: str) -> None:
+    name, operations = WRITTEN[written]
     model, driver = MODELS[name]
     machine = Machine(stores, model(), driver(stores, next(PROJECTS)))
     for operation in operations:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.http.repeats import Repeats
+from scrapy_ext.server.observability.logs import Repeats
 from scrapy_ext.server.store.engine.errors import StoreFullError
 from scrapy_ext.server.store.engine.sqlite.file import translated
 from tests.support.http import Http
@@ -91,7 +91,7 @@ def test_a_truncated_database_is_named(used: Path) -> None:
     assert "backup" in text
 
 
-async def test_damage_in_the_data_is_told_to_who_reads_it_and_the_rest_is_served(used: Path) -> None:
+async def test_damage_in_the_data_is_an_error_for_its_readers_and_the_rest_is_served(used: Path) -> None:
     with RunningServer(used) as server:
         async with Http(server.url, server.platform_key) as http:
             records = [{"_key": f"{number:05}", "value": "v" * 500} for number in range(2000)]
@@ -133,7 +133,7 @@ async def test_a_full_disk_is_logged_once_and_not_for_each_write(tmp_path: Path)
 
 def test_one_of_the_lines_to_come_has_the_number_of_those_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("scrapy_ext.server.http.repeats.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("scrapy_ext.server.observability.logs.time.monotonic", lambda: now[0])
     repeats = Repeats()
     assert [repeats.due() for _ in range(5)] == [1, 0, 0, 0, 0]
     now[0] = 61.0

@@ -1,4 +1,4 @@
-"""What runs and watches the server sees: health, metrics, logs, limits of rate, and the end."""
+"""Operation of a server: health, metrics, logs, rate limits, and its end."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from scrapy_ext.api.control_characters import CONTROL_CHARACTERS
+from scrapy_ext.api.violations import CONTROL_CHARACTERS
 from scrapy_ext.server.auth.keyring import add_key
-from scrapy_ext.server.auth.rates import RateLimits
-from scrapy_ext.server.auth.wrong_keys import BURST
+from scrapy_ext.server.auth.rates import BURST, RateLimits
 from scrapy_ext.server.observability.logs import JsonLines, Lines
 from scrapy_ext.server.store import Store
 from tests.support.eventually import eventually_async
@@ -28,10 +27,10 @@ from tests.support.servers import RunningServer
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def logging_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server that logs JSON, takes every request for slow, limits rates, and shows metrics to anyone."""
     options = ["--log-format", "json", "--slow-request", "0.000001", "--open-metrics", "--rate-limit", "0.01"]
-    with RunningServer(tmp_path_factory.mktemp("told"), options=[*options, "--rate-burst", "5"]) as server:
+    with RunningServer(tmp_path_factory.mktemp("logging_server"), options=[*options, "--rate-burst", "5"]) as server:
         yield server
 
 
@@ -166,16 +165,16 @@ async def test_what_never_became_a_request_is_counted_too(http: Http, server: Ru
 # ── logs ──
 
 
-async def test_json_logs_tell_of_requests_and_never_of_keys(told: RunningServer) -> None:
-    async with Http(told.url, None) as http:
-        path = f"/items/5/1/1?start=0&apikey={told.platform_key}"
+async def test_json_logs_have_requests_and_never_keys(logging_server: RunningServer) -> None:
+    async with Http(logging_server.url, None) as http:
+        path = f"/items/5/1/1?start=0&apikey={logging_server.platform_key}"
         answer = await http.post(path, [{"a": 1}], X_Request_ID="the-one")
         assert answer.status == 200
-        await http.get(f"/items/x?apikey={told.platform_key}")
+        await http.get(f"/items/x?apikey={logging_server.platform_key}")
         await http.get(f"/{'x' * 500}")
     # The log is written a moment after the answer.
     lines = await eventually_async(
-        lambda: logged(told), lambda lines: max(len(line.get("path", "")) for line in lines) >= 200
+        lambda: logged(logging_server), lambda lines: max(len(line.get("path", "")) for line in lines) >= 200
     )
     (line,) = [line for line in lines if line.get("request_id") == "the-one"]
     assert line["message"] == "request"
@@ -184,27 +183,27 @@ async def test_json_logs_tell_of_requests_and_never_of_keys(told: RunningServer)
     assert line["duration_ms"] > 0
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", line["time"])
     assert max(len(line.get("path", "")) for line in lines) == 200
-    assert told.platform_key not in told.log()
+    assert logging_server.platform_key not in logging_server.log()
 
 
-async def test_an_extraction_is_told_of_with_its_domain_and_its_problem_and_without_its_address(
-    told: RunningServer,
+async def test_an_extraction_is_logged_with_its_domain_and_its_problem_and_without_its_url(
+    logging_server: RunningServer,
 ) -> None:
-    async with Http(told.url, told.extract_key) as http:
+    async with Http(logging_server.url, logging_server.extract_key) as http:
         for request, url in (("refused", "http://localhost:1/hidden?token=hidden"), ("malformed", "hidden")):
             body = json.dumps({"url": url, "httpResponseBody": True}).encode()
             await http.post("/v1/extract", body, X_Request_ID=request)
     # The log is written a moment after the answer.
     found: dict[str, dict[str, Any]] = await eventually_async(
-        lambda: {line.get("request_id", ""): line for line in logged(told)},
+        lambda: {line.get("request_id", ""): line for line in logged(logging_server)},
         lambda found: {"refused", "malformed"} <= found.keys(),
     )
     assert (found["refused"]["domain"], found["refused"]["problem"]) == ("localhost", "/website/domain-unreachable")
     assert found["malformed"]["problem"] == "/request/invalid"
-    assert "hidden" not in told.log()
+    assert "hidden" not in logging_server.log()
 
 
-async def test_a_refused_request_is_told_of_where_the_key_was_right(server: RunningServer) -> None:
+async def test_a_refused_request_is_logged_if_the_key_was_right(server: RunningServer) -> None:
     async with Http(server.url, server.platform_key) as http:
         known = (await http.get("/items/not-a-number")).headers["X-Request-ID"]
     async with Http(server.url, "wrong") as http:
@@ -216,14 +215,14 @@ async def test_a_refused_request_is_told_of_where_the_key_was_right(server: Runn
 # ── rates ──
 
 
-async def test_a_caller_that_asks_too_often_is_told_when_to_come_back(told: RunningServer) -> None:
-    store = await Store.open(told.data)
+async def test_a_caller_that_asks_too_often_gets_429_with_the_time_to_wait(logging_server: RunningServer) -> None:
+    store = await Store.open(logging_server.data)
     try:
         keys = [await add_key(store, f"rated-{number}", None, may_write=True) for number in range(2)]
     finally:
         await store.close()
     for key in keys:  # each has its own
-        async with Http(told.url, key) as http:
+        async with Http(logging_server.url, key) as http:
             await eventually_async(lambda: http.get("/jobq/1/count"), lambda answer: answer.status != 401)
             assert [(await http.get("/hcf/1/list")).status for _ in range(5)] == [200] * 4 + [429]
             answer = await http.get("/jobq/1/count")

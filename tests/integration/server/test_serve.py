@@ -92,7 +92,7 @@ def test_a_full_disk_is_named_at_the_start(tmp_path: Path) -> None:
     assert "make room" in text
 
 
-def test_options_of_extraction_that_cannot_be_read_are_told_without_credentials(tmp_path: Path) -> None:
+def test_options_of_extraction_that_cannot_be_read_are_reported_without_credentials(tmp_path: Path) -> None:
     text = failed_start("--data", str(tmp_path), "--proxy", "US=socks5://me:hidden@proxy:1")
     assert "proxy US must have an http:// address with a port" in text
     assert "hidden" not in text
@@ -302,7 +302,7 @@ async def test_two_servers_on_one_database_lose_nothing_and_double_nothing(
             assert sorted(int(job["key"].split("/")[2]) for job in jobs) == list(range(1, 151))
 
 
-async def test_a_full_disk_is_told_and_nothing_is_half_stored(tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_and_nothing_is_half_stored(tmp_path: Path) -> None:
     blob = os.urandom(40_000).hex()
     stored = 0
     with RunningServer(tmp_path, file_limit=2_000_000) as server:

@@ -50,7 +50,7 @@ def failed_start(*options: str, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stderr.splitlines()[-1]
 
 
-def test_a_wrong_password_is_told_and_not_shown(postgresql: Cluster) -> None:
+def test_a_wrong_password_is_reported_and_not_shown(postgresql: Cluster) -> None:
     url = postgresql.url("postgres", "opensesame")
     for code, text in (failed_start("--database", url), failed_start(SERVER_DATABASE=url)):
         assert code == 1
@@ -127,7 +127,7 @@ async def test_what_was_answered_with_200_survives_the_end_of_postgresql(
 
 
 @pytest.mark.long
-async def test_an_outage_that_every_write_survives_is_told_once_in_the_log(
+async def test_an_outage_that_every_write_survives_is_reported_once_in_the_log(
     own: Cluster, served: RunningServer, client: Http
 ) -> None:
     assert (await client.post("/items/1/1/1", [{"n": 0}])).status == 200
@@ -139,17 +139,17 @@ async def test_an_outage_that_every_write_survives_is_told_once_in_the_log(
         own.start()
     assert [(await write).status for write in writes] == [200] * 5
     assert ready.status == 503
-    for told in (ready.json["message"], served.log()):
-        assert f"127.0.0.1:{own.port}/" in told
-        assert "cannot be reached" in told
-        assert "did not answer within" not in told
+    for message in (ready.json["message"], served.log()):
+        assert f"127.0.0.1:{own.port}/" in message
+        assert "cannot be reached" in message
+        assert "did not answer within" not in message
     log = served.log().splitlines()
     assert len([line for line in log if "Calls wait for it" in line]) == 1
     assert len([line for line in log if " is back after " in line]) == 1
 
 
 @pytest.mark.long
-async def test_a_full_disk_is_told_and_stores_nothing_by_halves(own: Cluster, client: Http) -> None:
+async def test_a_full_disk_is_reported_and_stores_nothing_by_halves(own: Cluster, client: Http) -> None:
     blob, start = os.urandom(200_000).hex(), 0
     assert (await client.post("/collections/1/s/c", [{"_key": "before", "value": 1}])).status == 200
     own.stop()
@@ -207,7 +207,7 @@ async def _limited_key(url: DatabaseUrl) -> str:
 
 
 @pytest.mark.long
-async def test_where_a_database_is_that_is_away_is_told_to_who_may_know_it(bereft: Bereft) -> None:
+async def test_the_address_of_a_database_that_is_away_is_reported_to_keys_of_all_projects_only(bereft: Bereft) -> None:
     async with contextlib.AsyncExitStack() as stack:
         clients = [
             await stack.enter_async_context(Http(bereft.server.url, *credentials))

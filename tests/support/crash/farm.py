@@ -1,4 +1,4 @@
-"""A server and workers on one PostgreSQL, whose jobs go on until they are told to end and say when they work."""
+"""A server and workers on one PostgreSQL, whose jobs go on until they are asked to end, and report when they work."""
 
 from __future__ import annotations
 
@@ -192,8 +192,8 @@ class Farm:
     async def placed_after(self, lost: Sequence[tuple[str, int]], since: float) -> float:
         """The seconds (of the epoch) until these jobs were given to others."""
         async with Http(self.url, self.key) as http:
-            told = [(await http.call("GET", f"/jobs/{job}")).json["running_time"] for job, _ in lost]
-        return max(told) / 1000 - since
+            times = [(await http.call("GET", f"/jobs/{job}")).json["running_time"] for job, _ in lost]
+        return max(times) / 1000 - since
 
     async def taken_over(self, lost: Sequence[tuple[str, int]], since: float) -> float:
         """Wait until other processes have these jobs; returns the seconds since then of the last."""

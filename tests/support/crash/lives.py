@@ -20,7 +20,7 @@ from tests.support.faults import FaultProxy, KillPoint, Step
 from tests.support.servers import RunningServer
 
 #: Seconds that anything a test waits for may take on a machine that does much else.
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 #: Calls that a crawl makes as long as it gets on. One that hangs may still read its slots and renew its claims.
 _PROGRESS = (Step.CHILDREN, Step.PAYLOAD, Step.JOURNAL, Step.ITEMS, Step.ACKNOWLEDGE)
@@ -40,7 +40,7 @@ class Life:
 
     @property
     def job(self) -> str | None:
-        """The job that it runs, once it has told."""
+        """The job that it runs, once it has printed its ID."""
         found = re.search(r"Job (\d+/\d+/\d+) (started|resumed)", self.log)
         return found[1] if found else None
 
@@ -53,7 +53,7 @@ class Life:
 
     def end(self) -> Crawl:
         """Wait until it has ended by itself."""
-        return self._running.end(PATIENCE)
+        return self._running.end(TIMEOUT)
 
     def die(self) -> None:
         """Wait until it was killed at its kill point."""
@@ -93,12 +93,12 @@ class Worker:
 
     @property
     def job(self) -> str | None:
-        """The job; None as long as no life has told of one."""
+        """The job; None as long as no life has printed one."""
         return next(filter(None, (life.job for life in self.lives)), None)
 
     @property
     def is_done(self) -> bool:
-        """Whether its job is finished. A process may be killed after that."""
+        """True if its job is finished. A process may be killed after that."""
         return self.job is not None and self._crawls.state_of(self.job) == ("finished", "finished")
 
     def start(
@@ -138,12 +138,12 @@ def survive(plans: Mapping[Worker, Sequence[KillPoint]], latency: float = 0.0) -
     each time; one that is done before a point was not killed there. Fail when none of them gets on any more."""
     points = {worker: iter(plan) for worker, plan in plans.items()}
     lives = {worker: worker.start(next(points[worker], None), latency=latency) for worker in plans}
-    progress, deadline = 0, time.monotonic() + PATIENCE
+    progress, deadline = 0, time.monotonic() + TIMEOUT
     while lives:
         all_lives = [life for worker in plans for life in worker.lives]
         made = len(all_lives) + sum(life.proxy.steps[step] for life in all_lives for step in _PROGRESS)
         if made > progress:
-            progress, deadline = made, time.monotonic() + PATIENCE
+            progress, deadline = made, time.monotonic() + TIMEOUT
         assert time.monotonic() < deadline, "\n".join(life.log[-2000:] for life in lives.values())
         for worker, life in list(lives.items()):
             if not life.is_over:
@@ -248,8 +248,8 @@ class Crawls:
 
         async def read(client: PlatformClient) -> Counter[str]:
             items = [item for job in self.jobs for item in await collect(client.items.iter(key(job)))]
-            assert all(len(item["pad"]) == int(found[1]) for item in items if (found := _LENGTH.search(item["told"])))
-            return Counter(item["told"] for item in items)
+            assert all(len(item["pad"]) == int(found[1]) for item in items if (found := _LENGTH.search(item["text"])))
+            return Counter(item["text"] for item in items)
 
         return self.ask(read)
 
@@ -281,13 +281,13 @@ class Crawls:
         return outcome(self.maze.pages, start_items)
 
     def check(self, start_items: int = 0) -> None:
-        """Every item is stored once, every job is finished, nothing is left but what is set aside, once."""
+        """Every item is stored once, every job is finished, nothing is left but the dead letters, once."""
         expected = self.expected(start_items)
         same(self.stored(), expected.items, "items")
         unfinished = [worker.job for worker in self._workers if not (worker.is_given_up or worker.is_done)]
         assert not unfinished, f"not finished: {[(job, job and self.state_of(job)) for job in unfinished]}"
         left = self.left()
-        same(Counter(left.pop("dead-letters", [])), expected.dead_letters, "requests that were set aside")
+        same(Counter(left.pop("dead-letters", [])), expected.dead_letters, "dead letters")
         assert not any(left.values()), f"left in the frontier: {left}"
 
     def check_hits(self) -> None:

@@ -1,8 +1,8 @@
 """A site whose items are known exactly, however a crawl of it goes.
 
 A page is JSON: the steps that the spider takes there, in order (:data:`Step`). The same steps, taken here without
-any network, give what a crawl must store (:func:`expected_items`), fetch (:func:`expected_hits`) and set aside
-(:func:`expected_dead_letters`).
+any network, give the items that a crawl must store (:func:`expected_items`), the pages that it must fetch
+(:func:`expected_hits`), and its dead letters (:func:`expected_dead_letters`).
 
 How a page is asked for (method, body, arguments) depends on that page only, so that it does not matter which of
 its parents comes first; what it answers may depend on how often it was asked for, but what it leads to may not.
@@ -58,7 +58,7 @@ def _link(number: int, path: str, **unusual: Any) -> Link:
 
 
 def link_to(number: int, parent: int) -> Link:
-    """How page ``number`` is asked for. ``parent`` matters only where it leads to the same in another way."""
+    """Request for page ``number``. ``parent`` matters only where it leads to the same in another way."""
     make = number % 12
     priority = number % 5 - 2
     if make == 1 and parent == (number - 1) // 2:
@@ -75,7 +75,7 @@ def link_to(number: int, parent: int) -> Link:
 
 
 def start_links() -> list[Link]:
-    """What a crawl starts with: the first page, and one twice."""
+    """Start requests of a crawl: the first page, and one twice."""
     again = [_link(1, "/again/start", dont_filter=True, place=place) for place in (0, 1)]
     return [_link(0, "/page/0", dont_filter=True), *again]
 
@@ -137,7 +137,7 @@ def _children(number: int, pages: int) -> Iterator[int]:
 
 
 class Outcome(NamedTuple):
-    """What a crawl comes to: items, hits of the site, and URLs without scheme and port that were set aside."""
+    """Expected result of a crawl: items, hits of the site, and dead letters as URLs without scheme and port."""
 
     items: Counter[str]
     hits: Counter[str]
@@ -150,7 +150,7 @@ def expected_items(pages: int, start_items: int = 0) -> Counter[str]:
 
 
 def outcome(pages: int, start_items: int = 0) -> Outcome:
-    """What a crawl of so many pages comes to, taken step by step."""
+    """Expected result of a crawl of so many pages, computed step by step."""
     walk = _Walk(pages)
     walk.items.update(f"start {number}" for number in range(start_items))
     for link in start_links():
@@ -191,32 +191,32 @@ class _Walk:
     def _take(self, steps: list[Step], link: Link) -> None:
         for step in steps:
             if step[0] == "item":
-                self.items[told(step[1], link, step[2])] += 1
+                self.items[item_text(step[1], link, step[2])] += 1
             elif step[0] == "follow":
                 self.follow(step[1])
             elif step[0] == "inline":
                 self.hits[step[1]["path"]] += 1
-                self.items[told(step[1]["path"], link, 0)] += 1
+                self.items[item_text(step[1]["path"], link, 0)] += 1
             elif step[0] == "raise":
                 self.dead_letters[link["host"] + link["path"]] += 1
                 return
 
 
-def told(text: str, link: Link, length: int) -> str:
+def item_text(text: str, link: Link, length: int) -> str:
     """An item as the spider makes it: with what came through of how the page was asked for."""
-    told = f"{text} +{length}" if length else text
+    text = f"{text} +{length}" if length else text
     if "place" in link:
-        told += f" at {link['place']}"
+        text += f" at {link['place']}"
     if "post" in link:
-        told += f" for ff00{link['post']:02x}"
+        text += f" for ff00{link['post']:02x}"
     if "arguments" in link:
         number = link["arguments"]
-        told += f" with 2026-01-02T03:04:{number % 60:02}+00:00 ({number}, ('a', b'\\xff')) {[number, number + 1]}"
-    return told
+        text += f" with 2026-01-02T03:04:{number % 60:02}+00:00 ({number}, ('a', b'\\xff')) {[number, number + 1]}"
+    return text
 
 
 def _failures(path: str, pages: int) -> int:
-    """How often the callback of a page is run in vain before its last run."""
+    """Number of runs of a page's callback that fail before the last one."""
     if any(step[0] == "raise" for step in steps_of(path, pages)):
         return MAX_ATTEMPTS - 1
     return sum(any(step[0] == "raise" for step in steps_of(path, pages, seen)) for seen in range(1, MAX_ATTEMPTS))
@@ -228,8 +228,10 @@ def _is_flaky(path: str) -> bool:
 
 
 def is_held_back(path: str) -> bool:
-    """Whether a page leads to a request that cannot be stored, or is fetched by such a page: a process that stops
-    before it is done with all of that leaves the whole page to the next one."""
+    """Return True if a page leads to a request that cannot be stored, or is fetched by such a page.
+
+    A process that stops before it is done with all of that leaves the whole page to the next one.
+    """
     kind, _, rest = path.strip("/").partition("/")
     return kind in ("inline", "local") or (kind == "page" and int(rest) % 12 == 11)
 
@@ -260,7 +262,7 @@ class Maze(ListeningSite):
 
     @property
     def is_at_gate(self) -> bool:
-        """Whether somebody waits."""
+        """True if a request waits."""
         assert self._gate is not None
         return self.hits.total() > self._gate
 

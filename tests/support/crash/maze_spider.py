@@ -30,7 +30,7 @@ class MazeSpider(scrapy.Spider):
 
     async def start(self):
         for number in range(int(self.start_items)):
-            yield {"told": f"start {number}"}
+            yield {"text": f"start {number}"}
         for link in self.site["start"]:
             yield self.asked(link)
 
@@ -66,30 +66,30 @@ class MazeSpider(scrapy.Spider):
         for kind, what, *more in page["steps"]:
             if kind == "item":
                 length = more[0]
-                yield {"told": f"{what} +{length}{suffix}" if length else what + suffix, "pad": "x" * length}
+                yield {"text": f"{what} +{length}{suffix}" if length else what + suffix, "pad": "x" * length}
             elif kind == "drop":
-                yield {"told": what, "drop": True}
+                yield {"text": what, "drop": True}
             elif kind == "follow":
                 yield self.asked(what, response)
             elif kind == "sleep":
                 await asyncio.sleep(what)
             elif kind == "inline":
                 inline = await self.crawler.engine.download_async(self.asked(what))
-                yield {"told": inline.json()["steps"][0][1] + suffix}
+                yield {"text": inline.json()["steps"][0][1] + suffix}
             elif kind == "raise":
                 raise ValueError(what)
 
     def failed(self, failure):
         for kind, what, *_ in failure.request.meta["on_failure"]:
-            yield {"told": what} if kind == "item" else self.asked(what)
+            yield {"text": what} if kind == "item" else self.asked(what)
 
 
 def came_through(arguments, body):
-    """What the platform kept of a request, as text."""
-    told = f" at {arguments['place']}" if "place" in arguments else ""
+    """Fields of a request that the platform kept, as text."""
+    text = f" at {arguments['place']}" if "place" in arguments else ""
     if body:
-        told += f" for {body}"
+        text += f" for {body}"
     if "when" in arguments:
         assert isinstance(arguments["several"], set)
-        told += f" with {arguments['when'].isoformat()} {arguments['nested']!r} {sorted(arguments['several'])}"
-    return told
+        text += f" with {arguments['when'].isoformat()} {arguments['nested']!r} {sorted(arguments['several'])}"
+    return text

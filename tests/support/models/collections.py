@@ -81,7 +81,7 @@ class Names(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many records there are, and which, one call after the other."""
+    """Number of records, then their keys, one call after the other."""
 
     type: CollectionType
     name: str

@@ -34,7 +34,7 @@ class Read(NamedTuple):
 
 
 class DeleteBatches(NamedTuple):
-    """Which of the batches that were read before, of any slot; then their IDs."""
+    """Choice of batches that were read before, of any slot; then their IDs."""
 
     slot: str
     batches: tuple[Any, ...]
@@ -172,7 +172,7 @@ class Frontier:
 
 
 class _Remembering:
-    """Which batches were read, the newest first."""
+    """Batches that were read, the newest first."""
 
     def __init__(self) -> None:
         self._ids: dict[str, list[str]] = {slot: [] for slot in SLOTS}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 
 class Outcome:
-    """What is known of a call instead of a result."""
+    """Knowledge of a call without a result."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -68,11 +68,11 @@ def explain(step: Step[State], states: Iterable[State], calls: Sequence[Call]) -
                     seen.add(place)
                     waiting.append(place)
     if not final:
-        raise UnexplainedError(told(states, calls))
+        raise UnexplainedError(text_of(states, calls))
     return frozenset(final)
 
 
-def told(states: Iterable[Any], calls: Sequence[Call]) -> str:
+def text_of(states: Iterable[Any], calls: Sequence[Call]) -> str:
     """A history as text."""
     lines = [f"  {call.began:>4} to {call.ended:<4} {call.operation} -> {call.result!r}" for call in calls]
     before = "\n".join(f"  {state!r}" for state in list(states)[:5])

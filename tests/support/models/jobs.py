@@ -140,7 +140,7 @@ class Jobs:
                     yield state
                 elif result != len(chosen):
                     return
-                if len(waiting) < len(chosen):  # which of those that run is told by when they began
+                if len(waiting) < len(chosen):  # running jobs are ordered by their start
                     running = [job for job in state if job.state is JobState.RUNNING]
                     if len(chosen) - len(waiting) < len(running):
                         yield from self._some_running(jobs, waiting, running, len(chosen) - len(waiting))
@@ -312,11 +312,17 @@ class OverHttp:
                 return accepted(await http.post("/api/jobs/update.json", body)).json.get("count")
             case Get(key):
                 answer = await http.get(f"/jobs/{self._text(key)}")
-                told = None if answer.status == 404 else accepted(answer).json
-                if not told:
+                found_job = None if answer.status == 404 else accepted(answer).json
+                if not found_job:
                     return None
-                tags = tuple(told.get("tags", ()))
-                return told["spider"], JobState(told["state"]), told["priority"], tags, "cancelled_by" in told
+                tags = tuple(found_job.get("tags", ()))
+                return (
+                    found_job["spider"],
+                    JobState(found_job["state"]),
+                    found_job["priority"],
+                    tags,
+                    "cancelled_by" in found_job,
+                )
             case CountJobs(state, has, lacks):
                 query = [
                     f"state={state.value}",

@@ -21,7 +21,7 @@ NAMES = ("ann", "bob")
 
 
 class Create(NamedTuple):
-    """``role``: of one project, of all of them or of none; ``token`` tells this key from others of the name."""
+    """``role``: of one project, of all of them or of none; ``token`` distinguishes this key from others of the name."""
 
     name: str
     role: str

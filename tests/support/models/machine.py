@@ -21,7 +21,7 @@ IN_TURN, AT_ONCE = 10, 5
 
 
 class Model(Protocol):
-    """What a store promises, as a machine without concurrency. Its state falls into parts that do not know each other:
+    """Promises of a store as a machine without concurrency. Its state has independent parts:
     keys, jobs, slots."""
 
     #: Tables whose rows others lock, for trouble.
@@ -133,7 +133,7 @@ def made(kind: Callable[..., Any], *parts: st.SearchStrategy[Any]) -> st.SearchS
 
 
 def either(result: Any, *expected: Any) -> bool:
-    """Whether a result is one of those, or is not known."""
+    """Return True if a result is one of those, or is not known."""
     return result is UNKNOWN or any(result == each for each in expected)
 
 

@@ -200,8 +200,8 @@ class Nodes:
                 job, expected = job._replace(said=reason), None
             case End(_, _, reason):
                 said = job.said
-                told = said if said not in (None, SHUTDOWN) else reason or said or "failed"
-                job, expected = job.ended(told), True
+                reason_of_end = said if said not in (None, SHUTDOWN) else reason or said or "failed"
+                job, expected = job.ended(reason_of_end), True
             case _:
                 job, expected = given_back(job, lost=False), True
         yield from only(either(result, expected), state.with_job(operation.job, job))
@@ -304,8 +304,8 @@ class OnStores:
         if found is None:
             return None
         job, attempt, items = found
-        told = job.metadata
-        return job.state, told.get("attempt", 0), attempt, told.get("close_reason"), items
+        metadata = job.metadata
+        return job.state, metadata.get("attempt", 0), attempt, metadata.get("close_reason"), items
 
     async def end(self) -> None:
         """Leave no job for the nodes of others, and no node."""

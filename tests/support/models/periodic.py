@@ -45,13 +45,13 @@ class Remove(NamedTuple):
 
 
 class Look(NamedTuple):
-    """Which schedules are due."""
+    """Schedules that are due."""
 
     now: int = 0
 
 
 class Run(NamedTuple):
-    """Which of those that were due; then the schedule, and when it was due."""
+    """Choice of one that was due; then the schedule, and its time."""
 
     due: Any
     now: int = 0
@@ -292,8 +292,8 @@ class OnStores:
                 return state and (state.schedule.cron, state.schedule.disabled, state.next_run, state.last_run)
             case Jobs():
                 found = await store.jobs.listed(project, JobFilter(), JobPage(1000))
-                told = [job.metadata for job in found]
-                return sorted((each["periodic_job_id"], each["periodic_time"]) for each in told)
+                added = [job.metadata for job in found]
+                return sorted((each["periodic_job_id"], each["periodic_time"]) for each in added)
             case Finish():
                 await store.jobs.cancel_some(project, 1000, "me")
             case Plan():

@@ -49,12 +49,12 @@ class Stats(NamedTuple):
 
 
 def content(kind: RecordKind, number: int) -> dict[str, Any]:
-    """The record of a number, which can be told from all others."""
+    """The record of a number, different from all others."""
     if kind is LOGS:
         return {"time": number, "level": 10 * (number % 5 + 1), "message": f"ü{number}"}
     if kind is REQUESTS:
-        told = {"time": number, "method": "GET", "url": f"u{number}", "status": 200, "duration": 1, "rs": 1}
-        return {**told, "fp": str(number)} if number % 2 else told
+        fields = {"time": number, "method": "GET", "url": f"u{number}", "status": 200, "duration": 1, "rs": 1}
+        return {**fields, "fp": str(number)} if number % 2 else fields
     return {"n": number, f"field{number % 3}": "x" * (number % 7)}
 
 

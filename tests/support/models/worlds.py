@@ -1,4 +1,4 @@
-"""Where histories come from: two servers on one database, by their stores or over HTTP, and what goes wrong there."""
+"""Worlds that histories come from: two servers on one database, by their stores or over HTTP, with faults."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PROJECTS = itertools.count(1001)
 
 
 class Trouble(Enum):
-    """What goes wrong while the calls of a round are under way."""
+    """Fault while the calls of a round are under way."""
 
     NONE = "nothing"
     LOCKED = "another holds locks in an order of its own: deadlocks on PostgreSQL, a held file on SQLite"
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
 
 
 class Counts:
-    """What was done in one world, for its report."""
+    """Counts of one world, for its report."""
 
     def __init__(self) -> None:
         self.rounds = self.calls = self.unknown = self.refused = 0
@@ -239,7 +239,7 @@ class StoreWorld(World):
             await connection.close()
 
     def deadlocks(self) -> int:
-        """How many deadlocks PostgreSQL has resolved."""
+        """Number of deadlocks that PostgreSQL has resolved."""
 
         async def count() -> int:
             connection = await asyncpg.connect(self._database)

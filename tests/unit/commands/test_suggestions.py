@@ -7,7 +7,7 @@ from scrapy.cmdline import execute
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["itmes"], "unknown command 'itmes'; did you mean 'items'? All commands: scrapy platform --help"),
         (["logs", "--cuont", "3"], "did you mean '--count'?"),
@@ -16,13 +16,13 @@ from scrapy.cmdline import execute
         (["frontier", "show", "a", "b", "--jsn"], "did you mean '--json'?"),
     ],
 )
-def test_what_was_probably_meant_is_named(words, told, capsys, monkeypatch, tmp_path) -> None:
+def test_what_was_probably_meant_is_named(words, message, capsys, monkeypatch, tmp_path) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         execute(["scrapy", "platform", *words])
     assert ended.value.code == 2
     said = capsys.readouterr()
-    assert told in said.err.splitlines()[-1]
+    assert message in said.err.splitlines()[-1]
     assert said.out == ""
 
 

@@ -6,7 +6,7 @@ import re
 
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.http import bodies, limits, memory
 from scrapy_ext.server.platform import versions
 from tests.support.docs_tables import DOCS, tables_of
@@ -20,7 +20,7 @@ def _spaced(number: int) -> str:
 
 def expected() -> list[list[str]]:
     """The phrases with numbers of each row of the table."""
-    page, server = Limits(), ServerConfig()
+    page, server = ServiceLimits(), ServerConfig()
     return [
         [f"the URL: {limits.TARGET // KIB} KiB, {limits.PARAMETERS} parameters"],
         [f"headers: {limits.HEADERS // KIB} KiB, {limits.HEADER_COUNT} lines"],
@@ -64,9 +64,9 @@ def test_every_number_of_the_page_on_limits_is_that_of_the_code() -> None:
     rows = tables_of("reference/limits.rst")["Limits"]
     phrases = expected()
     assert len(rows) == len(phrases)
-    for (what, _), told in zip(rows, phrases, strict=True):
+    for (what, _), wanted in zip(rows, phrases, strict=True):
         rest = what
-        for phrase in told:
+        for phrase in wanted:
             assert phrase in rest, what
             rest = rest.replace(phrase, "")
         assert not re.search(r"\d", rest), rest

@@ -1,4 +1,4 @@
-"""What docs/howto/many-machines has for other programs: commands that are taken, and units that give jobs time."""
+"""Files of docs/howto/many-machines for other programs: valid commands, and units that give jobs time to end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs" / "howto" / "many-machines
 
 
 def commands() -> list[list[str]]:
-    """What follows ``scrapy platform`` wherever it is run."""
+    """Arguments of each ``scrapy platform`` in the files."""
     page = FOLDER.with_suffix(".rst").read_text()
     found = [shlex.split(line) for line in re.findall(r"scrapy platform ((?:serve|worker) --[^\n`]*)", page)]
     for unit in FOLDER.glob("*.service"):

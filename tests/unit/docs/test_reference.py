@@ -1,8 +1,7 @@
-"""What the code can count, close with, read and need is what the reference says."""
+"""The reference, README and CONTRIBUTING agree with the code and with each other."""
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -13,116 +12,52 @@ from scrapy.settings import Settings
 from scrapy_ext.addon import Addon
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.tally import STATS
-from scrapy_ext.crawl.session import session
+from scrapy_ext.crawl.session.unknown_names import META_KEYS
 from scrapy_ext.server.extraction.auto import KINDS
 from scrapy_ext.server.store.engine.postgresql.pool_sizes import BEATS, RUNNER, SERVER, WORKER
 from tests.support.docs_tables import rows_of
+from tests.support.documented_names import described, undocumented
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
-PACKAGE = ROOT / "scrapy_ext"
-#: Meta keys of Scrapy, and those that only this package writes.
-NOT_OURS = {
-    "bindaddress",
-    "dont_merge_cookies",
-    "dont_retry",
-    "download_latency",
-    "download_maxsize",
-    "download_slot",
-    "download_timeout",
-    "download_warnsize",
-    "handle_httpstatus_list",
-    "is_start_request",
-    "max_retry_times",
-    "proxy",
-    "redirect_reasons",
-    "redirect_times",
-    "redirect_ttl",
-    "redirect_urls",
-    "verbatim_url",
-}
+#: Stats of extraction that are counted beside the table of its calls.
+WITHOUT_CALL = {"extract_api/shared", "extract_api/reused"}
+LOG = """2026-01-01 00:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:
+{'downloader/request_count': 3,
+ 'extract_api/attempts': 3,
+ 'extract_api/errors/download/temporary-error': 1,
+ 'frontier/imaginary': 1}
+2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider closed (%s)
+"""
 
 
-def described(kind: str) -> set[str]:
-    """The names that the pages describe with a directive."""
-    pages = (path.read_text("utf-8") for path in DOCS.rglob("*.rst"))
-    return {name for page in pages for name in re.findall(rf"^\.\. {kind}:: (.+)$", page, re.MULTILINE)}
+def test_every_stat_of_the_extraction_client_is_documented_and_exists() -> None:
+    assert {name for name in described("stat") if name.startswith("extract_api/")} == {*STATS, *WITHOUT_CALL}
 
 
-def calls(*names: str) -> Iterator[ast.Call]:
-    """The calls of functions and methods with one of these names, in what runs inside a crawl."""
-    files = [*PACKAGE.glob("*.py"), *(PACKAGE / "crawl").rglob("*.py"), *(PACKAGE / "client").rglob("*.py")]
-    for path in files:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in names:
-                yield node
+def test_every_meta_key_for_users_is_documented_and_exists() -> None:
+    assert described("reqmeta") == set(META_KEYS)
 
 
-def texts(node: ast.AST) -> Iterator[str]:
-    """Constant texts of an expression; of a text with values in it, the part before them."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-        yield f"{node.values[0].value}<type>"
+def test_a_crawl_with_a_name_that_is_not_documented_fails_its_test() -> None:
+    assert undocumented(LOG % "finished") == ["frontier/imaginary"]
+    assert undocumented(LOG % "extract_api_bad_key") == ["frontier/imaginary"]
+    assert undocumented(LOG % "platform_asleep") == ["frontier/imaginary", "platform_asleep"]
 
 
-def test_every_stat_is_described_and_exists() -> None:
-    counted = {
-        text
-        for call in calls("inc_value", "set_value", "max_value", "_count")
-        for argument in call.args[:1]
-        for text in texts(argument)
-    }
-    assert counted | {*STATS} == described("stat")
-
-
-def test_every_close_reason_is_described_and_exists() -> None:
-    given = {
-        text
-        for call in calls("_close_spider", "close_spider_async", "fail", "CloseSpider")
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
-        for text in texts(argument)
-    }
-    tables = {reason for _, reason in session._REASONS}
-    middleware = ast.parse((PACKAGE / "downloadermiddlewares.py").read_text("utf-8"))
-    for node in ast.walk(middleware):
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in (
-            "_FATAL",
-            "_BUDGETS",
-            "_UNAVAILABLE",
-            "_NO_BROWSER",
-        ):
-            assert node.value is not None
-            values = node.value.values if isinstance(node.value, ast.Dict) else [node.value]
-            tables |= {text for value in values for text in texts(value)}
-    given |= {text for call in calls("_fail") for argument in call.args[1:] for text in texts(argument)}
-    assert given | tables == described("reason")
-
-
-def test_every_meta_key_for_users_is_described_and_read() -> None:
-    read = {
-        text
-        for call in calls("get")
-        if ast.unparse(call.func).endswith("meta.get")
-        for argument in call.args[:1]
-        for text in texts(argument)
-    }
-    assert read - NOT_OURS == described("reqmeta")
-
-
-def test_the_reason_for_every_dependency_is_told() -> None:
+def test_the_reason_for_every_dependency_is_documented() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = [*project["dependencies"], *project["optional-dependencies"]["server"]]
     names = [re.match(r"[\w.-]+", requirement) for requirement in needed]
     page = (DOCS / "architecture" / "dependencies.rst").read_text("utf-8")
-    told = re.findall(r"^   \* - ([\w.-]+)$", page, re.MULTILINE)
-    assert told == [match[0] for match in names if match]
+    documented = re.findall(r"^   \* - ([\w.-]+)$", page, re.MULTILINE)
+    assert documented == [match[0] for match in names if match]
 
 
 def test_what_the_addon_sets_is_what_the_reference_says() -> None:
     page = (DOCS / "reference" / "settings.rst").read_text("utf-8")
-    told = {re.sub(r":setting:|`", "", row[0]): row[1] for row in rows_of(page, "Settings that the add-on sets")}
+    documented = {re.sub(r":setting:|`", "", row[0]): row[1] for row in rows_of(page, "Settings that the add-on sets")}
     found: dict[str, set[str]] = {}
     for own in ({}, {"FRONTIER_ENABLED": False, "DUPEFILTER_COLLECTION": "pages"}):
         before, settings = Settings(own), Settings(own)
@@ -130,10 +65,10 @@ def test_what_the_addon_sets_is_what_the_reference_says() -> None:
         for name in settings:
             if settings[name] != before[name]:
                 found.setdefault(name, set()).update(_told_of(settings[name], before[name]))
-    assert found.keys() == told.keys()
+    assert found.keys() == documented.keys()
     for name, values in found.items():
         if "FINGERPRINTER" not in name:
-            assert not {value for value in values if f"{value}``" not in told[name]}, name
+            assert not {value for value in values if f"{value}``" not in documented[name]}, name
 
 
 def _told_of(value: object, before: object) -> Iterator[str]:

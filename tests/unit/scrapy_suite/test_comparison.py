@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.scrapy_suite.__main__ import PROOFS
-from tests.scrapy_suite.comparison import SET_ASIDE, Difference, SetAside, differences, judge, read_set_aside
+from tests.scrapy_suite.comparison import KNOWN_DIFFERENCES, Difference, KnownDifference, differences, judge, read_known
 from tests.scrapy_suite.runs import Run
 
 PLAIN = Run(Path(), {"a.py::one": "passed", "a.py::two[x]": "passed", "b.py::three": "failed", "b.py::four": "skipped"})
@@ -20,7 +20,7 @@ def wired(**outcomes: str) -> Run:
 
 
 def test_the_list_of_exceptions_can_be_read() -> None:
-    assert all(entry.reason for entry in read_set_aside(SET_ASIDE, PROOFS))
+    assert all(entry.reason for entry in read_known(KNOWN_DIFFERENCES, PROOFS))
 
 
 def test_what_fails_in_plain_scrapy_too_is_no_difference() -> None:
@@ -40,22 +40,22 @@ def test_a_test_that_does_not_run_is_a_difference() -> None:
 
 def test_a_difference_on_the_list_is_explained() -> None:
     found = differences(PLAIN, wired(two="failed"))
-    assert judge(found, PLAIN, [SetAside("frontier", "a.py::two[*]", "why")]).explained == found
+    assert judge(found, PLAIN, [KnownDifference("frontier", "a.py::two[*]", "why")]).explained == found
 
 
 def test_a_difference_that_is_not_on_the_list_is_not_explained() -> None:
     found = differences(PLAIN, wired(two="failed"))
-    assert judge(found, PLAIN, [SetAside("frontier", "a.py::two", "why")]).unexplained == found
+    assert judge(found, PLAIN, [KnownDifference("frontier", "a.py::two", "why")]).unexplained == found
 
 
 @pytest.mark.parametrize("pattern", ["a.py::one", "a.py::gone", "*::two[y]"])
 def test_an_entry_of_the_list_that_is_about_no_difference_is_stale(pattern: str) -> None:
-    entry = SetAside("frontier", pattern, "why")
+    entry = KnownDifference("frontier", pattern, "why")
     assert judge(differences(PLAIN, wired(two="failed")), PLAIN, [entry]).stale == [entry]
 
 
 def test_an_entry_about_a_test_that_fails_in_plain_scrapy_too_stays() -> None:
-    assert judge([], PLAIN, [SetAside("frontier", "b.py::three", "why")]).stale == []
+    assert judge([], PLAIN, [KnownDifference("frontier", "b.py::three", "why")]).stale == []
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ def test_an_entry_about_a_test_that_fails_in_plain_scrapy_too_stays() -> None:
     ],
 )
 def test_an_entry_that_is_not_whole_is_refused(entry: str, tmp_path: Path) -> None:
-    file = tmp_path / "set_aside.toml"
-    file.write_text(f"[[set_aside]]\n{entry}\n")
+    file = tmp_path / "known_differences.toml"
+    file.write_text(f"[[known_difference]]\n{entry}\n")
     with pytest.raises(ValueError, match="needs wirings"):
-        read_set_aside(file, PROOFS)
+        read_known(file, PROOFS)
 
 
 def test_the_outcome_of_a_test_is_the_worst_of_its_phases(tmp_path: Path) -> None:

@@ -188,7 +188,9 @@ def noisy(growth: float, lives: int = 3) -> list[Sample]:
 
 
 @pytest.mark.parametrize(("growth", "word"), [(0, "flat"), (5, "flat"), (60, "grows"), (-50, "flat")])
-def test_what_grows_is_told_from_what_is_flat_however_often_it_was_started_anew(growth: float, word: str) -> None:
+def test_growth_is_distinguished_from_a_flat_line_however_often_a_process_was_restarted(
+    growth: float, word: str
+) -> None:
     slope = slope_of(noisy(growth), RULE)
     assert slope is not None
     assert slope.word == word

@@ -1,4 +1,4 @@
-"""An action as a caller writes it, and the page that it runs in with its requests, responses and navigations."""
+"""Actions as callers write them, and the page that they run in with its requests, responses and navigations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scrapy_ext.api.extraction.errors import ExtractionError
 
 
 class Selector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An element: the first that a CSS selector, an XPath or a visible text finds.
+    """The first element that a CSS selector, an XPath or a visible text finds.
 
-    ``state`` is what ``waitForSelector`` waits for.
+    ``state`` is the state that ``waitForSelector`` waits for.
     """
 
     value: str
@@ -26,7 +26,7 @@ class Selector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One action. Which members an action of its kind takes is in :data:`~.reading.ACTIONS`."""
+    """One action. :data:`~.handlers.ACTIONS` has the members that an action of its kind takes."""
 
     action: str
     selector: Selector | None = None
@@ -48,7 +48,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     top: int = 0
     left: int = 0
     on_error: str = "return"
-    #: Why the service does not do it. No member: nobody but the service sets it.
+    #: The reason why the service refuses it. Set by the service; requests cannot have it.
     refused: str = ""
 
 
@@ -56,12 +56,12 @@ class ActionError(Exception):
     """An action failed; the message is for the caller."""
 
 
-#: Kinds of request that stay open by design, and so say nothing of whether a page is ready.
+#: Kinds of request that stay open by design, which do not count for a quiet network.
 _ENDLESS: Final = frozenset({"eventsource", "websocket", "media", "ping", "cspviolationreport"})
 
 
 class Traffic:
-    """Follows the requests of one page and of its frames."""
+    """The open requests of one page and of its frames."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -70,7 +70,7 @@ class Traffic:
         self._quiet_until: float | None = None
         #: The last navigation that the page itself began.
         self.navigation: Request | None = None
-        #: The one whose document it shows, of which ``statusCode`` and headers are told.
+        #: The navigation to the current document, whose ``statusCode`` and headers are reported.
         self.arrived: Request | None = None
         page.on("framenavigated", self._navigated)
         page.on("request", self._started)
@@ -78,7 +78,7 @@ class Traffic:
         page.on("requestfailed", self._ended)
 
     def stir(self) -> None:
-        """Something is about to be done in the page: only quiet from now on is quiet."""
+        """Note that something begins in the page: the network counts as quiet only from now on."""
         self._last = asyncio.get_running_loop().time()
 
     async def quiet(self, needed: float, at_most: float) -> bool:
@@ -97,13 +97,13 @@ class Traffic:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether a network that had become quiet did not stay so."""
+        """True if requests followed after the network had become quiet."""
         return self._quiet_until is not None and self._last > self._quiet_until
 
     def _started(self, request: Request) -> None:
         if request.is_navigation_request() and request.frame == self._page.main_frame:
             self.navigation = request
-            # Requests of the document before may never be told as ended.
+            # The end of requests of the previous document may never be reported.
             self._open.clear()
         if request.resource_type not in _ENDLESS:
             self._open.add(request)
@@ -118,16 +118,16 @@ class Traffic:
         self._last = asyncio.get_running_loop().time()
 
 
-#: Requests and responses of a page that are remembered, the last ones.
+#: Requests and responses of a page that are kept, the last ones.
 _KEPT: Final = 5_000
-#: For a page to be back where it was.
+#: Time limit of taking a page back, in seconds.
 _BACK: Final = 5.0
 
 
 class ActionContext:
-    """A page for its actions. ``check`` raises :class:`ExtractionError` when the page stands at something that is none.
+    """A page for its actions. ``check`` raises :class:`ExtractionError` when the document is not a page.
 
-    Make it before the page is navigated, so that it sees all requests.
+    Create it before the page is navigated, so that it sees all requests.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class ActionContext:
         check: Callable[[], Awaitable[Response | None]],
     ) -> None:
         self.page = page
-        #: What says to the browser what Playwright has no word for.
+        #: For functions that Playwright does not have.
         self.devtools = devtools
         self.traffic = traffic
         self.quiet = quiet
@@ -149,20 +149,20 @@ class ActionContext:
         self._since = 0
         self._news = asyncio.Event()
         self._url = ""
-        #: Where the page stood when the last action that is no wait began.
+        #: The navigation of the page when the last action that is no wait began.
         self.stood_at: Request | None = None
         page.on("request", lambda request: self._see(False, request.url))
         page.on("response", lambda response: self._see(True, response.url))
 
     def elements(self, selector: Selector | None) -> Locator:
-        """What a selector finds."""
+        """Return the elements that a selector finds."""
         assert selector is not None  # noqa: S101  (the table's `needs` were checked)
         if selector.type == "text":
             return self.page.get_by_text(selector.value)
         return self.page.locator(f"{selector.type}={selector.value}")
 
     def mark(self) -> None:
-        """An action that is no wait begins: the waits after it are for what comes from now on."""
+        """Note that an action that is no wait begins: later waits are for events from now on."""
         self._since = self._count
         self.stood_at = self.traffic.arrived
         self._url = self.page.url
@@ -175,19 +175,19 @@ class ActionContext:
             await self._news.wait()
 
     async def back_from_nowhere(self) -> str:
-        """Take a page that was led to what is no page back to where it was; why, or nothing when it is at a page."""
+        """Take a page back that was led to something that is no page; return the error, or "" at a page."""
         nowhere = await self._nowhere()
         if nowhere:
             with contextlib.suppress(Error):
                 await self.page.go_back(wait_until="domcontentloaded", timeout=1000 * _BACK)
             if self._url and await self._nowhere():
-                # What leads away may leave no way back in the history of the browser.
+                # The browser's history may have no entry to go back to.
                 with contextlib.suppress(Error):
                     await self.page.goto(self._url, wait_until="domcontentloaded", timeout=1000 * _BACK)
         return nowhere
 
     async def _nowhere(self) -> str:
-        """Why the page stands at what is no page, or nothing."""
+        """Return why the document is not a page, or ""."""
         try:
             await self._check()
         except ExtractionError as failure:

@@ -1,15 +1,15 @@
-"""A function for each kind of action: on elements, on the page as a whole, and waits.
+"""Functions of the kinds of action: on elements, on the page as a whole, and waits.
 
 A page may be faster than the caller's next action, so that the request, response or navigation of a wait may have
-come already: it counts when it came after the last action that was no wait had begun.
+happened already: it counts when it came after the beginning of the last action that was no wait.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
 
 import msgspec
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
@@ -17,7 +17,42 @@ from w3lib.url import safe_url_string
 
 from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError
 
-#: How ``urlPattern`` is compared with a URL, by the name that ``urlMatchingOptions`` gives it.
+
+class ActionKind(msgspec.Struct, frozen=True):
+    """A kind of action: the members it needs, those it takes besides, and its default timeout (seconds)."""
+
+    name: str
+    meaning: str
+    run: Callable[[ActionContext, Action, float], Awaitable[Any]]
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    timeout: float = 5.0
+    waits: bool = False
+    #: Members of which at least one is needed.
+    some_of: tuple[str, ...] = ()
+
+
+#: The kinds by name, in the order of this module.
+ACTIONS: Final[dict[str, ActionKind]] = {}
+_PRESSED: Final = ("timeout", "delay", "button")
+_MATCHED: Final = ("urlMatchingOptions", "timeout")
+_LOADED: Final = ("timeout", "waitUntil")
+_SCROLLED: Final = ("timeout", "maxScrollCount", "maxScrollDelay", "maxPageHeight")
+
+_Run = TypeVar("_Run", bound=Callable[[ActionContext, Action, float], Awaitable[Any]])
+
+
+def _action(name: str, **members: Any) -> Callable[[_Run], _Run]:
+    """Make a function a kind of action; the first line of its docstring is the meaning in the reference."""
+
+    def register(run: _Run) -> _Run:
+        ACTIONS[name] = ActionKind(name, (run.__doc__ or "").partition("\n")[0], run, **members)
+        return run
+
+    return register
+
+
+#: Comparisons of ``urlPattern`` with a URL, by their names in ``urlMatchingOptions``.
 COMPARISONS: Final[dict[str, Callable[[str, str], bool]]] = {
     "contains": lambda url, pattern: pattern in url,
     "startsWith": lambda url, pattern: url.startswith(pattern),
@@ -26,45 +61,129 @@ COMPARISONS: Final[dict[str, Callable[[str, str], bool]]] = {
 }
 
 
+_HIDE = "elements => { for (const e of elements) e.style.setProperty('display', 'none', 'important'); }"
+
+
+@_action("click", needs=("selector",), takes=(*_PRESSED, "waitForNavigationTimeout"))
+async def click(context: ActionContext, action: Action, seconds: float) -> None:
+    """Click an element."""
+    # It waits for the page that the click leads to where that is requested.
+    button: Any = action.button
+    await context.elements(action.selector).first.click(
+        timeout=1000 * seconds, delay=1000 * action.delay, button=button
+    )
+    if action.wait_for_navigation_timeout:
+        await wait_for_a_navigation(context, "load", action.wait_for_navigation_timeout)
+
+
+@_action("doubleClick", needs=("selector",), takes=_PRESSED)
+async def double_click(context: ActionContext, action: Action, seconds: float) -> None:
+    """Click an element twice."""
+    button: Any = action.button
+    element = context.elements(action.selector).first
+    await element.dblclick(timeout=1000 * seconds, delay=1000 * action.delay, button=button)
+
+
+@_action("hover", needs=("selector",), takes=("timeout",))
+async def hover(context: ActionContext, action: Action, seconds: float) -> None:
+    """Move the pointer over an element."""
+    await context.elements(action.selector).first.hover(timeout=1000 * seconds)
+
+
+@_action("type", needs=("selector", "text"), takes=("timeout", "delay"))
+async def type_text(context: ActionContext, action: Action, seconds: float) -> None:
+    """Type a text into a field."""
+    # Key by key, because pages listen to keys: fields that suggest, search or check during typing.
+    field = context.elements(action.selector).first
+    await field.press_sequentially(action.text, delay=1000 * action.delay, timeout=1000 * seconds)
+
+
+@_action("keyPress", needs=("key",), takes=("selector", "timeout", "delay"))
+async def key_press(context: ActionContext, action: Action, seconds: float) -> None:
+    """Press a key, such as Enter, in an element or where the focus is."""
+    if action.selector is None:
+        await context.page.keyboard.press(action.key, delay=1000 * action.delay)
+    else:
+        await context.elements(action.selector).first.press(
+            action.key, delay=1000 * action.delay, timeout=1000 * seconds
+        )
+
+
+@_action("select", needs=("selector", "values"), takes=("timeout",))
+async def select(context: ActionContext, action: Action, seconds: float) -> None:
+    """Choose options of a select element, by value or label."""
+    await context.elements(action.selector).first.select_option(action.values, timeout=1000 * seconds)
+
+
+@_action("hide", needs=("selector",), takes=("timeout",))
+async def hide(context: ActionContext, action: Action, seconds: float) -> None:
+    """Hide all elements that are found."""
+    await context.elements(action.selector).first.wait_for(state="attached", timeout=1000 * seconds)
+    await context.elements(action.selector).evaluate_all(_HIDE)
+
+
+@_action("scrollTo", takes=("selector", "top", "left", "timeout"), some_of=("selector", "top", "left"))
+async def scroll_to(context: ActionContext, action: Action, seconds: float) -> None:
+    """Scroll to an element, or to a place in pixels."""
+    if action.selector is not None:
+        await context.elements(action.selector).first.scroll_into_view_if_needed(timeout=1000 * seconds)
+    else:
+        await context.page.evaluate("([left, top]) => window.scrollTo(left, top)", [action.left, action.top])
+
+
+#: A page gets the scroll event when it is drawn next, which a busy machine may delay: by the second frame it has
+#: requested what it loads then. For a page that draws nothing, the wait ends after ``most`` milliseconds.
+_SCROLL: Final = """async most => {
+    const e = document.scrollingElement || document.documentElement, height = e.scrollHeight;
+    e.scrollTo(0, height);
+    const drawn = new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await Promise.race([drawn, new Promise(done => setTimeout(done, most))]);
+    return height;
+}"""
+
+
+_HEIGHT: Final = "() => (document.scrollingElement || document.documentElement).scrollHeight"
+
+
+@_action("scrollBottom", takes=_SCROLLED, timeout=15.0)
+async def scroll_bottom(context: ActionContext, action: Action, seconds: float) -> None:
+    """Scroll to the end, as often as the page grows."""
+    # A bound that is reached is no failure.
+    ends = time.monotonic() + seconds
+    for _ in range(action.max_scroll_count or 1000):
+        most = min(action.max_scroll_delay, max(ends - time.monotonic(), 0))
+        context.traffic.stir()
+        height: int = await context.page.evaluate(_SCROLL, 1000 * most)
+        # An endless page loads its next part after a moment.
+        await context.traffic.quiet(context.quiet, min(most, max(ends - time.monotonic(), 0)))
+        grown: int = await context.page.evaluate(_HEIGHT)
+        if grown <= height or grown >= (action.max_page_height or grown + 1) or time.monotonic() >= ends:
+            return
+
+
+@_action("waitForSelector", needs=("selector",), takes=("timeout",), waits=True)
+async def wait_for_selector(context: ActionContext, action: Action, seconds: float) -> None:
+    """Wait until an element is visible, or in the state of the selector."""
+    state: Any = action.selector.state if action.selector else "visible"
+    await context.elements(action.selector).first.wait_for(state=state, timeout=1000 * seconds)
+
+
+@_action("waitForTimeout", needs=("timeout",), waits=True)
 async def wait_for_timeout(_context: ActionContext, _action: Action, seconds: float) -> None:
     """Wait for a time."""
     await asyncio.sleep(seconds)
 
 
-async def wait_for_selector(context: ActionContext, action: Action, seconds: float) -> None:
-    """Wait until an element is in the state of the selector."""
-    state: Any = action.selector.state if action.selector else "visible"
-    await context.elements(action.selector).first.wait_for(state=state, timeout=1000 * seconds)
-
-
+@_action("waitForRequest", needs=("urlPattern",), takes=_MATCHED, waits=True)
 async def wait_for_request(context: ActionContext, action: Action, seconds: float) -> None:
     """Wait until the page has sent a request."""
     await _seen(context, action, seconds, answered=False)
 
 
+@_action("waitForResponse", needs=("urlPattern",), takes=_MATCHED, waits=True)
 async def wait_for_response(context: ActionContext, action: Action, seconds: float) -> None:
     """Wait until the page has got a response."""
     await _seen(context, action, seconds, answered=True)
-
-
-async def wait_for_navigation(context: ActionContext, action: Action, seconds: float) -> None:
-    """Wait until the page is another one, and loaded."""
-    if not await wait_for_a_navigation(context, action.wait_until, seconds):
-        raise ActionError(f"the page did not move on in {seconds:g} seconds")
-
-
-async def wait_for_a_navigation(context: ActionContext, until: str, seconds: float) -> bool:
-    """Wait until the page has moved on from where it stood, and until it is loaded; whether it was in time."""
-    page = context.page
-    state: Any = until
-    try:
-        async with asyncio.timeout(seconds):
-            if context.traffic.arrived is context.stood_at:
-                await page.wait_for_event("framenavigated", lambda frame: frame == page.main_frame, timeout=0)
-            await page.wait_for_load_state(state, timeout=0)
-    except (TimeoutError, PlaywrightTimeoutError):
-        return False
-    return True
 
 
 async def _seen(context: ActionContext, action: Action, seconds: float, *, answered: bool) -> None:
@@ -79,114 +198,40 @@ async def _seen(context: ActionContext, action: Action, seconds: float, *, answe
         ) from None
 
 
-_HIDE = "elements => { for (const e of elements) e.style.setProperty('display', 'none', 'important'); }"
+@_action("waitForNavigation", takes=_LOADED, timeout=15.0, waits=True)
+async def wait_for_navigation(context: ActionContext, action: Action, seconds: float) -> None:
+    """Wait until the page is another one."""
+    if not await wait_for_a_navigation(context, action.wait_until, seconds):
+        raise ActionError(f"the page did not move on in {seconds:g} seconds")
 
 
-async def click(context: ActionContext, action: Action, seconds: float) -> None:
-    """Click, and wait for the page that it leads to where that is asked for."""
-    button: Any = action.button
-    await context.elements(action.selector).first.click(
-        timeout=1000 * seconds, delay=1000 * action.delay, button=button
-    )
-    if action.wait_for_navigation_timeout:
-        await wait_for_a_navigation(context, "load", action.wait_for_navigation_timeout)
+async def wait_for_a_navigation(context: ActionContext, until: str, seconds: float) -> bool:
+    """Wait until the page has moved on and is loaded; return whether it was in time."""
+    page = context.page
+    state: Any = until
+    try:
+        async with asyncio.timeout(seconds):
+            if context.traffic.arrived is context.stood_at:
+                await page.wait_for_event("framenavigated", lambda frame: frame == page.main_frame, timeout=0)
+            await page.wait_for_load_state(state, timeout=0)
+    except (TimeoutError, PlaywrightTimeoutError):
+        return False
+    return True
 
 
-async def double_click(context: ActionContext, action: Action, seconds: float) -> None:
-    """Click twice."""
-    button: Any = action.button
-    element = context.elements(action.selector).first
-    await element.dblclick(timeout=1000 * seconds, delay=1000 * action.delay, button=button)
-
-
-async def hover(context: ActionContext, action: Action, seconds: float) -> None:
-    """Move the pointer."""
-    await context.elements(action.selector).first.hover(timeout=1000 * seconds)
-
-
-async def type_text(context: ActionContext, action: Action, seconds: float) -> None:
-    """Type key by key, because pages listen to keys: fields that suggest, search or check as one types."""
-    field = context.elements(action.selector).first
-    await field.press_sequentially(action.text, delay=1000 * action.delay, timeout=1000 * seconds)
-
-
-async def key_press(context: ActionContext, action: Action, seconds: float) -> None:
-    """Press a key, in an element or where the focus is."""
-    if action.selector is None:
-        await context.page.keyboard.press(action.key, delay=1000 * action.delay)
-    else:
-        await context.elements(action.selector).first.press(
-            action.key, delay=1000 * action.delay, timeout=1000 * seconds
-        )
-
-
-async def select(context: ActionContext, action: Action, seconds: float) -> None:
-    """Choose options by value or by label."""
-    await context.elements(action.selector).first.select_option(action.values, timeout=1000 * seconds)
-
-
-async def hide(context: ActionContext, action: Action, seconds: float) -> None:
-    """Hide all elements that the selector finds, when there is one."""
-    await context.elements(action.selector).first.wait_for(state="attached", timeout=1000 * seconds)
-    await context.elements(action.selector).evaluate_all(_HIDE)
-
-
-async def scroll_to(context: ActionContext, action: Action, seconds: float) -> None:
-    """Scroll to an element, or to a place in pixels."""
-    if action.selector is not None:
-        await context.elements(action.selector).first.scroll_into_view_if_needed(timeout=1000 * seconds)
-    else:
-        await context.page.evaluate("([left, top]) => window.scrollTo(left, top)", [action.left, action.top])
-
-
-#: What a result of ``evaluate`` may be as JSON, in characters.
+#: Longest result of ``evaluate`` as JSON, in characters.
 MAX_RESULT: Final = 100_000
 
-#: A page hears of being scrolled when it is drawn next, which a busy machine may put off: by the second frame it has
-#: asked for what it loads then. A page that draws nothing is waited for no longer than ``most`` milliseconds.
-_SCROLL: Final = """async most => {
-    const e = document.scrollingElement || document.documentElement, height = e.scrollHeight;
-    e.scrollTo(0, height);
-    const drawn = new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
-    await Promise.race([drawn, new Promise(done => setTimeout(done, most))]);
-    return height;
-}"""
-_HEIGHT: Final = "() => (document.scrollingElement || document.documentElement).scrollHeight"
-#: The result as text, cut where it is longer than it may be, so that no more than that leaves the page.
+
+#: The result as text, cut to one character more than the limit.
 _AS_JSON: Final = "function (most) { const text = JSON.stringify(this); return text && text.slice(0, most + 1); }"
 
 
-async def goto(context: ActionContext, action: Action, seconds: float) -> None:
-    """Go to another URL; it was checked before the page was loaded, and the connection is checked once more."""
-    until: Any = action.wait_until
-    await context.page.goto(safe_url_string(action.url), wait_until=until, timeout=1000 * seconds)
-
-
-async def reload(context: ActionContext, action: Action, seconds: float) -> None:
-    """Load the page once more."""
-    until: Any = action.wait_until
-    await context.page.reload(wait_until=until, timeout=1000 * seconds)
-
-
-async def scroll_bottom(context: ActionContext, action: Action, seconds: float) -> None:
-    """Scroll down until the page grows no more, or one of the bounds is reached, which is no failure."""
-    ends = time.monotonic() + seconds
-    for _ in range(action.max_scroll_count or 1000):
-        most = min(action.max_scroll_delay, max(ends - time.monotonic(), 0))
-        context.traffic.stir()
-        height: int = await context.page.evaluate(_SCROLL, 1000 * most)
-        # What an endless page loads next comes after a moment.
-        await context.traffic.quiet(context.quiet, min(most, max(ends - time.monotonic(), 0)))
-        grown: int = await context.page.evaluate(_HEIGHT)
-        if grown <= height or grown >= (action.max_page_height or grown + 1) or time.monotonic() >= ends:
-            return
-
-
+@_action("evaluate", needs=("source",), takes=("timeout",))
 async def evaluate(context: ActionContext, action: Action, seconds: float) -> Any:
-    """Run a script in the page, as one of its own; the value of its last expression, where JSON can say it.
-
-    Chromium itself ends a script that takes longer than ``seconds``, so that the page can be read after an endless one.
-    """
+    """Run a script in the page."""
+    # The result is the value of the last expression. Chromium itself ends a script that takes longer than ``seconds``,
+    # so that the page can be read after an endless one.
     session = context.devtools
     answer = await session.send(
         "Runtime.evaluate",
@@ -201,20 +246,20 @@ async def evaluate(context: ActionContext, action: Action, seconds: float) -> An
     _raise_what_was_thrown(answer)
     text = answer["result"].get("value")
     if not isinstance(text, str):
-        return None  # A function, or what a page with a JSON of its own makes of it.
+        return None  # A function, or the output of a page's own JSON object.
     if len(text) > MAX_RESULT:
         return _bounded(text)
     try:
         return _bounded(msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
-        raise ActionError("its result is not one that JSON can say") from None
+        raise ActionError("its result cannot be written as JSON") from None
 
 
 def _bounded(value: Any) -> Any:
     try:
         size = len(msgspec.json.encode(value))
     except (ValueError, TypeError, RecursionError):  # half a character of text, among others
-        raise ActionError("its result is not one that JSON can say") from None
+        raise ActionError("its result cannot be written as JSON") from None
     if size > MAX_RESULT:
         raise ActionError(f"its result is longer than {MAX_RESULT} characters of JSON")
     return value
@@ -224,5 +269,20 @@ def _raise_what_was_thrown(answer: dict[str, Any]) -> None:
     details = answer.get("exceptionDetails")
     if details is not None:
         thrown = details.get("exception", {})
-        told = str(thrown.get("description") or thrown.get("value") or details.get("text") or "")
-        raise ActionError(told.partition("\n")[0][:300] or "the script failed")
+        message = str(thrown.get("description") or thrown.get("value") or details.get("text") or "")
+        raise ActionError(message.partition("\n")[0][:300] or "the script failed")
+
+
+@_action("goto", needs=("url",), takes=_LOADED, timeout=15.0)
+async def goto(context: ActionContext, action: Action, seconds: float) -> None:
+    """Go to another URL."""
+    # The URL was checked before the page was loaded, and the connection is checked once more.
+    until: Any = action.wait_until
+    await context.page.goto(safe_url_string(action.url), wait_until=until, timeout=1000 * seconds)
+
+
+@_action("reload", takes=_LOADED, timeout=15.0)
+async def reload(context: ActionContext, action: Action, seconds: float) -> None:
+    """Load the page once more."""
+    until: Any = action.wait_until
+    await context.page.reload(wait_until=until, timeout=1000 * seconds)

@@ -1,43 +1,27 @@
-"""The kinds of action with their members, and reading the actions of a request.
+"""Kinds of action with their members, and the reader of the actions of a request.
 
-Everything that is wrong with them is reported before anything is loaded.
+Every fault is reported before anything is loaded.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.extraction.forms import check_url
 from scrapy_ext.api.violations import Violation
-from scrapy_ext.server.extraction.actions import handlers
-from scrapy_ext.server.extraction.actions.context import Action, ActionContext
-from scrapy_ext.server.extraction.actions.handlers import COMPARISONS
+from scrapy_ext.server.extraction.actions.context import Action
+from scrapy_ext.server.extraction.actions.handlers import ACTIONS, COMPARISONS
 
-
-class Kind(msgspec.Struct, frozen=True):
-    """A kind of action: the members it needs, those it takes besides, and its time when it is given none (seconds)."""
-
-    name: str
-    meaning: str
-    run: Callable[[ActionContext, Action, float], Awaitable[Any]]
-    needs: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    timeout: float = 5.0
-    waits: bool = False
-    #: Of these it needs at least one.
-    some_of: tuple[str, ...] = ()
-
-
-#: What each member means, wherever it is taken. Times are in seconds.
+#: The meaning of each member. Times are in seconds.
 MEMBERS: Final[dict[str, str]] = {
     "selector": "The element: an object of value, type (css, the default; xpath; text) and, for waitForSelector, state "
     "(visible, the default; hidden; attached; detached). The first element that is found counts.",
-    "text": "What is typed, key by key.",
+    "text": "The text, typed key by key.",
     "key": "The key: a character, or a name such as Enter, Tab, ArrowDown, Control+A.",
     "values": "Values or labels of the options.",
     "button": "The button of the mouse: left (the default), right or middle.",
@@ -47,8 +31,8 @@ MEMBERS: Final[dict[str, str]] = {
     "waitForNavigationTimeout": "Wait at most this long for the page that the click leads to. None is no failure.",
     "waitUntil": "How far the page must be loaded: load (the default), domcontentloaded or networkidle.",
     "url": "An absolute URL, to which the rules of the field url apply.",
-    "urlPattern": "What the URL of the request is compared with.",
-    "urlMatchingOptions": "How it is compared: contains (the default), startsWith, endsWith or exact.",
+    "urlPattern": "The text to compare with the URL of the request.",
+    "urlMatchingOptions": "The comparison: contains (the default), startsWith, endsWith or exact.",
     "source": "JavaScript. The value of its last expression is the result, when JSON can say it. Write await before a "
     "promise.",
     "maxScrollCount": "Scroll at most this often.",
@@ -56,90 +40,8 @@ MEMBERS: Final[dict[str, str]] = {
     "maxPageHeight": "Scroll no further once the page is this high, in pixels.",
     "top": "Pixels from the top of the page.",
     "left": "Pixels from its left side.",
-    "onError": "What follows when the action fails: return (the default), no further action; or continue.",
+    "onError": "After a failure: return (the default), no further action is run; or continue.",
 }
-
-_PRESSED: Final = ("timeout", "delay", "button")
-_MATCHED: Final = ("urlMatchingOptions", "timeout")
-_LOADED: Final = ("timeout", "waitUntil")
-_SCROLLED: Final = ("timeout", "maxScrollCount", "maxScrollDelay", "maxPageHeight")
-
-ACTIONS: Final[dict[str, Kind]] = {
-    kind.name: kind
-    for kind in (
-        Kind("click", "Click an element.", handlers.click, ("selector",), (*_PRESSED, "waitForNavigationTimeout")),
-        Kind("doubleClick", "Click an element twice.", handlers.double_click, ("selector",), _PRESSED),
-        Kind("hover", "Move the pointer over an element.", handlers.hover, ("selector",), ("timeout",)),
-        Kind("type", "Type a text into a field.", handlers.type_text, ("selector", "text"), ("timeout", "delay")),
-        Kind(
-            "keyPress",
-            "Press a key, such as Enter, in an element or where the focus is.",
-            handlers.key_press,
-            ("key",),
-            ("selector", "timeout", "delay"),
-        ),
-        Kind(
-            "select",
-            "Choose options of a select element, by value or label.",
-            handlers.select,
-            ("selector", "values"),
-            ("timeout",),
-        ),
-        Kind("hide", "Hide all elements that are found.", handlers.hide, ("selector",), ("timeout",)),
-        Kind(
-            "scrollTo",
-            "Scroll to an element, or to a place in pixels.",
-            handlers.scroll_to,
-            takes=("selector", "top", "left", "timeout"),
-            some_of=("selector", "top", "left"),
-        ),
-        Kind(
-            "scrollBottom",
-            "Scroll to the end, as often as the page grows.",
-            handlers.scroll_bottom,
-            takes=_SCROLLED,
-            timeout=15.0,
-        ),
-        Kind(
-            "waitForSelector",
-            "Wait until an element is visible, or in the state of the selector.",
-            handlers.wait_for_selector,
-            ("selector",),
-            ("timeout",),
-            waits=True,
-        ),
-        Kind("waitForTimeout", "Wait for a time.", handlers.wait_for_timeout, ("timeout",), waits=True),
-        Kind(
-            "waitForRequest",
-            "Wait until the page has sent a request.",
-            handlers.wait_for_request,
-            ("urlPattern",),
-            _MATCHED,
-            waits=True,
-        ),
-        Kind(
-            "waitForResponse",
-            "Wait until the page has got a response.",
-            handlers.wait_for_response,
-            ("urlPattern",),
-            _MATCHED,
-            waits=True,
-        ),
-        Kind(
-            "waitForNavigation",
-            "Wait until the page is another one.",
-            handlers.wait_for_navigation,
-            (),
-            _LOADED,
-            timeout=15.0,
-            waits=True,
-        ),
-        Kind("evaluate", "Run a script in the page.", handlers.evaluate, ("source",), ("timeout",)),
-        Kind("goto", "Go to another URL.", handlers.goto, ("url",), _LOADED, timeout=15.0),
-        Kind("reload", "Load the page once more.", handlers.reload, (), _LOADED, timeout=15.0),
-    )
-}
-
 
 MAX_ACTIONS: Final = 200
 
@@ -147,7 +49,7 @@ _EVERY: Final = ("action", "onError")
 _SECONDS: Final = (0, 30, "seconds")
 _PIXELS: Final = (0, 10_000_000, "pixels")
 
-#: The least and the most of a number, and its unit.
+#: Smallest and largest value of a number, and its unit.
 _BOUNDS: Final[dict[str, tuple[int, int, str]]] = {
     "timeout": _SECONDS,
     "delay": _SECONDS,
@@ -166,7 +68,7 @@ _CHOICES: Final[dict[str, Collection[str]]] = {
     "selector.type": ("css", "xpath", "text"),
     "selector.state": ("attached", "detached", "visible", "hidden"),
 }
-#: The most characters of a text, and whether it may be empty.
+#: Longest text, in characters, and whether it may be empty.
 _TEXTS: Final[dict[str, tuple[int, bool]]] = {
     "text": (10_000, True),
     "key": (100, False),
@@ -189,7 +91,7 @@ _PLACE: Final = re.compile(r" - at `\$\.?(.*)`$")
 
 
 def read_actions(entries: list[dict[str, Any]]) -> tuple[list[Action], list[Violation]]:
-    """The actions of a request, and every rule that they break."""
+    """Return the actions of a request, and every violation."""
     if len(entries) > MAX_ACTIONS:
         return [], [Violation("actions", f"must be at most {MAX_ACTIONS}, got {len(entries)}", "Send fewer actions.")]
     read: list[Action] = []
@@ -210,14 +112,14 @@ def _faults_of_members(entry: dict[str, Any], place: str) -> Iterator[Violation]
     name = entry.get("action")
     kind = ACTIONS.get(name) if isinstance(name, str) else None
     if kind is None:
-        told = f"{str(name)[:60]!r} is not an action" if name is not None else "must say which action it is"
-        yield Violation(f"{place}.action", told, f"{_close(str(name), ACTIONS)}Use one of {', '.join(ACTIONS)}.")
+        rule = f"{str(name)[:60]!r} is not an action" if name is not None else "must name the action"
+        yield Violation(f"{place}.action", rule, f"{_close(str(name), ACTIONS)}Use one of {', '.join(ACTIONS)}.")
         return
     for member in kind.needs:
         if member not in entry:
             yield Violation(f"{place}.{member}", f"is required by {kind.name}", "Add it.")
     if kind.some_of and not any(member in entry for member in kind.some_of):
-        yield Violation(place, f"must have one of {', '.join(kind.some_of)}", "Say where to.")
+        yield Violation(place, f"must have one of {', '.join(kind.some_of)}", "Add one of them.")
     known = (*_EVERY, *kind.needs, *kind.takes)
     for member in entry:
         if member not in known:
@@ -226,7 +128,7 @@ def _faults_of_members(entry: dict[str, Any], place: str) -> Iterator[Violation]
 
 
 def _faults_of_values(entry: dict[str, Any], place: str) -> Iterator[Violation]:
-    """What is wrong with values of the right type; the others are told by the record."""
+    """Yield violations of values of the right type; wrong types are found by msgspec."""
     selector = entry.get("selector")
     members = dict(entry)
     if isinstance(selector, dict):
@@ -243,7 +145,7 @@ def _faults_of_values(entry: dict[str, Any], place: str) -> Iterator[Violation]:
         elif name in _TEXTS and isinstance(value, str):
             most, may_be_empty = _TEXTS[name]
             if not may_be_empty and not value:
-                yield Violation(where, "must not be empty", "Write what it is to be.")
+                yield Violation(where, "must not be empty", "Write a value.")
             elif len(value) > most:
                 yield Violation(where, f"must be at most {most} characters, got {len(value)}", "Write less.")
         elif name == "url" and isinstance(value, str):
@@ -253,13 +155,13 @@ def _faults_of_values(entry: dict[str, Any], place: str) -> Iterator[Violation]:
 
 
 def malformed(place: str, fault: str, remedy: str = "Correct this member.") -> Violation:
-    """A value of the wrong type, by the name of the member that has it; ``fault`` is what msgspec says of it."""
+    """Return the violation of a value of the wrong type, by the name of its member; ``fault`` is msgspec's message."""
     found = _PLACE.search(fault)
     member = f".{found[1]}" if found and found[1] else ""
-    told = _PLACE.sub("", fault).replace("Expected", "must be").replace(" | null", "")
-    told = _TYPE.sub(lambda name: _TYPES.get(name[1], name[1]), told)
+    rule = _PLACE.sub("", fault).replace("Expected", "must be").replace(" | null", "")
+    rule = _TYPE.sub(lambda name: _TYPES.get(name[1], name[1]), rule)
     remedy = _SELECTOR if member == ".selector" else remedy
-    return Violation(f"{place}{member}", told[0].lower() + told[1:], remedy)
+    return Violation(f"{place}{member}", rule[0].lower() + rule[1:], remedy)
 
 
 def _close(name: str, known: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Running the actions of a request, one after the other."""
+"""Running of the actions of a request, one after the other."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from playwright.async_api import Error
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError, Selector
-from scrapy_ext.server.extraction.actions.reading import ACTIONS
+from scrapy_ext.server.extraction.actions.handlers import ACTIONS
 
-#: What an action may take over its own time: the browser ends it by itself, and says better why.
+#: Time that an action may take over its own limit: the browser ends it itself, with a better message.
 _GRACE: Final = 1.0
-#: What the browser says of an element that it waits for.
-_WHY: Final = re.compile(r"element is ((?:not |outside )[a-z ]+)")
+#: The browser's log of an element that it waits for.
+_STATES: Final = re.compile(r"element is ((?:not |outside )[a-z ]+)")
 
 
 async def run_actions(context: ActionContext, actions: list[Action], time_limit: float) -> list[dict[str, Any]]:
-    """Run actions in order; the answer's ``actions``. Raises only when the page or the browser is gone."""
+    """Run actions in order and return the answer's ``actions``. Raises only when the page or the browser is lost."""
     ends = time.monotonic() + time_limit
     results: list[dict[str, Any]] = []
     stopped = ""
@@ -56,7 +56,7 @@ async def _run(context: ActionContext, action: Action, left: float) -> dict[str,
     except Error as failure:
         if context.page.is_closed():
             raise
-        error = _told(failure)
+        error = _message(failure)
     if context.traffic.navigation is not navigation:
         error = await context.back_from_nowhere() or error
     result["elapsedTime"] = round(time.monotonic() - started, 3)
@@ -73,7 +73,7 @@ async def _do(context: ActionContext, action: Action, left: float) -> Any:
     if not kind.waits:
         context.mark()
     timeout = kind.timeout if action.timeout is None else action.timeout
-    # A text that is typed slowly takes its time, and so does a page that a click leads to.
+    # Typing with a delay takes longer, and so does waiting for the page that a click leads to.
     own = timeout + action.delay * max(len(action.text), 1) + action.wait_for_navigation_timeout + _GRACE
     seconds = min(timeout, left)
     async with asyncio.timeout(min(left, own)):
@@ -86,15 +86,15 @@ async def _do(context: ActionContext, action: Action, left: float) -> Any:
 
 
 def _not_found(selector: Selector, log: str, seconds: float) -> str:
-    """Why an action had no element in time: there is none, or it is not as the action needs it."""
+    """Return why an action had no element in time: there is none, or it is not in the needed state."""
     named = f"({selector.type} {selector.value[:100]!r}) in {seconds:.3g} seconds"
     if "resolved to" not in log:
         return f"no element with such a selector {named}"
-    why = _WHY.findall(log)
-    return f"the element was there, and not ready {named}{f': it is {why[-1]}' if why else ''}"
+    states = _STATES.findall(log)
+    return f"the element was there, and not ready {named}{f': it is {states[-1]}' if states else ''}"
 
 
-def _told(failure: Error) -> str:
-    """The first line of the browser's complaint, without the call that it came from."""
+def _message(failure: Error) -> str:
+    """Return the first line of the browser's error, without the name of the call."""
     line = failure.message.partition("\n")[0]
     return (line.partition(": ")[2] or line)[:300]

@@ -1,11 +1,11 @@
 """Automatic extraction: from the HTML of a page to an item of a kind, in the schema of zyte-common-items.
 
 Pure and synchronous: no network, no files, and bounds on all that it reads, so that no page, however broken or
-hostile, makes it fail or take for ever. It is work of the processor, up to some hundred milliseconds for a large
+hostile, makes it fail or run without end. It takes processor time, up to some hundred milliseconds for a large
 page: an event loop calls it in a thread or another process.
 
-Importing this package is cheap. The libraries that extraction stands on take about two seconds to import, which
-happens when a kind is first extracted, or in :func:`preload`.
+Importing this package is cheap. The libraries that extraction uses take about two seconds to import, which happens
+when a kind is first extracted, or in :func:`preload`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ _EXTRACTORS: Final = {
     "serp": ("serp", "extract"),
 }
 
-#: Libraries that are imported where they are needed, as not every page needs them.
+#: Libraries that only some pages need, and that are imported inside functions.
 _LIBRARIES: Final = ("extruct.w3cmicrodata", "price_parser")
 
 #: The kinds that can be extracted, as requests name them.
 KINDS: Final = tuple(_EXTRACTORS)
 
-
-#: Those that use computed styles, where the page was loaded in a browser.
+#: Kinds that use computed styles, where the page was loaded in a browser.
 KINDS_BY_STYLES: Final = frozenset({"product"})
 
 
@@ -54,19 +53,19 @@ class UnsupportedKindError(ValueError):
 
 
 class Extracted(NamedTuple):
-    """An item, and what was asked for beside it."""
+    """An item, and what was requested beside it."""
 
     item: dict[str, Any]
-    #: What each field is from.
+    #: The source of each field.
     sources: dict[str, str] | None = None
     #: The answers for ``customAttributes``.
     attributes: dict[str, Any] | None = None
-    #: The text of the page, for whoever answers them from it.
+    #: The text of the page, for a language model that answers them.
     text: str | None = None
 
 
 def extract(kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
-    """The item of a kind that a page holds, as plain data; fields without a value are left out.
+    """Return the item of a kind that a page holds, as plain data; fields without a value are left out.
 
     ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address.
     ``styles`` says that the browser wrote the computed styles of its elements into it (``page/computed_styles.py``).
@@ -85,7 +84,9 @@ def extract_more(
     attributes: dict[str, Any] | None = None,
     text: bool = False,
 ) -> Extracted:
-    """As :func:`extract`, with the sources of the fields, answers for ``attributes``, or the text of the page."""
+    """Return what :func:`extract` does, with the sources of the fields, answers for ``attributes``, or the text of the
+    page.
+    """
     if kind not in _EXTRACTORS:
         raise UnsupportedKindError(kind)
     # Imported here: see the head of this module.
@@ -94,9 +95,9 @@ def extract_more(
 
     page = Page(html, url, styles=styles)
     item = as_dict(_extractor(kind)(page))
-    told = answers = words = None
+    field_sources = answers = words = None
     if sources:
-        told = page.sources.of_item(page, item)
+        field_sources = page.sources.of_item(page, item)
     if attributes:
         from scrapy_ext.api.extraction.attributes import read_attributes
         from scrapy_ext.server.extraction.auto.attributes import Attributes
@@ -104,11 +105,11 @@ def extract_more(
         answers = Attributes(page, item).values(read_attributes(attributes))
     if text:
         words = f"{page.title or ''}\n\n{page.visible_text}".strip()
-    return Extracted(item, told, answers, words)
+    return Extracted(item, field_sources, answers, words)
 
 
 def preload() -> None:
-    """Import all that extraction needs, so that the first page need not wait for it."""
+    """Import all that extraction needs, so that the first page does not wait for the imports."""
     for kind in KINDS:
         _extractor(kind)
     for library in _LIBRARIES:

@@ -1,7 +1,7 @@
-"""``customAttributes`` answered by rules: from the item, the page's tables and labelled lines, its markup and metadata.
+"""Answers to ``customAttributes`` by rules: from the item, labelled values, structured data and metadata of the page.
 
-A value is taken where its label says what the attribute is called. Nothing is concluded from prose, except for an
-attribute with few possible values of which the page names exactly one. What is not sure is None.
+A value is taken where its label matches the name of the attribute. Nothing is concluded from prose, except for an
+attribute with few possible values of which the page names exactly one. A doubtful value is None.
 """
 
 from __future__ import annotations
@@ -16,28 +16,26 @@ from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_THINGS: Final = 200
 MAX_PAIRS: Final = 3_000
 MAX_LINES: Final = 3_000
-#: A label that says less of what an attribute is called is another's.
+#: The least likeness of a label and the name of an attribute.
 ENOUGH: Final = 0.75
 
+_VOCABULARY: Final = load_vocabulary("attributes")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _NUMBER = re.compile(r"(?<![\w.,-])-?\d[\d.,'\u00a0\u202f ]*")
-_YES = re.compile(r"(?:yes|true|y|1|✓|✔|included|available|ja|oui|s[íi]|sim|tak|да|はい|有)\W*", re.IGNORECASE)
-_NO = re.compile(
-    r"(?:no|false|n|0|✗|✘|not (?:included|available)|none|nein|non|não|nie|нет|いいえ|無)\W*", re.IGNORECASE
-)
+_YES = _VOCABULARY.pattern("yes", re.IGNORECASE)
+_NO = _VOCABULARY.pattern("no", re.IGNORECASE)
 _PARTS = re.compile(r"\s*(?:[;•|\n]|,(?!\d))\s*")
-#: Words of names that say nothing of the thing itself.
-_EMPTY: Final = frozenset(
-    {"the", "a", "an", "of", "in", "for", "to", "is", "are", "and", "or", "with", "product", "item", "page", "this"}
-)
+#: Words of names without a meaning of their own.
+_EMPTY: Final = frozenset(_VOCABULARY.words("empty"))
 
 
-class _Told(NamedTuple):
-    """A label and its value, and how sure the place is: 0 is the surest."""
+class _LabelledValue(NamedTuple):
+    """A label and its value, and the rank of their source: 0 is the most reliable."""
 
     words: frozenset[str]
     value: str
@@ -45,36 +43,38 @@ class _Told(NamedTuple):
 
 
 class Attributes:
-    """The answers of one page. ``item`` is what was extracted from it."""
+    """The answers of one page. ``item`` is the item that was extracted from it."""
 
     def __init__(self, page: Page, item: dict[str, Any]) -> None:
         self._page = page
         self._item = item
-        self._told = list(_all_told(page, item))
+        self._known = list(_all_values(page, item))
 
     def values(self, asked: dict[str, Attribute]) -> dict[str, Any]:
-        """The answer for each attribute; None where there is none that is sure."""
+        """Return the answer for each attribute; None where none is certain."""
         return {name: self._answer(name, attribute) for name, attribute in asked.items()}
 
     def _answer(self, name: str, attribute: Attribute) -> Any:
         if attribute.type == "object":
             found = self.values(attribute.properties or {})
             return found if any(value is not None for value in found.values()) else None
-        for told in self._candidates(name, attribute):
-            value = _converted(told.value, attribute)
+        for candidate in self._candidates(name, attribute):
+            value = _converted(candidate.value, attribute)
             if value is not None:
                 return value
         return self._named_choice(attribute)
 
-    def _candidates(self, name: str, attribute: Attribute) -> list[_Told]:
+    def _candidates(self, name: str, attribute: Attribute) -> list[_LabelledValue]:
         wanted = _words(name)
         described = wanted | _words(attribute.description)
-        scored = [(score, told) for told in self._told if (score := _likeness(told.words, wanted, described)) >= ENOUGH]
+        scored = [
+            (score, each) for each in self._known if (score := _likeness(each.words, wanted, described)) >= ENOUGH
+        ]
         scored.sort(key=lambda pair: (-pair[0], pair[1].place))
-        return [told for _, told in scored[:10]]
+        return [each for _, each in scored[:10]]
 
     def _named_choice(self, attribute: Attribute) -> Any:
-        """The only one of several possible values that the headings and short lines of the page name."""
+        """Return the only one of several possible values that the headings and short lines of the page name."""
         choices = [choice for choice in attribute.enum or () if isinstance(choice, str) and len(choice) > 2]
         if attribute.type != "string" or len(choices) < 2 or len(choices) != len(attribute.enum or ()):
             return None
@@ -84,38 +84,38 @@ class Attributes:
         return named[0] if len(named) == 1 else None
 
 
-def _all_told(page: Page, item: dict[str, Any]) -> Iterator[_Told]:
+def _all_values(page: Page, item: dict[str, Any]) -> Iterator[_LabelledValue]:
     yield from _of_data(item, 0, 2)
     focus = Focus(page, page.meta("og:title"), page.title)
     for pair in Labels(page, focus).pairs()[:MAX_PAIRS]:
-        yield _Told(_words(pair.label), pair.value, 1)
+        yield _LabelledValue(_words(pair.label), pair.value, 1)
     for thing in page.markup.all()[:MAX_THINGS]:
         for name in thing.properties:
             if text := thing.text(name):
-                yield _Told(_words(name), text, 2)
+                yield _LabelledValue(_words(name), text, 2)
         # {"@type": "PropertyValue", "name": "Wattage", "value": "40"}
         label, value = thing.text("name"), thing.text("value", "@value")
         if label and value:
-            yield _Told(_words(label[:100]), value, 1)
+            yield _LabelledValue(_words(label[:100]), value, 1)
     for name, contents in page.metas.items():
-        yield _Told(_words(name.rpartition(":")[2]), contents[0], 3)
+        yield _LabelledValue(_words(name.rpartition(":")[2]), contents[0], 3)
 
 
-def _of_data(data: dict[str, Any], place: int, depth: int) -> Iterator[_Told]:
-    """The fields of the item, and its properties by their names."""
+def _of_data(data: dict[str, Any], place: int, depth: int) -> Iterator[_LabelledValue]:
+    """Yield the fields of the item, and its properties by their names."""
     for name, value in data.items():
         if isinstance(value, str | int | float) and not isinstance(value, bool):
-            yield _Told(_words(name), str(value), place)
+            yield _LabelledValue(_words(name), str(value), place)
         elif isinstance(value, list) and value and all(isinstance(each, str) for each in value):
-            yield _Told(_words(name), "\n".join(value), place)
+            yield _LabelledValue(_words(name), "\n".join(value), place)
         elif isinstance(value, dict) and depth > 0 and name != "metadata":
             if isinstance(value.get("name"), str):
-                yield _Told(_words(name), value["name"], place)
+                yield _LabelledValue(_words(name), value["name"], place)
             yield from _of_data(value, place, depth - 1)
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a name or label, one for singular and plural."""
+    """Return the words of a name or label, singular and plural as one."""
     found = (word.casefold() for word in _WORD.findall(text[:500]))
     return frozenset(_stem(word) for word in found if word not in _EMPTY)
 
@@ -127,7 +127,7 @@ def _stem(word: str) -> str:
 
 
 def _likeness(label: frozenset[str], wanted: frozenset[str], described: frozenset[str]) -> float:
-    """How much a label is that of an attribute: 1 for the same words."""
+    """Return how much a label matches an attribute: 1 for the same words."""
     if not label or not wanted:
         return 0.0
     if label == wanted:
@@ -141,7 +141,7 @@ def _likeness(label: frozenset[str], wanted: frozenset[str], described: frozense
 
 
 def _converted(text: str, attribute: Attribute) -> Any:
-    """A text of the page as the type of an attribute."""
+    """Convert a text of the page to the type of an attribute."""
     text = text.strip()
     if attribute.enum is not None and attribute.type not in ("array", "object"):
         return _choice(text, attribute)
@@ -158,7 +158,7 @@ def _converted(text: str, attribute: Attribute) -> Any:
 
 
 def _choice(text: str, attribute: Attribute) -> Any:
-    """The possible value that a text is, or else the only one that it names."""
+    """Return the possible value that a text is, or else the only one that it contains."""
     folded = one_line(text).casefold()
     choices = attribute.enum or []
     same = [choice for choice in choices if str(choice).casefold() == folded]
@@ -169,7 +169,7 @@ def _choice(text: str, attribute: Attribute) -> Any:
 
 
 def _number(text: str) -> float | None:
-    """The only number of a text; of several none is sure."""
+    """Return the only number of a text; None for several."""
     found = _NUMBER.findall(text[:200])
     if len(found) != 1:
         return None

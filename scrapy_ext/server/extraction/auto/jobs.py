@@ -26,7 +26,7 @@ _VOCABULARY: Final = load_vocabulary("jobs")
 
 
 _PAGE = _VOCABULARY.pattern("page", re.IGNORECASE)
-#: Headings of what is asked of candidates.
+#: Headings of the requirements for candidates.
 _REQUIREMENTS = _VOCABULARY.pattern("requirements", re.IGNORECASE)
 
 _TYPES: Final = tuple(_VOCABULARY.table("types").items())
@@ -37,19 +37,19 @@ _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
 
 
 def is_of_jobs(page: Page) -> bool:
-    """Whether the title or the address of a page says that it is about jobs."""
+    """Return whether the title or the URL of a page is about jobs."""
     return _PAGE.search(f"{page.title or ''} {page.url.replace('-', ' ')[:500]}") is not None
 
 
-class Reading(Protocol):
-    """Tells a value from a text; with ``whole``, from one that says hardly anything else."""
+class TextReader(Protocol):
+    """Function that reads a value from a text; with ``whole``, from one with hardly anything else."""
 
     def __call__(self, text: str, *, whole: bool = False) -> str | None:
-        """The value, if there is one."""
+        """Return the value, if there is one."""
 
 
 def employment_type(text: str, *, whole: bool = False) -> str | None:
-    """The types of employment in a text, as one; with ``whole``, of a text that says hardly anything else."""
+    """Return the types of employment in a text, joined; with ``whole``, of a text with hardly anything else."""
     found = [(name, match) for name, words in _TYPE_WORDS if (match := words.search(text))]
     if whole and sum(len(match.group()) for _, match in found) < 0.6 * len(text):
         return None
@@ -57,7 +57,7 @@ def employment_type(text: str, *, whole: bool = False) -> str | None:
 
 
 def remote_status(text: str, *, whole: bool = False) -> str | None:
-    """``remote``, ``hybrid`` or ``on-site``, as a text tells it; None where it says that it is not."""
+    """Return ``remote``, ``hybrid`` or ``on-site`` as a text has it; None where it denies it."""
     for name, words in _REMOTE_WORDS:
         match = words.search(text)
         if match and not _NOT.search(text) and (not whole or len(match.group()) >= 0.6 * len(text)):
@@ -66,33 +66,33 @@ def remote_status(text: str, *, whole: bool = False) -> str | None:
 
 
 def stated_type(job: Thing | None) -> str | None:
-    """The type of employment of the markup: in words for the constants of schema.org, else as it is written."""
+    """Return the type of employment of structured data: in words for constants of schema.org, else as written."""
     texts = [one_line(text) for text in job.texts("employmentType")][:5] if job else []
-    told = [employment_type(text.rpartition("/")[2]) or text for text in texts]
-    return ", ".join(dict.fromkeys(told)) or None
+    types = [employment_type(text.rpartition("/")[2]) or text for text in texts]
+    return ", ".join(dict.fromkeys(types)) or None
 
 
 def stated_remote(job: Thing | None) -> str | None:
-    """``remote`` where the markup of a job says so."""
+    """Return ``remote`` where the structured data of a job says so."""
     stated = job.text("jobLocationType") if job else None
     return "remote" if stated and "TELECOMMUTE" in stated.upper() else remote_status(stated or "")
 
 
 MAX_SALARY_LENGTH: Final = 200
 
-#: A number with its signs of thousands, and what makes it one of thousands.
+#: A number with thousands separators, or with a word for thousands.
 _AMOUNT: Final = (
     r"(?:\d{1,3}(?:[.,'’ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?|\d{1,9}(?:[.,]\d{1,2})?)(?![\d%])(?:\s?(?:k|tsd|mil)\b)?"
 )
-_SIGN: Final = r"(?:[A-Z]{0,3}[$€£¥₹₽₴₺₩₪₫฿₱₦]|\b[A-Z]{3}\b|kr\b|zł|euros?\b|руб\.?|Kč|Ft\b)"
-_DASH: Final = r"(?:-|–|—|\bto\b|\bbis\b|\bà\b|\ba\b|\bor\b|\band\b|\bdo\b|\bдо\b)"
+_SIGN: Final = _VOCABULARY.text("sign")
+_DASH: Final = _VOCABULARY.text("dash")
 #: An amount, or two that are a range.
 _MONEY = re.compile(
     rf"(?P<s1>{_SIGN})?\s?(?<![\d.,])(?P<low>{_AMOUNT})\s?(?P<s2>{_SIGN})?"
     rf"(?:[^\d.,;()]{{0,12}}?{_DASH}\s?(?P<s3>{_SIGN})?\s?(?P<high>{_AMOUNT})\s?(?P<s4>{_SIGN})?)?",
     re.IGNORECASE,
 )
-#: What makes a lone amount the end of a range.
+#: Words that make a lone amount the end of a range.
 _AT_LEAST = _VOCABULARY.pattern("at_least", re.IGNORECASE)
 _AT_MOST = _VOCABULARY.pattern("at_most", re.IGNORECASE)
 _THOUSANDS = re.compile(r"\s?(?:k|tsd|mil)\b", re.IGNORECASE)
@@ -104,7 +104,7 @@ _OF_UNIT: Final = {"HOUR": "hourly", "DAY": "daily", "WEEK": "weekly", "MONTH": 
 
 
 def salary_of_markup(thing: Thing | None, url: str) -> BaseSalary | None:
-    """The salary that the markup of a job tells; numbers of nought are none."""
+    """Return the salary in the structured data of a job; amounts of zero are none."""
     for value in thing.values("baseSalary", "estimatedSalary", "salary") if thing else ():
         if isinstance(value, str):
             found = salary_in(value, url) or _bare(value, thing, url)
@@ -134,7 +134,6 @@ def _of_amount(amount: Thing, job: Thing | None, url: str) -> BaseSalary | None:
 
 
 def _bare(text: str, job: Thing | None, url: str) -> BaseSalary | None:
-    """A number without a currency, which stands in a property of its own."""
     amount, currency = from_markup(text), job.text("salaryCurrency") if job else None
     if amount is None:
         return None
@@ -148,7 +147,7 @@ def _bare(text: str, job: Thing | None, url: str) -> BaseSalary | None:
 
 
 def salary_in(text: str | None, url: str) -> BaseSalary | None:
-    """The salary in a short text, a range before a lone amount; None without an amount that has a currency."""
+    """Return the salary in a short text, a range before a lone amount; None without an amount with a currency."""
     raw = one_line(text)
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
@@ -167,8 +166,8 @@ def salary_in(text: str | None, url: str) -> BaseSalary | None:
     before = raw[: match.start()]
     return BaseSalary(
         raw=raw,
-        valueMin=None if lone and _AT_MOST.search(before) else _written(min(values)),
-        valueMax=None if lone and _AT_LEAST.search(before) else _written(max(values)),
+        valueMin=None if lone and _AT_MOST.search(before) else _formatted(min(values)),
+        valueMax=None if lone and _AT_LEAST.search(before) else _formatted(max(values)),
         currency=iso_code(currency, url),
         currencyRaw=currency,
         rateType=rate_in(raw),
@@ -176,17 +175,16 @@ def salary_in(text: str | None, url: str) -> BaseSalary | None:
 
 
 def rate_in(text: str) -> str | None:
-    """The time that an amount is for, as a text tells it."""
+    """Return the time that an amount is for."""
     return next((name for name, words in _RATE_WORDS if words.search(text)), None)
 
 
 def has_money(text: str) -> bool:
-    """Whether an amount with a currency stands in the beginning of a text."""
+    """Return whether the beginning of a text has an amount with a currency."""
     return any(_currency(match) for match in _MONEY.finditer(text[:MAX_SALARY_LENGTH]))
 
 
 def _currency(match: re.Match[str]) -> str | None:
-    """The currency of an amount, where a sign or code stands by it."""
     if not any(match[name] for name in ("s1", "s2", "s3", "s4")):
         return None
     return currency_in(_THOUSANDS.sub("", match.group()))
@@ -199,11 +197,11 @@ def _value(text: str | None) -> Decimal | None:
     return money.value * (1000 if _THOUSANDS.search(text) else 1)
 
 
-def _written(value: Decimal) -> str:
+def _formatted(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-#: A text that is shorter, in characters, describes no job.
+#: Shortest description, in characters.
 MIN_LENGTH: Final = 120
 MAX_NODES: Final = 60
 MAX_REQUIREMENTS: Final = 50
@@ -218,7 +216,7 @@ _HEADING_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "strong", "b", "dt",
 
 
 class JobDescription(NamedTuple):
-    """A description as text and as clean HTML, and what it is from."""
+    """A description as text and as clean HTML, and its source."""
 
     text: str | None
     html: str | None
@@ -226,7 +224,7 @@ class JobDescription(NamedTuple):
 
 
 def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | None) -> JobDescription:
-    """The description of the markup, else of the part of the page that is named so, else the page's main text."""
+    """Return the description of structured data, else of the part of the page named so, else its main text."""
     stated = job.text("description", "responsibilities") if job else None
     if job is not None and stated and len(stated) >= MIN_LENGTH:
         return JobDescription(stated, stated_html(job, stated, page.base_url), origin(job, "description"))
@@ -241,7 +239,7 @@ def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | 
 
 
 def _node(page: Page, focus: Focus) -> HtmlElement | None:
-    """The named part with the most text that is not around the heading, too."""
+    """Return the named part with the most text that is not around the heading, too."""
     best: tuple[int, HtmlElement] | None = None
     for node in page.named(*_DESCRIPTION_NAMES)[:MAX_NODES]:
         if node in focus.path or node.tag in _NO_TAGS or _NO_DESCRIPTION.search(page.names(node)):
@@ -255,7 +253,7 @@ def _node(page: Page, focus: Focus) -> HtmlElement | None:
 
 
 def requirements_of(page: Page, job: Thing | None, focus: Focus) -> list[str] | None:
-    """What is asked of candidates: of the markup, else the points below a heading that announces them."""
+    """Return the requirements: of structured data, else the items of a list below a heading that announces them."""
     names = ("qualifications", "skills", "experienceRequirements", "educationRequirements")
     stated = [line for text in (job.texts(*names) if job else ()) for line in _points(text)]
     if stated:
@@ -274,7 +272,7 @@ def requirements_of(page: Page, job: Thing | None, focus: Focus) -> list[str] | 
 def _points(text: str) -> Iterator[str]:
     for line in text.splitlines():
         point = one_line(line).lstrip("-•*· ")
-        # Constants and lone numbers (months of experience) say nothing to a reader.
+        # Constants and lone numbers (months of experience) mean nothing to a reader.
         if len(point) > 3 and not point.isdigit():
             yield point[:MAX_REQUIREMENT_LENGTH]
 
@@ -287,7 +285,7 @@ def _headings(page: Page) -> Iterator[HtmlElement]:
 
 
 def _list_below(heading: HtmlElement) -> list[HtmlElement]:
-    """The items of the list that follows a heading before any other text does."""
+    """Return the items of the list that follows a heading before any other text does."""
     node: HtmlElement | None = heading
     for _ in range(3):
         if node is None:

@@ -1,16 +1,16 @@
-"""The browser: a pool of pages in Chromium, a fresh context for each request.
+"""The browser: a pool of pages in Chromium, with a fresh context for each request.
 
-* A context is a browser profile of its own: cookies, storage, cache and connections of one request are not
-  there for another, and are gone when it is closed, which happens whatever became of the request.
-* A browser starts with the first page for it. It is replaced now and then, and when it fails:
-  :mod:`~scrapy_ext.server.extraction.browser.instance` says when. Pages that are open in an old one end in it.
-* There are up to two: one that loads images and web fonts, for pages of which a picture is taken or in which actions
-  run, and one that does not, for all others. In that one neither ``load`` nor ``error`` comes to an image, and none
-  holds up the page's own ``load``. Style sheets, scripts, frames and what scripts fetch are loaded in both, so that
-  places and sizes are there for extraction, except the sizes of images whose page does not tell them.
-* When Chromium is gone (crashed, killed, hung), or the process of a page, the page is loaded once more, then
-  answered with 520. A page whose actions may have begun is not: what they sent is not sent twice.
-  A context that does not close takes its browser with it.
+* A context is a browser profile of its own: cookies, storage, cache and connections of one request are not available to
+  another, and are deleted when it is closed, which happens however the request ends.
+* A browser starts with its first page. It is replaced regularly, and when it fails:
+  :mod:`~scrapy_ext.server.extraction.browser.instance` has the rules. Open pages end in the old one.
+* There are up to two: one that loads images and web fonts, for pages with a screenshot or actions, and one that does
+  not, for all others. In that one an image gets neither ``load`` nor ``error``, and none delays the page's own
+  ``load``. Style sheets, scripts, frames and requests of scripts are loaded in both, so that extraction has positions
+  and sizes, except the sizes of images that the page does not state.
+* When Chromium is lost (crashed, killed, hung), or the process of a page, the page is loaded once more, then answered
+  with 520. A page whose actions may have begun is not: their requests are not sent twice. A context that does not close
+  takes its browser with it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from typing import Any, Final, TypeVar
 from playwright.async_api import BrowserContext, Error
 
 from scrapy_ext.api.extraction.errors import temporary
-from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.browser.instance import BrowserInstance, GoneError
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan
-from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.guard import Guard, address_of
 from scrapy_ext.server.net.proxy import PageProxy
-from scrapy_ext.server.net.urls import address_of
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: Why browsers are replaced.
+#: Reasons of replacing a browser.
 RETIREMENTS: Final = ("pages", "age", "memory", "hang")
 
 
@@ -50,7 +49,7 @@ class _NotOpenedError(Exception):
 
 
 class Browser:
-    """Loads pages. Starts by itself with the first one; end it with :meth:`stop`.
+    """Pool of pages. It starts with the first page; end it with :meth:`stop`.
 
     ``contexts_opened`` and ``contexts_closed`` are equal whenever no page is being loaded. ``crashes`` counts pages
     that were lost with their browser, ``page_crashes`` those that crashed alone, ``retirements`` browsers that were
@@ -58,7 +57,7 @@ class Browser:
     """
 
     def __init__(
-        self, guard: Guard, limits: Limits, *, path: str | None = None, pages: int = 6, verify_tls: bool = True
+        self, guard: Guard, limits: ServiceLimits, *, path: str | None = None, pages: int = 6, verify_tls: bool = True
     ) -> None:
         self._guard = guard
         self._limits = limits
@@ -66,7 +65,7 @@ class Browser:
         self.pages = FairSemaphore("browser pages", pages, limits.pages_waiting, limits.page_patience)
         self._launcher = Launcher(limits, path)
         self._starting = asyncio.Lock()
-        # By whether it loads images; the one that is not needed is not there.
+        # By whether it loads images.
         self._launching: dict[bool, asyncio.Task[BrowserInstance]] = {}
         self._current: dict[bool, BrowserInstance] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -78,18 +77,18 @@ class Browser:
 
     @property
     def launches(self) -> int:
-        """How many browsers were started."""
+        """The number of browsers that were started."""
         return self._launcher.launches
 
     @property
     def memory(self) -> int:
-        """What the processes of the current browsers held when they were last looked at, in bytes."""
+        """The memory of the processes of the current browsers at their last check, in bytes."""
         return sum(instance.memory for instance in self._current.values())
 
     async def load(self, plan: PagePlan) -> PageResult:
         """Load a page; raises :class:`ExtractionError`."""
         url = address_of(plan.url)
-        # A page that must be refused needs no browser.
+        # A refused page needs no browser.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
         async with self.pages.permit(url.raw_host or ""):
             for _ in range(2):
@@ -98,7 +97,7 @@ class Browser:
                 except _NotOpenedError:
                     self.crashes += 1
                     failure = temporary("The browser opened no page for this request, twice.")
-                except GoneError:
+                except BrowserEndedError:
                     self.crashes += 1
                     failure = temporary("The browser ended while it loaded this page.")
                     if plan.actions:
@@ -111,7 +110,7 @@ class Browser:
         raise failure
 
     async def stop(self) -> None:
-        """End the browser and whatever belongs to it."""
+        """End the browsers, the driver and all background tasks."""
         await asyncio.gather(*self._launching.values(), return_exceptions=True)
         while self._current:
             self._retire(self._current.popitem()[1], wait_for_pages=False)
@@ -123,11 +122,11 @@ class Browser:
 
     async def _attempt(self, plan: PagePlan) -> PageResult:
         instance = await self._instance(images=bool(plan.screenshot or plan.actions))
-        # Counted first: one without pages may be ended at any moment.
+        # Counted first: a browser without pages may be ended at any moment.
         async with self._count(instance), PageProxy(self._guard, self._limits, plan.upstream) as proxy:
             try:
                 async with self._context(instance, proxy, plan) as context:
-                    return await instance.while_there(load_page(context, proxy, plan, self._limits))
+                    return await instance.run_inside(load_page(context, proxy, plan, self._limits))
             except Error as error:
                 _log.warning("A page failed in the browser: %s", error.message.partition("\n")[0])
                 raise temporary("The page could not be read from the browser.") from None
@@ -140,9 +139,9 @@ class Browser:
             yield
         finally:
             instance.open -= 1
-            why = instance.spent()
-            if why is not None and not instance.retired:
-                self._retire(instance, why)
+            reason = instance.spent()
+            if reason is not None and not instance.retired:
+                self._retire(instance, reason)
             elif instance.retired and not instance.open:
                 self._in_background(instance.end())
 
@@ -154,15 +153,15 @@ class Browser:
         try:
             async with asyncio.timeout(self._limits.respond):
                 context = await asyncio.shield(opening)
-        except Error:
-            await instance.is_gone()  # If so, the next page must not come to it.
+        except CONNECTION_ERRORS:
+            await instance.is_gone()  # If so, the next page must not use it.
             raise _NotOpenedError from None
         except TimeoutError:
-            self._give_up(instance, "The browser opens no page; it is ended.")
+            self._give_up(instance, "The browser opens no page and is ended.")
             self._in_background(self._close_late(opening, instance))
             raise _NotOpenedError from None
         except asyncio.CancelledError:
-            # The browser opens it all the same, and nobody else would close it.
+            # The browser opens it nevertheless, and it must be closed.
             self._in_background(self._close_late(opening, instance))
             raise
         try:
@@ -188,17 +187,17 @@ class Browser:
         try:
             async with asyncio.timeout(self._limits.respond):
                 await context.close()
-        except Error:
-            pass  # It went with its browser.
+        except CONNECTION_ERRORS:
+            pass  # It was closed with its browser.
         except TimeoutError:
-            self._give_up(instance, "A page of the browser does not close; the browser is ended.")
+            self._give_up(instance, "A page does not close; its browser is ended.")
         finally:
             self.contexts_closed += 1
 
     async def _close_late(self, opening: asyncio.Task[BrowserContext], instance: BrowserInstance) -> None:
         await asyncio.wait((opening,), timeout=self._limits.close)
         if not opening.done():
-            self._give_up(instance, "The browser opens no page; it is ended.")
+            self._give_up(instance, "The browser opens no page and is ended.")
             await asyncio.wait((opening,), timeout=self._limits.close)
         if not opening.done():
             opening.cancel()
@@ -214,21 +213,21 @@ class Browser:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._background.discard(task)
         if not task.cancelled():
-            task.exception()  # Whoever waits for the task is told; nobody may, when its caller left.
+            task.exception()  # Retrieved, as no caller may be left to do so.
 
     # ── the browser ──
 
     async def _instance(self, *, images: bool) -> BrowserInstance:
-        """A browser that takes pages: the current one, or a new one that all who need it wait for."""
+        """Return a browser that takes pages: the current one, or a new one that all callers wait for."""
         current = self._current.get(images)
         if current is not None and not current.retired and not current.gone.is_set():
-            why = current.spent()
-            if why is None:
+            reason = current.spent()
+            if reason is None:
                 return current
-            self._retire(current, why)
+            self._retire(current, reason)
         if images not in self._launching:
             self._launching[images] = self._in_background(self._launch(images))
-        # A caller who leaves does not take the browser from those who wait with him.
+        # A cancelled caller does not cancel the start for the others.
         return await asyncio.shield(self._launching[images])
 
     async def _launch(self, images: bool) -> BrowserInstance:
@@ -244,30 +243,29 @@ class Browser:
         return instance
 
     async def _watch(self, instance: BrowserInstance) -> None:
-        why = await instance.watch()
-        if why is None:
+        reason = await instance.watch()
+        if reason is None:
             return
-        self._retire(instance, why, wait_for_pages=False)
+        self._retire(instance, reason, wait_for_pages=False)
         if not instance.killed:
             return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(instance.gone.wait(), self._limits.close)
             return
-        # Its driver does not tell that it is gone, so that hangs as well.
+        # The driver does not report its end, so the driver hangs as well.
         instance.gone.set()
         await self._launcher.stop()
 
-    def _give_up(self, instance: BrowserInstance, words: str) -> None:
-        """End a browser that hangs."""
-        _log.warning("%s", words)
+    def _give_up(self, instance: BrowserInstance, message: str) -> None:
+        _log.warning("%s", message)
         instance.kill()
         self._retire(instance, "hang", wait_for_pages=False)
 
-    def _retire(self, instance: BrowserInstance, why: str | None = None, *, wait_for_pages: bool = True) -> None:
-        """Take no more pages; end the browser when its last one is closed, or at once."""
-        if why is not None and not instance.retired:
-            _log.info("A browser is replaced after %d pages: %s.", instance.served, why)
-            self.retirements[why] += 1
+    def _retire(self, instance: BrowserInstance, reason: str | None = None, *, wait_for_pages: bool = True) -> None:
+        """Give a browser no more pages; end it when its last one is closed, or at once."""
+        if reason is not None and not instance.retired:
+            _log.info("A browser is replaced after %d pages: %s.", instance.served, reason)
+            self.retirements[reason] += 1
         instance.retired = True
         if not instance.open or not wait_for_pages:
             self._in_background(instance.end())

@@ -1,4 +1,4 @@
-"""Which Chromium is driven, and what of the server's environment its process sees."""
+"""Search for the Chromium to drive, and the environment of its process."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.errors import ExtractionError
 
 ENVIRONMENT_VARIABLE: Final = "SCRAPY_EXT_BROWSER"
-#: Looked for on PATH, in this order. The headless shell renders two to four times the pages of the whole
-#: browser on the same machine.
+#: Searched on PATH, in this order. The headless shell renders two to four times as many pages as the whole browser on
+#: the same machine.
 COMMANDS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 HOW_TO_GET_ONE: Final = (
     "Get one with `playwright install chromium --only-shell`, or `apt install chromium-headless-shell`, "
@@ -27,25 +27,24 @@ _KEPT: Final = re.compile(
 )
 
 
-class BrowserMissingError(ExtractionError):
-    """No browser can be started (422): this server cannot do what is asked. The message says how to get one."""
+class BrowserNotFoundError(ExtractionError):
+    """No browser can be started (422). The message says how to get one."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("/request/unprocessable", detail, cause=Cause.NO_BROWSER)
 
 
 def find_browser(configured: str | None, environ: Mapping[str, str], own: Path) -> Path:
-    """The browser to drive; raises :class:`BrowserMissingError`.
+    """Return the browser to drive; raises :class:`BrowserNotFoundError`.
 
-    In this order: the configured one, that of the environment variable, the download of Playwright (``own``
-    is where it would put the whole browser), one on PATH. One that is named and not there is an error, not a
-    reason to look further.
+    The order is: the configured one, that of the environment variable, the download of Playwright (``own`` is its path
+    of the whole browser), one on PATH. It is an error if the configured one does not exist.
     """
     for source, named in (("--browser", configured), (ENVIRONMENT_VARIABLE, environ.get(ENVIRONMENT_VARIABLE))):
         if named:
             path = Path(named).expanduser()
             if not os.access(path, os.X_OK) or path.is_dir():
-                raise BrowserMissingError(f"{source} names {named}, which is not a program. {HOW_TO_GET_ONE}")
+                raise BrowserNotFoundError(f"{source} names {named}, which is not a program. {HOW_TO_GET_ONE}")
             return path
     for path in _of_playwright(own):
         if os.access(path, os.X_OK):
@@ -54,11 +53,11 @@ def find_browser(configured: str | None, environ: Mapping[str, str], own: Path) 
         found = shutil.which(command, path=environ.get("PATH"))
         if found:
             return Path(found)
-    raise BrowserMissingError(f"This server has no browser. {HOW_TO_GET_ONE}")
+    raise BrowserNotFoundError(f"This server has no browser. {HOW_TO_GET_ONE}")
 
 
 def _of_playwright(own: Path) -> Iterable[Path]:
-    """Playwright's headless shell of the same revision, then its whole browser."""
+    """Yield Playwright's headless shell of the same revision, then its whole browser."""
     for folder in own.parents:
         revision = re.fullmatch(r"chromium-(\w+)", folder.name)
         if revision:
@@ -68,5 +67,5 @@ def _of_playwright(own: Path) -> Iterable[Path]:
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for processes that handle what strangers wrote: without the server's keys."""
+    """Return the environment for processes that handle untrusted pages: without the server's keys."""
     return {name: value for name, value in environ.items() if _KEPT.fullmatch(name.upper())}

@@ -1,8 +1,8 @@
-"""Starting Chromium through Playwright's driver, and ending that driver.
+"""Start of Chromium through Playwright's driver, and the end of that driver.
 
-* Everything goes out through :mod:`~scrapy_ext.server.net.proxy`; Chromium itself can resolve no name.
-* Chromium's sandbox is on, except as root, where Chromium refuses it, and where the system does not allow it;
-  either is said once in the log. Its environment carries none of the server's keys.
+* All traffic goes through :mod:`~scrapy_ext.server.net.proxy`; Chromium itself cannot resolve names.
+* Chromium's sandbox is on, except as root, where Chromium refuses it, and where the system does not allow it; either is
+  logged once. The environment of Chromium has none of the server's keys.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Playwright, async_playwright
 
 from scrapy_ext.api.extraction.errors import ExtractionError, internal
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
-from scrapy_ext.server.extraction.browser.instance import BrowserInstance
-from scrapy_ext.server.extraction.browser.processes import ProcessGroup, kill, parent_of
+from scrapy_ext.server.extraction.browser.instance import BrowserInstance, ProcessGroup, kill, parent_of
 
 _log = logging.getLogger(__name__)
 
-#: Nobody listens there: what belongs to no context (Chromium's own business) goes nowhere.
+#: No server listens there: requests outside of contexts (Chromium's own) fail.
 _NOWHERE: Final = "http://127.0.0.1:1"
 _ARGUMENTS: Final = (
     "--disable-quic",
@@ -36,10 +35,10 @@ _ARGUMENTS: Final = (
     "--disable-sync",
     "--no-pings",
     "--mute-audio",
-    # Names are for the proxies to resolve; the rule takes the system's resolver from Chromium altogether.
+    # The proxies resolve names; this rule keeps Chromium from the system's resolver.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
-#: Not by interception: that costs each page more processor time than the images of a small one do.
+#: Not by interception, which costs each page more processor time than the images of a small one.
 _WITHOUT_IMAGES: Final = (
     "--blink-settings=imagesEnabled=false,downloadableBinaryFontsEnabled=false",
     "--autoplay-policy=document-user-activation-required",
@@ -49,13 +48,13 @@ _WITHOUT_IMAGES: Final = (
 class Launcher:
     """Starts browsers; ``launches`` counts them. End it with :meth:`stop`, when they are ended."""
 
-    def __init__(self, limits: Limits, path: str | None) -> None:
+    def __init__(self, limits: ServiceLimits, path: str | None) -> None:
         self._limits = limits
         self._path = path
         self._driver: Playwright | None = None
         self._driver_pid: int | None = None
         self._sandbox = os.name != "posix" or os.geteuid() != 0
-        #: Whether it was logged that there is no browser.
+        #: Whether the lack of a browser was logged.
         self._failed = False
         self.launches = 0
 
@@ -64,7 +63,7 @@ class Launcher:
         failure = ""
         if not self._sandbox and not self.launches:
             _log.warning("Chromium runs without its sandbox, because this server runs as root. Use another user.")
-        # A second driver for the case that the first one died; a second browser where the sandbox is not allowed.
+        # A second driver in case the first one died; a second browser where the sandbox is not allowed.
         for _ in range(3):
             try:
                 async with asyncio.timeout(self._limits.launch):
@@ -93,12 +92,12 @@ class Launcher:
         raise internal("The server's browser does not start; the server's log says why.")
 
     async def stop(self) -> None:
-        """End the driver, and with it whatever it still runs."""
+        """End the driver, and all that it still runs."""
         driver, self._driver = self._driver, None
         pid, self._driver_pid = self._driver_pid, None
         if driver is None:
             return
-        # A driver that died cannot say that it has stopped, and one that hangs does not stop.
+        # A driver that died does not report its end, and one that hangs does not stop.
         with contextlib.suppress(Exception):
             async with asyncio.timeout(self._limits.close):
                 await driver.stop()
@@ -121,8 +120,8 @@ class Launcher:
 
     async def _instance(self, chromium: Chromium) -> BrowserInstance:
         session = await chromium.new_browser_cdp_session()
-        told = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
-        group = ProcessGroup(next(process["id"] for process in told if process["type"] == "browser"))
+        processes = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
+        group = ProcessGroup(next(process["id"] for process in processes if process["type"] == "browser"))
         if group.leader:
             self._driver_pid = parent_of(group.leader)
         return BrowserInstance(chromium, session, group, self._limits)
@@ -135,10 +134,10 @@ class Launcher:
 
 
 def _is_not_the_drivers_end(record: logging.LogRecord) -> bool:
-    """Keep asyncio from reporting a future of Playwright's that nobody reads.
+    """Filter asyncio's report of a future of Playwright's that nobody reads.
 
-    It tells that the driver ended, which is as it should be when a signal reaches the whole process group, and
-    which is otherwise noticed, and told, where it matters.
+    It reports the end of the driver, which is normal when a signal reaches the whole process group, and is otherwise
+    logged elsewhere.
     """
     return "Connection closed while reading from the driver" not in record.getMessage()
 

@@ -1,14 +1,14 @@
-"""One page in the browser: navigate, let it settle, act, read.
+"""One page in the browser: navigate, settle, act, read.
 
-When a page counts as settled (``browserHtml``, ``screenshot`` and automatic extraction are of that moment):
-its ``load`` event has come, and then its network was quiet for ``Limits.quiet`` (0.5 s). Either is waited for
-no longer than ``Limits.load`` (15 s) and ``Limits.settle`` (5 s); what is there by then is the page. Streams
-(WebSocket, EventSource, media) do not count as noise. After actions the network must be quiet once more.
-A page whose scripts were too busy to ask for anything, and did so when they were done, is given that time once more.
-So a page that polls or loads without end is read after 20 s at most, and timers longer than 0.5 s are not waited for.
+A page is settled (``browserHtml``, ``screenshot`` and automatic extraction are of that moment) when its ``load`` event
+has come, and then its network was quiet for ``limits.quiet`` (0.5 s). The waits end after ``limits.load`` (15 s) and
+``limits.settle`` (5 s); the page is read as it is then. Streams (WebSocket, EventSource, media) do not count. After
+actions the network must be quiet once more. A page whose scripts were too busy to send requests, and did so
+afterwards, gets that time once more. So a page that polls or loads without end is read after 20 s at most, and timers
+longer than 0.5 s are not waited for.
 
-``statusCode`` and ``httpResponseHeaders`` are those of the last navigation of the page itself, so that a page
-which moves on by script reports where it arrived.
+``statusCode`` and ``httpResponseHeaders`` are those of the last navigation of the page itself, so that a page which
+moves on by script reports where it arrived.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary, unreachable
-from scrapy_ext.server.config.extraction_limits import MIB, Limits
+from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions import ActionContext, run_actions
 from scrapy_ext.server.extraction.actions.context import Traffic
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
 from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
-from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
+from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
+from scrapy_ext.server.net.guard import without_credentials
 from scrapy_ext.server.net.proxy import PageProxy
-from scrapy_ext.server.net.urls import without_credentials
 
 T = TypeVar("T")
 
-#: A texture of Chromium is no higher than this; what lies below it would come out blank.
+#: Greatest height of a texture of Chromium; everything below would be blank.
 _MAX_SCREENSHOT_HEIGHT: Final = 16_384
-#: What a screenshot of a whole page may have; each takes four bytes in the browser, and again in its codec.
+#: Most pixels of a screenshot of a whole page; each takes four bytes in the browser, and again in its codec.
 _MAX_PIXELS: Final = 21_000_000
 
-# What Chromium calls a failed navigation, by what it means to the caller. All others are temporary.
+# Chromium's errors of navigations that are not temporary, by their meaning.
 _UNREACHABLE: Final = {
     "NAME_NOT_RESOLVED": Cause.HOST_NOT_FOUND,
     "ADDRESS_UNREACHABLE": None,
@@ -70,25 +70,25 @@ class PageCrashedError(ExtractionError):
 
 
 class PageResult(msgspec.Struct, kw_only=True):
-    """What was taken from a page."""
+    """The data that was taken from a page."""
 
     url: str
     status: int | None
-    #: Redirects from the URL of the request to the page that it led to. Where the page went by itself is no redirect.
+    #: Redirects from the URL of the request to the page. Navigations by the page itself are no redirects.
     redirects: list[Redirect] | None = None
     headers: list[Header] | None = None
     html: str | None = None
-    #: The same with the computed styles of its elements, for automatic extraction; None where they cannot be had.
+    #: The HTML with computed styles, for automatic extraction; None where they are not available.
     styles: str | None = None
     screenshot: bytes | None = None
     actions: list[dict[str, Any]] | None = None
     cookies: list[dict[str, Any]] | None = None
 
 
-async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: Limits) -> PageResult:
-    """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it is gone."""
+async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
+    """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it was closed."""
     page = await context.new_page()
-    # A page that opens others gets none: nothing would look at them.
+    # Other pages that a page opens are closed.
     context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
     try:
         async with asyncio.timeout(limits.read_page):
@@ -97,8 +97,8 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
     except (PlaywrightTimeoutError, TimeoutError):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
-        told = f"{without_credentials(plan.url)} kept its page busy for too long to be read."
-        raise temporary(told, Cause.TIMEOUT) from None
+        detail = f"{without_credentials(plan.url)} kept its page busy for too long to be read."
+        raise temporary(detail, Cause.TIMEOUT) from None
     except Error as error:
         if "crashed" in error.message:
             raise PageCrashedError(without_credentials(plan.url)) from None
@@ -106,13 +106,15 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
 
 
 class _Loading:
-    def __init__(self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: Limits) -> None:
+    def __init__(
+        self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits
+    ) -> None:
         self._page = page
-        #: What says to the browser what Playwright has no word for; one for each page, for it takes its time to open.
+        #: For functions that Playwright does not have; one for each page, as opening it takes time.
         self._devtools = devtools
         self._proxy = proxy
         self._plan = plan
-        #: What errors call the page.
+        #: The page in error messages.
         self._name = without_credentials(plan.url)
         self._limits = limits
         self._traffic = Traffic(page)
@@ -152,19 +154,19 @@ class _Loading:
         await send_headers(self._devtools, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
-        """The HTML with computed styles, and the HTML alone: each where it is wanted, or one for the other."""
+        """Return the HTML with computed styles, and the HTML alone: each where it is wanted, or one for the other."""
         plan = self._plan
         styles = await html_with_styles(self._devtools, self._limits) if plan.styles else None
         html = await self._html() if plan.html or (plan.styles and styles is None) else None
         return styles, html
 
     async def _act(self, context: ActionContext) -> list[dict[str, Any]]:
-        await self._response()  # What is no page is told before anything is done in it.
+        await self._response()  # Raises for a document that is not a page.
         acted = await run_actions(context, self._plan.actions, self._limits.actions)
         await self._settle()
         nowhere = await context.back_from_nowhere()
         if nowhere:
-            # An action began to leave the page, and it turned out after it where to.
+            # The last action began a navigation whose end was known only afterwards.
             last = max(index for index, entry in enumerate(acted) if entry["status"] != "skipped")
             acted[last] = {**acted[last], "status": "returned", "error": nowhere}
             await self._settle()
@@ -177,8 +179,8 @@ class _Loading:
                 self._plan.url, wait_until="commit", timeout=1000 * self._limits.navigate, referer=referer
             )
         except PlaywrightTimeoutError:
-            told = f"{self._name} did not begin to answer in {self._limits.navigate:g} seconds."
-            raise temporary(told, Cause.TIMEOUT) from None
+            detail = f"{self._name} did not begin to answer in {self._limits.navigate:g} seconds."
+            raise temporary(detail, Cause.TIMEOUT) from None
         except Error as error:
             if "net::" not in error.message and "Download is starting" not in error.message:
                 raise
@@ -192,7 +194,7 @@ class _Loading:
         if self._proxy.is_over_limit:
             return self._proxy.too_large()
         if "Download is starting" in message or "ERR_ABORTED" in message:
-            return permanent(f"{url} is not a page but a download, or empty. Ask for httpResponseBody instead.")
+            return permanent(f"{url} is not a page but a download, or empty. Use httpResponseBody instead.")
         failure = self._proxy.failure(url)
         if failure is not None:
             return failure
@@ -210,11 +212,11 @@ class _Loading:
         try:
             await self._page.wait_for_load_state("load", timeout=1000 * self._limits.load)
         except PlaywrightTimeoutError:
-            return  # A page that is still loading after that long will not be quiet either.
+            return  # A page that is still loading will not be quiet either.
         await self._traffic.quiet(self._limits.quiet, self._limits.settle)
 
     async def _response(self) -> Response | None:
-        """The answer that the page stands at; raises when it moved on to where it could not get.
+        """Return the answer of the current document; raises when the page moved on to a URL that failed.
 
         A navigation that ended in a download, or in an answer without a document, leaves the page as it was.
         """
@@ -236,11 +238,10 @@ class _Loading:
 
     async def _headers(self, response: Response) -> list[Header]:
         entries = await self._within(response.headers_array())
-        # Connection is a word between the page's proxy and the browser.
+        # Connection is a header between the page's proxy and the browser.
         return [Header(entry["name"], entry["value"]) for entry in entries if entry["name"].lower() != "connection"]
 
     async def _cookies(self) -> list[dict[str, Any]]:
-        """The cookies of the page's host, not those of others that it loads from."""
         host = urlsplit(self._page.url).hostname or ""
         cookies = await self._within(self._page.context.cookies())
         return [
@@ -262,8 +263,8 @@ class _Loading:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
         html = await self._within(read)
         if len(html) > self._limits.html_bytes:
-            told = f"{self._name} is a page of more than {self._limits.html_bytes // MIB} MiB."
-            raise permanent(told, Cause.TOO_LARGE)
+            detail = f"{self._name} is a page of more than {self._limits.html_bytes // MIB} MiB."
+            raise permanent(detail, Cause.TOO_LARGE)
         return html
 
     async def _content(self) -> str:
@@ -273,11 +274,11 @@ class _Loading:
             except Error as error:
                 if "navigating" not in error.message:
                     raise
-            # The page moved on in this very moment: read it when it has arrived.
+            # The page moved on at this moment: read it when it has arrived.
             await self._page.wait_for_load_state("domcontentloaded", timeout=1000 * self._limits.load)
-        raise temporary(f"{self._name} never stops to navigate.")
+        raise temporary(f"{self._name} never stops navigating.")
 
-    async def _screenshot(self, options: Screenshot) -> bytes:
+    async def _screenshot(self, options: ScreenshotOptions) -> bytes:
         kind: Any = options.format
         clip: Any = None
         if options.full_page:
@@ -287,7 +288,7 @@ class _Loading:
         )
 
     async def _tall_page(self) -> dict[str, float] | None:
-        """What to show of a page that is higher than a picture can be; None for one that is not."""
+        """Return the part to show of a page that is higher than an image can be; None for one that is not."""
         size = (await self._devtools.send("Page.getLayoutMetrics"))["cssContentSize"]
         width = min(size["width"], _MAX_SCREENSHOT_HEIGHT)
         height = min(size["height"], _MAX_SCREENSHOT_HEIGHT, _MAX_PIXELS // max(width, 1))
@@ -296,7 +297,7 @@ class _Loading:
         return {"x": 0, "y": 0, "width": width, "height": height}
 
     async def _within(self, reading: Awaitable[T]) -> T:
-        """A reading of the page with a time limit: Playwright's own have none, and a busy page answers none."""
+        """Await a reading of the page with a time limit: Playwright's own have none, and a busy page never answers."""
         async with asyncio.timeout(self._limits.read_page):
             return await reading
 

@@ -1,15 +1,14 @@
-"""The HTML of a page as it stands in the browser, with the documents of its frames or with computed styles in it.
+"""HTML of a page as it is in the browser, with the documents of its frames or with computed styles in it.
 
 Frames (``includeIframes``) are written as ``srcdoc`` attributes. Each frame's element is marked in the page with an
 attribute of a random name and value, the HTML of every frame is read, and the marks are replaced in the text, the
 innermost frames first. The page's own markup is not parsed again, and so not changed.
 
-Computed styles are for automatic extraction. One script, in a world of its own, where the page's scripts have
-changed nothing, makes a copy of the page in a document that loads and runs nothing, and writes into it the computed
-styles of the original (``auto/page/computed_styles.py``). The page itself is not touched, and so is not what users
-get of it. Properties of documents and forms can be covered by elements of their names, so that everything is read
-by way of prototypes. Work ends at bounds of time and size; whatever goes wrong, the page is extracted from without
-them.
+Computed styles are for automatic extraction. One script, in an isolated world that the page's scripts cannot change,
+copies the page into a document that loads and runs nothing, and writes the computed styles of the original into the
+copy (``auto/page/computed_styles.py``). The page itself is not changed, nor is the HTML that users get. Elements can
+shadow properties of documents and forms by their names, so everything is read through prototypes. The work is bounded
+in time and size; after any fault, extraction goes on without styles.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from typing import Final
 
 from playwright.async_api import CDPSession, Error, Frame, Page
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto.page.computed_styles import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 
 _MARK = """(element, [name, value]) => { element.removeAttribute('srcdoc'); element.setAttribute(name, value); }"""
 
 
-async def content_with_frames(page: Page, limits: Limits) -> str:
-    """A page's HTML with its frames in it, at most ``Limits.frames`` of them.
+async def content_with_frames(page: Page, limits: ServiceLimits) -> str:
+    """Return a page's HTML with its frames in it, at most ``limits.frames`` of them.
 
-    Frames that are slow cost their content, never that of the page: a part of the time for reading is kept for it.
+    Slow frames are left out; a part of the time for reading is reserved for the page itself.
     """
     name = f"data-frame-{secrets.token_hex(8)}"
     ends = time.monotonic() + limits.read_page / 2
@@ -42,7 +41,7 @@ async def content_with_frames(page: Page, limits: Limits) -> str:
         top = level[0].parent_frame is None
         if not top and time.monotonic() > ends:
             continue
-        # Read before marking: taking `srcdoc` away makes a frame load anew.
+        # Read before marking: a frame loads again when its `srcdoc` is removed.
         read = await asyncio.gather(*(_content(frame, limits) for frame in level))
         for frame, text in zip(level, read, strict=True):
             if text is not None:
@@ -57,7 +56,6 @@ async def content_with_frames(page: Page, limits: Limits) -> str:
 
 
 def _levels(page: Page, most: int) -> list[list[Frame]]:
-    """The first frames of a page by how deep they are nested, the page itself first."""
     levels = [[page.main_frame]]
     left = most - 1
     while left > 0:
@@ -76,8 +74,7 @@ def _with_children(text: str, frame: Frame, name: str, texts: dict[Frame, str], 
     return text
 
 
-async def _content(frame: Frame, limits: Limits) -> str | None:
-    """A frame's HTML; None when it is gone, or too busy to be read."""
+async def _content(frame: Frame, limits: ServiceLimits) -> str | None:
     try:
         async with asyncio.timeout(limits.read_page if frame.parent_frame is None else limits.read_page / 4):
             return await frame.content()
@@ -90,7 +87,7 @@ async def _content(frame: Frame, limits: Limits) -> str | None:
     return None
 
 
-async def _mark(frame: Frame, name: str, value: str, limits: Limits) -> bool:
+async def _mark(frame: Frame, name: str, value: str, limits: ServiceLimits) -> bool:
     try:
         async with asyncio.timeout(limits.read_page / 8):
             element = await frame.frame_element()
@@ -128,11 +125,11 @@ _SCRIPT: Final = """((attribute, maxElements, maxText, measuring, maxHtml, STRUC
       || isStruck(call(parentOf, node), levels - 1));
     return struck.get(node);
   };
-  // Style sheets, where there are any, take the margin of old away, or choose a font.
+  // Style sheets, where there are any, change the default margin or font.
   const body = call(Element.prototype.querySelector, root, 'body'), usual = body && getComputedStyle(body);
   if (usual && (usual.marginLeft != '8px' || !usual.fontFamily.includes('Times')))
     call(set, copy, attribute, styled);
-  call(rect, root);  // whatever is not laid out yet
+  call(rect, root);  // lay out the rest
   const started = performance.now();
   for (let count = 0; ; count++) {
     const node = originals.nextNode(), twin = copies.nextNode();
@@ -157,8 +154,8 @@ _SCRIPT: Final = """((attribute, maxElements, maxText, measuring, maxHtml, STRUC
 })"""
 
 
-async def html_with_styles(session: CDPSession, limits: Limits) -> str | None:
-    """The HTML of the session's page as it stands, with computed styles; None when those cannot be had."""
+async def html_with_styles(session: CDPSession, limits: ServiceLimits) -> str | None:
+    """Return the HTML of the session's page with computed styles; None when they are not available."""
     arguments = (ATTRIBUTE, MAX_ELEMENTS, MAX_TEXT, MEASURING, limits.html_bytes, STRUCK, HIDDEN, STYLED)
     try:
         async with asyncio.timeout(min(2 * LONGEST / 1000, limits.read_page)):

@@ -2,14 +2,14 @@
 
 Identity: the browser reports to sites the same as the service's HTTP requests do. Playwright sets the language and
 the User-Agent of a context. The rest is set here, for each page: the languages beside the first one (``de-AT,de``),
-as browsers have them (requests of what the page loads are in the first language alone), and the brands of client
+as browsers have them (requests for resources of the page have the first language alone), and the brands of client
 hints (``Sec-CH-UA``), which else report a headless browser. With a User-Agent of the caller's there are no client
-hints at all, since nobody knows which ones would go with it.
+hints at all, since the right ones are unknown.
 
 Headers go to the page itself, not to what it loads from others. They are added to each navigation of the page, its
 redirects too, wherever it goes; credentials, and headers whose names indicate keys, tokens and the like, go to the
-origin of the URL that was asked for, and to no other. By DevTools: Playwright shows no redirects, and would have
-every request of the page pass through this process.
+origin of the requested URL only. DevTools sends them: Playwright shows no redirects, and would have every request of
+the page pass through this process.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from scrapy_ext.api.extraction.forms import COOKIE_PREFIXES
 from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.server.extraction.outgoing import Cookie, is_dropped, user_agent
 
-#: The brand that is none, by which browsers keep sites from relying on the list.
+#: The fake brand by which browsers keep sites from relying on the list.
 _NO_BRAND: Final = {"brand": "Not:A-Brand", "version": "8"}
 
 
 async def introduce(session: CDPSession, version: str, agent: str | None, language: str) -> None:
-    """Set languages and brands of a page that was not navigated yet; ``agent`` is a User-Agent of the caller's.
+    """Set languages and brands of a page that was not navigated yet; ``agent`` is the caller's User-Agent.
 
-    They hold as long as the session, which is one of the page.
+    They apply as long as the session of the page.
     """
     override: dict[str, Any] = {
         "userAgent": agent or user_agent(version),
@@ -63,12 +63,12 @@ def _hints(version: str) -> dict[str, Any]:
     }
 
 
-#: They are told to the browser when it opens the page, and when it goes to the URL.
+#: Headers that Playwright sets when it opens the page and navigates.
 _ELSEWHERE: Final = ("user-agent", "referer")
 
 
 async def send_headers(session: CDPSession, headers: Iterable[Header], url: str) -> None:
-    """Have a page that was not navigated yet send the headers of a request for ``url``."""
+    """Set the headers of a request for ``url`` on a page that was not navigated yet."""
     extra = {
         header.name.lower(): header.value
         for header in headers
@@ -87,7 +87,7 @@ async def send_headers(session: CDPSession, headers: Iterable[Header], url: str)
             if not _is_of(origin, request["url"]):
                 sent = {name: value for name, value in sent.items() if not is_private_header(name)}
             going["headers"] = [{"name": name, "value": value} for name, value in sent.items()]
-        # It fails where the page goes elsewhere already, or is gone.
+        # It fails where the page navigates elsewhere already, or was closed.
         with contextlib.suppress(Error):
             await session.send("Fetch.continueRequest", going)
 
@@ -99,19 +99,19 @@ def _is_of(origin: URL, url: str) -> bool:
     try:
         return URL(url, encoded=True).origin() == origin
     except ValueError:
-        return False  # What has no origin.
+        return False  # A URL without an origin.
 
 
-#: What the beginning of a name promises of a cookie (RFC 6265bis, 4.1.3): to be sent over https alone, hidden from
-#: scripts, and for one host alone, which excludes a domain. A cookie with that name has been set so.
+#: Prefixes of names (RFC 6265bis, 4.1.3) with which a cookie is sent over https alone, hidden from scripts, or for one
+#: host alone, which excludes a domain.
 _HTTP_ONLY: Final = ("__http-", "__host-http-")
 _OF_ONE_HOST: Final = "__host-"
 
 
 async def set_cookies(session: CDPSession, cookies: Sequence[Cookie], url: str) -> None:
-    """Set the cookies of a request for ``url``; raises :class:`ExtractionError` (422) for one that is refused.
+    """Set the cookies of a request for ``url``; raises :class:`ExtractionError` (422) for a refused one.
 
-    By DevTools: Playwright takes no path for a cookie of one host alone.
+    DevTools sets them: Playwright takes no path for a cookie of one host alone.
     """
     first: dict[tuple[str, str | None, str], Cookie] = {}
     for cookie in cookies:
@@ -120,7 +120,7 @@ async def set_cookies(session: CDPSession, cookies: Sequence[Cookie], url: str) 
     try:
         await session.send("Network.setCookies", {"cookies": params})
     except Error:
-        # All or none of them were set, and it is not said which one was wrong.
+        # All or none of them were set, and the error does not name the wrong one.
         for cookie, param in zip(first.values(), params, strict=True):
             try:
                 taken = (await session.send("Network.setCookie", param))["success"]
@@ -128,14 +128,14 @@ async def set_cookies(session: CDPSession, cookies: Sequence[Cookie], url: str) 
                 taken = False
             if not taken:
                 raise unprocessable(
-                    f"requestCookies[{cookies.index(cookie)}] ({cookie.name[:60]}) is one that browsers refuse. Look "
-                    "at its length, its domain, expires (seconds since 1970), and what a name with __Host- asks for."
+                    f"requestCookies[{cookies.index(cookie)}] ({cookie.name[:60]}) is one that browsers refuse. "
+                    "Check its length, its domain, expires (seconds since 1970), and the rules of names with __Host-."
                 ) from None
         raise
 
 
 def _param(cookie: Cookie, url: str) -> dict[str, Any]:
-    """A cookie as DevTools takes it: for the host of a URL, or for a domain."""
+    """Return a cookie as DevTools takes it: for the host of a URL, or for a domain."""
     prefix = cookie.name.lower()
     param: dict[str, Any] = {
         "name": cookie.name,

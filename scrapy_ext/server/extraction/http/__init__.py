@@ -1,1 +1,1 @@
-"""Pages that are fetched over HTTP, without a browser."""
+"""HTTP fetches without a browser."""

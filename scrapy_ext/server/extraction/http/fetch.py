@@ -1,18 +1,17 @@
 """HTTP requests to targets (``httpResponseBody``, ``httpResponseHeaders``, automatic extraction by HTTP).
 
-How it behaves, where the contract leaves it open:
+Behaviour that the contract leaves open:
 
-* Redirects are followed, at most ``Limits.redirects``, as browsers follow them: 301, 302 and 303 turn a POST
-  into a GET, 307 and 308 repeat it. With ``followRedirect`` false they are results. Each hop is checked by the
-  guard; cookies set on the way are sent along; credentials stay on the origin that they were given for, and so do
-  headers whose names tell of keys, tokens and the like.
+* Redirects are followed, at most ``limits.redirects``, as browsers follow them: 301, 302 and 303 turn a POST into a
+  GET, 307 and 308 repeat it. With ``followRedirect`` false they are results. The guard checks each hop; cookies of
+  earlier hops are sent; credentials, and headers whose names indicate keys, tokens and the like, are sent to their
+  origin only.
 * A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
-* The body is what the target sent with content codings undone (``codings.py``), and nothing else: text is decoded by
-  the client, which has the headers.
-* Response headers are a list in the order of the wire, a name that came twice standing twice. They are those
-  of the last hop.
+* The body is that of the target with content codings undone (:mod:`.bodies`): text is decoded by the client, which has
+  the headers.
+* Response headers are a list in the order of the wire with repeated names. They are those of the last hop.
 * Connections are kept for the next request to the same origin; nothing else outlives a request.
-* A request that leaves by a proxy of the operator's goes there through a proxy of its own, as a browser page does.
+* A request through a proxy of the operator's goes there through a local proxy of its own, as a browser page does.
 """
 
 from __future__ import annotations
@@ -31,43 +30,29 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
-from scrapy_ext.api.extraction.errors import (
-    ExtractionError,
-    connection_failed,
-    permanent,
-    temporary,
-    unreachable,
-)
+from scrapy_ext.api.extraction.errors import ExtractionError, connection_failed, permanent, temporary, unreachable
 from scrapy_ext.api.extraction.forms import REDIRECTS
 from scrapy_ext.api.extraction.private_headers import is_private_header
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
-from scrapy_ext.server.extraction.outgoing import (
-    Cookie,
-    cookie_pair,
-    cookie_received,
-    headers_to_send,
-    is_of_host,
-)
+from scrapy_ext.server.extraction.outgoing import Cookie, cookie_pair, cookie_received, headers_to_send, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
-from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.guard import Guard, address_of, target_of
 from scrapy_ext.server.net.proxy import PageProxy
-from scrapy_ext.server.net.urls import address_of, target_of
 
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024
 _HEADERS: Final = 1000
-#: What aiohttp would add by itself and a caller did not ask for.
+#: Headers that aiohttp would add by itself.
 _NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept", "Accept-Encoding")
 
-
-#: Asked about a URL that is about to be requested; raises :class:`ExtractionError`.
+#: Checks a URL before it is requested; raises :class:`ExtractionError`.
 Check = Callable[[str], Awaitable[None]]
 
 
 class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of the last hop; ``url`` is where it came from, ``redirects`` are the hops before it."""
+    """The answer of the last hop; ``url`` is its URL, ``redirects`` are the hops before it."""
 
     url: str
     status: int
@@ -78,9 +63,9 @@ class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fetcher:
-    """Makes HTTP requests through the guard. Use between :meth:`start` and :meth:`stop`."""
+    """HTTP requests through the guard. Use it between :meth:`start` and :meth:`stop`."""
 
-    def __init__(self, guard: Guard, limits: Limits, *, verify_tls: bool = True) -> None:
+    def __init__(self, guard: Guard, limits: ServiceLimits, *, verify_tls: bool = True) -> None:
         self._guard = guard
         self._limits = limits
         self._tls: ssl.SSLContext | bool = ssl.create_default_context() if verify_tls else False
@@ -113,7 +98,7 @@ class Fetcher:
     async def fetch(self, plan: HttpPlan, check: Check | None = None, hold: Hold = no_count) -> HttpResult:
         """Make a request and follow its redirects; raises :class:`ExtractionError` (421, 451, 520, 521).
 
-        ``check`` is asked about each URL before it is requested, and raises to refuse it; ``hold`` counts what is kept.
+        ``check`` is called with each URL before it is requested, and raises to refuse it; ``hold`` counts bytes.
         """
         if self._session is None:
             raise RuntimeError("the fetcher is not started")
@@ -125,42 +110,40 @@ class Fetcher:
                 async with PageProxy(self._guard, self._limits, plan.upstream) as exchange.proxy:
                     return await exchange.run()
         except TimeoutError:
-            told = f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds."
-            raise temporary(told, Cause.TIMEOUT) from None
+            detail = f"{URL(plan.url, encoded=True).host} did not answer in {self._limits.fetch:g} seconds."
+            raise temporary(detail, Cause.TIMEOUT) from None
 
 
 class GuardedResolver(AbstractResolver):
-    """Gives aiohttp the addresses that the guard has checked, and no others."""
+    """Resolver that returns to aiohttp only addresses that the guard has checked."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
     async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
-        """See aiohttp's."""
+        """Return the checked addresses of a host."""
         return [
             ResolveResult(hostname=host, host=endpoint.address, port=endpoint.port, family=family, proto=0, flags=0)
             for endpoint in await self._guard.endpoints(host, port)
         ]
 
     async def close(self) -> None:
-        """Nothing to close: the guard is the service's."""
+        """Do nothing: the guard belongs to the service."""
 
 
 class _Exchange:
-    """One fetch: the state that changes from hop to hop."""
-
     def __init__(
         self,
         session: aiohttp.ClientSession,
         guard: Guard,
-        limits: Limits,
+        limits: ServiceLimits,
         plan: HttpPlan,
         *,
         check: Check | None,
         hold: Hold,
     ) -> None:
         self._session = session
-        #: Of the operator's proxy, where the request goes through one.
+        #: The local proxy to the operator's proxy, where the request goes through one.
         self.proxy: PageProxy | None = None
         self._check = check
         self._hold = hold
@@ -175,10 +158,10 @@ class _Exchange:
         headers = headers_to_send(plan.headers, plan.language, plan.omitted_headers)
         self._headers = CIMultiDict((header.name, header.value) for header in headers)
         self._url = self._take_credentials(address_of(plan.url))
-        # Each request that meets cookies has a jar of its own.
+        # Created with the first cookie; each request has its own.
         self._jar: aiohttp.CookieJar | None = None
-        #: Cookies of the caller beside others of the same name, which the jar does not hold: Scrapy sends all of those
-        #: that a site set for several paths, the most specific one first.
+        #: Repeated names among the caller's cookies, which the jar does not keep: Scrapy sends all cookies that a site
+        #: set for several paths, the most specific one first.
         self._repeated: list[Cookie] = []
         keys = set()
         for cookie in plan.cookies:
@@ -204,7 +187,7 @@ class _Exchange:
         raise permanent(f"{self._url.host} redirected more than {self._limits.redirects} times.")
 
     async def _check_address(self) -> None:
-        """aiohttp asks its resolver about names only, and not where it has a connection already."""
+        """Check the host: aiohttp calls its resolver for names only, and not for open connections."""
         host, port = self._url.raw_host or "", self._url.port or 0
         if ":" in host or host.replace(".", "").isdigit():
             await self._guard.endpoints(host, port)
@@ -212,7 +195,7 @@ class _Exchange:
             await self._guard.check_domain(host)
 
     async def _hop(self) -> HttpResult | None:
-        """One request; None when it was redirected."""
+        """Make one request; return None when it was redirected."""
         async with self._session.request(
             self._method,
             self._url,
@@ -225,7 +208,7 @@ class _Exchange:
             if self.proxy and self.proxy.is_own_answer(response.headers):
                 raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
             if response.status < 200:
-                raise permanent(f"{self._url.host} changed to another protocol, which nobody asked for.")
+                raise permanent(f"{self._url.host} changed to another protocol without a request for it.")
             if response.cookies:
                 self._keep(response.cookies.items())
             location = response.headers.get("Location")
@@ -244,7 +227,7 @@ class _Exchange:
                 headers=[
                     Header(_text(name), _text(value))
                     for name, value in response.raw_headers
-                    # Connection is a word between the request's proxy and this end of it.
+                    # Connection is a header between the local proxy and this client.
                     if self.proxy is None or name.lower() != b"connection"
                 ],
                 body=body,
@@ -269,13 +252,12 @@ class _Exchange:
 
     def _keep(self, cookies: Iterable[tuple[str, Morsel[str]]]) -> None:
         if self._jar is None:
-            # `unsafe` admits cookies of hosts that are addresses, which sites may redirect to; what a host may set for
-            # another one stays forbidden.
+            # `unsafe` allows cookies of hosts that are addresses, which sites may redirect to; cookies for other hosts
+            # stay forbidden.
             self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
         self._jar.update_cookies(cookies, self._url)
 
     def _cookies(self) -> list[dict[str, Any]]:
-        """The cookies that were sent or received for the final host."""
         host = self._url.host or ""
         return [
             cookie_received(
@@ -305,7 +287,7 @@ class _Exchange:
                 self._headers.popall(name, None)
 
     def _take_credentials(self, url: URL) -> URL:
-        """``user:password@`` of a URL, moved into the header that it means."""
+        """Move ``user:password@`` of a URL into the ``Authorization`` header."""
         if url.raw_user is None and url.raw_password is None:
             return url
         if "Authorization" not in self._headers:
@@ -316,7 +298,7 @@ class _Exchange:
 
 def _morsel(cookie: Cookie) -> Morsel[str]:
     morsel: Morsel[str] = Morsel()
-    # As aiohttp sets what it receives: `Morsel.set` refuses names such as "path", which sites do use.
+    # As aiohttp does for received cookies: `Morsel.set` refuses names such as "path", which sites do use.
     morsel.__setstate__({"key": cookie.name, "value": cookie.value, "coded_value": cookie.value})  # type: ignore[attr-defined]
     morsel["path"] = cookie.path
     if cookie.domain is not None:
@@ -327,7 +309,7 @@ def _morsel(cookie: Cookie) -> Morsel[str]:
 
 
 def _problem(url: URL, error: Exception) -> ExtractionError:
-    """The problem that a failed hop ends in. The order is that of aiohttp's classes, narrow before wide."""
+    """Return the problem of a failed hop. The order is that of aiohttp's classes, narrow before wide."""
     host, port = url.host or "", url.port or 0
     if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
         return permanent(f"{host}:{port} has no valid certificate, or does not speak TLS as it should.")
@@ -346,12 +328,8 @@ def _problem(url: URL, error: Exception) -> ExtractionError:
     return permanent(f"{host}:{port} answered with something that is not HTTP.")
 
 
-def _host(url: str) -> str:
-    return URL(url, encoded=True).host or ""
-
-
 def _text(data: bytes) -> str:
-    """A header's bytes as text: UTF-8 where they are that, else byte by byte, so that nothing is lost."""
+    """Decode a header: as UTF-8 where it is valid, else byte by byte, so that nothing is lost."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -359,5 +337,5 @@ def _text(data: bytes) -> str:
 
 
 def _wire_text(text: str) -> str:
-    """aiohttp's reading of a header, whose bytes that are not UTF-8 stand as surrogates."""
+    """Decode aiohttp's reading of a header, in which bytes that are not UTF-8 are surrogates."""
     return _text(text.encode("utf-8", "surrogateescape"))

@@ -1,11 +1,10 @@
-"""Answers that break the rules of HTTP in ways that browsers and Scrapy do not mind, put right for aiohttp to parse.
+"""Responses that violate the rules of HTTP in ways that browsers and Scrapy ignore, repaired for aiohttp's parser.
 
 * A line of the head without a colon is left out.
-* ``Content-Length`` that is there several times, with one value, is there once.
-* What follows a body of known length is thrown away, and the connection is not used again: whose answer it is cannot
-  be known.
+* A repeated ``Content-Length`` with one value is kept once.
+* Data after a body of known length is dropped, and the connection is not used again: it may belong to another answer.
 
-All else is left to the parser, which refuses what cannot be trusted.
+Everything else is left to the parser, which refuses what cannot be trusted.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ from aiohttp.client_proto import ResponseHandler
 _START: Final = b"HTTP/"
 _STATUS: Final = re.compile(rb"HTTP/\d\.\d (\d{3})\b")
 _END_OF_HEAD: Final = re.compile(rb"\n\r?\n")
-#: Bytes of a head that are held. A longer one is passed on as it is.
+#: Longest head that is repaired, in bytes. A longer one is passed on as it is.
 _LONGEST_HEAD: Final = 256 * 1024
 #: Statuses of answers without a body.
 _BODILESS: Final = frozenset({204, 304})
 _SWITCHING: Final = 101
 
 
-class Answer:
-    """One answer of a site as its bytes come in. Without ``has_body``, as to HEAD, it ends with its head."""
+class LenientResponse:
+    """One response of a site as its bytes arrive. Without ``has_body``, as to HEAD, it ends with its head."""
 
     def __init__(self, *, has_body: bool = True) -> None:
         self._has_body = has_body
         self._head = bytearray()
         self._is_in_head = True
-        #: Bytes of the body that are still to come; None where the head does not say.
+        #: Remaining bytes of the body; None where the head does not state its length.
         self._left: int | None = None
         #: Whether bytes came after the end.
         self.is_overrun = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return what is to be parsed now: nothing as long as the head is not complete."""
+        """Return the bytes to parse now: none as long as the head is not complete."""
         heads = b""
         while self._is_in_head:
             held = len(self._head)
@@ -64,7 +63,7 @@ class Answer:
         return heads + kept
 
     def rest(self) -> bytes:
-        """Return what is held of a head that does not end."""
+        """Return the kept bytes of a head that does not end."""
         held = bytes(self._head)
         self._head.clear()
         return held
@@ -77,7 +76,7 @@ class Answer:
             if not lines or not line.strip(b"\r"):
                 lines.append(line)
                 continue
-            if not (line[:1] in (b" ", b"\t") and len(lines) > 1):  # else it goes on with the line before it
+            if not (line[:1] in (b" ", b"\t") and len(lines) > 1):  # else it continues the line before it
                 name, colon, value = line.partition(b":")
                 is_length = name.lower() == b"content-length"
                 is_left_out = not colon or (is_length and value.strip() in lengths)
@@ -93,7 +92,7 @@ class Answer:
         match = _STATUS.match(head)
         status = int(match[1]) if match else 0
         if 100 <= status < 200 and status != _SWITCHING:
-            return  # The head of the answer itself is still to come.
+            return  # The head of the final response follows.
         self._is_in_head = False
         if status in _BODILESS or (status >= 200 and not self._has_body):
             self._left = 0
@@ -102,17 +101,17 @@ class Answer:
 
 
 class LenientHandler(ResponseHandler):
-    """aiohttp's end of a connection to a site, which gets each answer by way of an :class:`Answer`."""
+    """aiohttp's side of a connection to a site, which repairs each response with :class:`LenientResponse`."""
 
-    _answer: Answer | None = None
+    _answer: LenientResponse | None = None
 
     def set_response_params(self, *, skip_payload: bool = False, **params: Any) -> None:
-        """Called before each request."""
-        self._answer = Answer(has_body=not skip_payload)
+        """Start a response; aiohttp calls this before each request."""
+        self._answer = LenientResponse(has_body=not skip_payload)
         super().set_response_params(skip_payload=skip_payload, **params)
 
     def data_received(self, data: bytes) -> None:
-        """Called by the transport, and with no data when reading is resumed."""
+        """Repair and parse data; the transport calls this, with no data when reading is resumed."""
         if self._answer is None or not data:
             super().data_received(data)
             return
@@ -127,12 +126,12 @@ class LenientHandler(ResponseHandler):
             self.transport.close()
 
     def eof_received(self) -> None:
-        """Called by the transport."""
+        """Parse the rest of the head at the end of the stream."""
         self._flush()
         super().eof_received()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Called by the transport."""
+        """Parse the rest of the head when the connection is lost."""
         self._flush()
         super().connection_lost(exc)
 
@@ -143,5 +142,5 @@ class LenientHandler(ResponseHandler):
 
 
 def use_lenient_handler(connector: aiohttp.TCPConnector) -> None:
-    """Make the connections of a connector lenient; aiohttp has no public way to choose their class."""
+    """Make the connections of a connector lenient; aiohttp has no public way to set their class."""
     connector._factory = functools.partial(LenientHandler, loop=asyncio.get_running_loop())  # type: ignore[assignment]

@@ -1,14 +1,14 @@
-"""robots.txt, where the operator has said that it is obeyed (RFC 9309).
+"""robots.txt, on servers that are configured to obey it (RFC 9309).
 
-* The rules are those for the ``User-Agent`` that the caller sends, or for everyone when it sends none of its own.
-* They hold for the URL that is asked for and for where it redirects to. A page in the browser is asked about before
-  it is loaded and again where it has arrived; what it loads besides is part of it.
-* Without a robots.txt (a 4xx answer) all may be fetched. A site that cannot answer now (5xx) is asked again with the
-  next request, and nothing of it is fetched before.
+* The rules are those for the caller's ``User-Agent``, or for everyone when the caller sends none.
+* They apply to the requested URL and to its redirects. A page in the browser is checked before it is loaded and again
+  at its final URL; its resources belong to it.
+* Without a robots.txt (a 4xx answer) everything may be fetched. A site that cannot answer now (5xx) is queried again
+  with the next request, and nothing of it is fetched before.
 * Rules are kept for :data:`KEEP_SECONDS`, those of :data:`KEPT_SITES` sites. Requests for one site share a fetch.
 
-A refused URL is 521, the one problem of the table that is permanent, is about this URL alone, and blames nobody. 451 is
-about whole domains and about the operator's own list; 403 is about the caller's account, and crawls end with it.
+A refused URL is 521, the one permanent problem that is about this URL alone. 451 is about whole domains and the
+operator's own list; 403 is about the caller's account, and ends crawls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scrapy_ext.server.net.upstream import Upstream
 
 KEEP_SECONDS: Final = 3600.0
 KEPT_SITES: Final = 1000
-#: What is read of a robots.txt; the standard asks for as much.
+#: Bytes of a robots.txt that are read, as the standard requires.
 READ_BYTES: Final = 500 * 1024
 EVERYONE: Final = "*"
 
@@ -36,42 +36,41 @@ _Rules = asyncio.Task[Protego]
 
 
 class Robots:
-    """The rules of sites, as they are met. ``fetch`` makes an HTTP request through the guard."""
+    """The rules of the sites. ``fetch`` makes an HTTP request through the guard."""
 
     def __init__(self, fetch: Callable[[HttpPlan], Awaitable[HttpResult]]) -> None:
         self._fetch = fetch
-        #: By origin, with the time until which they hold, those used last at the end.
+        #: By origin, with the time of expiry, in the order of last use.
         self._kept: OrderedDict[str, tuple[float, _Rules]] = OrderedDict()
 
     async def check(self, url: str, agent: str | None, upstream: Upstream | None = None) -> None:
-        """Raises :class:`ExtractionError` for a URL that is refused (521), or whose rules cannot be had.
+        """Raise :class:`ExtractionError` for a URL that is refused (521), or whose rules cannot be fetched.
 
-        ``agent`` is the caller's own.
+        ``agent`` is the caller's User-Agent.
         """
         where = URL(url, encoded=True)
         rules = await self._rules(str(where.origin()), upstream)
         # In a thread, because long rules take their time.
         if not await asyncio.to_thread(rules.can_fetch, url, agent or EVERYONE):
-            told = f"The robots.txt of {where.host} does not let this URL be fetched, and this server obeys it."
-            raise permanent(told)
+            raise permanent(f"The robots.txt of {where.host} forbids this URL, and this server obeys it.")
 
     async def _rules(self, origin: str, upstream: Upstream | None) -> Protego:
         now = asyncio.get_running_loop().time()
         until, task = self._kept.pop(origin, (0.0, None))
         if task is None or until < now or _failed(task):
             until, task = now + KEEP_SECONDS, asyncio.ensure_future(self._read(origin, upstream))
-            # Looks at its error, which nobody does when all who asked have left.
+            # Retrieves its error, as no caller may be left to do so.
             task.add_done_callback(_failed)
         self._kept[origin] = (until, task)
         if len(self._kept) > KEPT_SITES:
             self._kept.popitem(last=False)
-        # Whoever leaves does not end it for the others.
+        # A cancelled caller does not cancel it for the others.
         return await asyncio.shield(task)
 
     async def _read(self, origin: str, upstream: Upstream | None) -> Protego:
         answer = await self._fetch(HttpPlan(url=f"{origin}/robots.txt", upstream=upstream))
         if answer.status >= 500:
-            raise temporary(f"{URL(origin).host} has no robots.txt to give now (status {answer.status}).")
+            raise temporary(f"{URL(origin).host} cannot return its robots.txt now (status {answer.status}).")
         body = answer.body[:READ_BYTES] if answer.status < 300 else b""
         return await asyncio.to_thread(Protego.parse, body.decode("utf-8", "replace"))
 

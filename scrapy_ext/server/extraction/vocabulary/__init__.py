@@ -1,10 +1,10 @@
-"""Vocabularies: the words, phrases and names that extraction looks for on pages, as TOML files beside this module.
+"""Vocabularies: the words, phrases and names that extraction searches on pages, as TOML files beside this module.
 
-A list is a list of words, or of alternatives of one regular expression. A text is a regular expression; its line
-breaks, with the spaces around them, mean nothing. ``{name}`` in either stands for another entry of the file. A table
-holds such entries by name, in an order that counts.
+A list is a list of words, or of alternatives of one regular expression. A text is a regular expression; line breaks in
+it, with the spaces around them, are ignored. ``{name}`` in either stands for another entry of the file. A table has
+such entries by name, in a significant order.
 
-Files are read when a module that uses them is first imported, so that a process reads those of its kinds alone.
+A file is read when the first module that uses it is imported, so that a process reads only those of its kinds.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from scrapy_ext.api.platform.jobs import FAILED, FINISHED, SHUTDOWN
 from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
 from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.jobs.attempts.output import Line, LiveLines, add_lines, keep_adding
 from scrapy_ext.server.jobs.attempts.plan import (
     JobLimits,

@@ -128,7 +128,6 @@ class LiveLines:
         self.due.set()
 
     def add(self, line: Line) -> None:
-        """Add a line."""
         self._waiting.append(line)
         self._size += len(line.text)
         if self._size > KEPT or len(self._waiting) >= 1000:

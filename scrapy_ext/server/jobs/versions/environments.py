@@ -361,7 +361,6 @@ def _key(project: int, version: StoredVersion) -> str:
 
 
 def _project_of(home: Path) -> int:
-    """The project of an environment."""
     return int(home.name.partition("-")[0])
 
 

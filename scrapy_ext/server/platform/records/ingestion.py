@@ -1,12 +1,13 @@
-"""Records of jobs on their way in: checked and packed as they come, so that a body is never held.
+"""Ingestion of jobs' records: checked and packed block by block, so that no body is held in memory.
 
-Each block of lines is decoded in one go, which is what most bodies need. Where anything is unusual in a block, its
-lines are looked at one by one: that finds the line that is to blame, and takes what is only laid out in another way.
+A block of lines is decoded in one step, which suits most bodies. The lines of an unusual block are decoded one by one,
+to find the invalid line, or to accept a different layout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final
 
@@ -17,16 +18,74 @@ from scrapy_ext.api.json_decoder import LONG, decoder
 from scrapy_ext.api.platform.records import DEFAULT_METHOD, MAX_ITEM_BYTES, LogRecord, RequestRecord, too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.platform.records.homogeneous import Shapes
 from scrapy_ext.server.store.records.chunks import MAX_BYTES, Packer, Record, RecordChunk, RecordKind
 
 _ENDS: Final = itemgetter(0, -1)
+#: Maximum fields of a type; the decoder searches them one by one, which is too slow for more.
+_MAX_FIELDS: Final = 200
+#: Cached types; generating one takes longer than decoding a block.
+_CACHED: Final = 64
+#: Errors of a line with other fields, or of an invalid one.
+_OTHER: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
+
+_encode: Final = msgspec.msgpack.Encoder().encode
 
 
-class Form:
-    """What a record of a kind must be: a JSON object, of a certain type if there is one, or an array.
+class HomogeneousRecords:
+    """Check of homogeneous records: most bodies have objects that all have the same fields, which is cheaper to check.
 
-    ``defaults`` are written into the records of a type that lack them.
+    A type that is generated for these fields decodes a line and verifies in one step that it has exactly these, so that
+    only the size remains to count. A block with any other line is checked like every other block.
+    """
+
+    def __init__(self) -> None:
+        #: The common fields; empty when unknown or different.
+        self.names: tuple[str, ...] = ()
+        self._given_up = False
+
+    def sizes(self, lines: Sequence[bytes]) -> list[int] | None:
+        """Return the sizes of the records of these lines in stats; None when any has other fields."""
+        decode = _decoder(self.names) if self.names else None
+        if decode is not None:
+            try:
+                # Each record is freed before the next is created, so that their memory stays in the processor's cache.
+                return list(map(len, map(_encode, map(decode, lines))))
+            except _OTHER:
+                pass
+        if self.names:  # the rest of the body is probably as mixed
+            self.names, self._given_up = (), True
+        return None
+
+    def learn(self, records: Sequence[Record]) -> None:
+        """Record the common fields of these decoded objects, if they have the same."""
+        if self._given_up or not records:
+            return
+        fields = records[0].keys()
+        if len(fields) <= _MAX_FIELDS and all(record.keys() == fields for record in records):
+            self.names = tuple(fields)
+        else:
+            self._given_up = True
+
+
+@lru_cache(maxsize=_CACHED)
+def _decoder(names: tuple[str, ...]) -> Callable[[bytes], Any] | None:
+    """Return a decoder of objects with exactly these fields; None if no type can have them."""
+    rename = {f"f{place}": name for place, name in enumerate(names)}
+    try:
+        shape = msgspec.defstruct(
+            "Shape", [(field, Any) for field in rename], rename=rename, forbid_unknown_fields=True, gc=False
+        )
+    except ValueError:  # a name with a quote or a control character
+        return None
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(shape)
+    return decoder.decode
+
+
+class RecordChecker:
+    """Decoder and checker of one kind of records: JSON objects, of a ``type`` if given, or arrays.
+
+    ``defaults`` are added to records that lack them. ``homogeneous`` records count under their fields and have the size
+    that :class:`HomogeneousRecords` returns.
     """
 
     def __init__(
@@ -37,10 +96,9 @@ class Form:
         type: type | None = None,
         defaults: Mapping[str, str] | None = None,
         array: bool = False,
-        shapes: bool = False,
+        homogeneous: bool = False,
     ) -> None:
-        #: Whether records count under their fields and have the size that :class:`Shapes` gives.
-        self.has_shapes = shapes
+        self.homogeneous = homogeneous
         self._noun = noun
         self._remedy = remedy
         self._defaults = defaults or {}
@@ -56,14 +114,14 @@ class Form:
             self._check, self._check_lines = checker.decode, checker.decode_lines
 
     def plain(self, block: bodies.Block) -> bool:
-        """Whether each line begins as a record begins, ends as one ends, and is not too long."""
+        """Return true when each line has the first and last character of a record and is not too long."""
         try:
             return set(map(_ENDS, block.lines)) == self._ends and max(map(len, block.lines)) <= MAX_ITEM_BYTES
         except IndexError:  # a blank line
             return False
 
     def records(self, block: bodies.Block, *, plain: bool) -> tuple[Sequence[bytes], Sequence[Record]]:
-        """The lines of a block that are not blank, and what they decode to; raises ``ContractError``."""
+        """Return the lines of a block that are not blank, and their values; raises ``ContractError``."""
         lines, records = self._read(block, plain=plain)
         for name, value in self._defaults.items():
             if not all(name in record for record in records):
@@ -74,8 +132,8 @@ class Form:
         return lines, records
 
     def _read(self, block: bodies.Block, *, plain: bool) -> tuple[Sequence[bytes], Sequence[Record]]:
-        # Where lines are plain, no record goes over a line break: no string holds one, and nowhere else does a
-        # record's last character come before its first. As many records as lines: one on each.
+        # In plain lines, no record spans a line break: no string contains one, and nowhere else does a record's last
+        # character precede its first. So equal numbers of records and lines mean one record per line.
         if plain:
             try:
                 records = self._decode_lines(block.data)
@@ -84,7 +142,7 @@ class Form:
                 if len(records) == len(block.lines):
                     return block.lines, records
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                pass  # the same again below, where the line is known
+                pass  # raised again below, with the line
         return self._one_by_one(block)
 
     def _one_by_one(self, block: bodies.Block) -> tuple[Sequence[bytes], Sequence[Record]]:
@@ -111,41 +169,43 @@ class Form:
         return record
 
 
-ITEM: Final = Form("a JSON object", "Send one JSON object per line.", shapes=True)
-REQUEST: Final = Form(
+ITEM: Final = RecordChecker("a JSON object", "Send one JSON object per line.", homogeneous=True)
+REQUEST: Final = RecordChecker(
     "a request record",
     "Send time, url, status, duration and rs, and method unless it is GET.",
     type=RequestRecord,
     defaults={"method": DEFAULT_METHOD},
 )
-LOG: Final = Form("a log record", "Send time (ms), level and message.", type=LogRecord)
-SAMPLE: Final = Form("a JSON array", "Send one JSON array per line, which begins with a time (ms).", array=True)
+LOG: Final = RecordChecker("a log record", "Send time (ms), level and message.", type=LogRecord)
+SAMPLE: Final = RecordChecker(
+    "a JSON array", "Send one JSON array per line, which begins with a time (ms).", array=True
+)
 
 
-async def packed(request: Request, form: Form, kind: RecordKind) -> list[RecordChunk]:
-    """The records of a body, checked and compressed; raises ``ContractError`` and :class:`Refusal`."""
+async def packed(request: Request, checker: RecordChecker, kind: RecordKind) -> list[RecordChunk]:
+    """Return the records of a body, checked and compressed; raises ``ContractError`` and :class:`Refusal`."""
     packer, chunks = Packer(kind), list[RecordChunk]()
-    copy, shapes = bodies.Copy(MAX_BYTES), Shapes()
+    copy, fields = bodies.Copy(MAX_BYTES), HomogeneousRecords()
     as_sent = True
 
     def pack(block: bodies.Block) -> int:
         nonlocal as_sent
         held = packer.held
-        plain = form.plain(block)
-        alike = plain and form.has_shapes and len(block.data) < LONG
-        if alike and (sizes := shapes.sizes(block.lines)) is not None:
-            full = packer.add_alike(block.lines, shapes.names, sizes, block.data)
+        plain = checker.plain(block)
+        alike = plain and checker.homogeneous and len(block.data) < LONG
+        if alike and (sizes := fields.sizes(block.lines)) is not None:
+            full = packer.add_alike(block.lines, fields.names, sizes, block.data)
         else:
-            lines, records = form.records(block, plain=plain)
+            lines, records = checker.records(block, plain=plain)
             whole = lines is block.lines
             as_sent = as_sent and whole
             full = packer.add(lines, records, block.data if whole else None)
-            if form.has_shapes:
-                shapes.learn(records)
+            if checker.homogeneous:
+                fields.learn(records)
         chunks.extend(full)
         return packer.held - held + sum(chunk.held for chunk in full)
 
     await bodies.each_block(request, pack, bodies.MAX_RECORDS_BODY, copy)
-    # What was sent compressed and is one chunk is stored as it was sent.
+    # A compressed body that makes one chunk is stored as sent.
     rest = packer.rest(copy.data if as_sent and not chunks else None)
     return chunks if rest is None else [*chunks, rest]

@@ -1,4 +1,4 @@
-"""The records of jobs: ``/items``, ``/requests``, ``/logs`` and ``/samples``, which differ in what a record must be."""
+"""The records of jobs: ``/items``, ``/requests``, ``/logs`` and ``/samples``, which have different checks."""
 
 from __future__ import annotations
 
@@ -21,56 +21,40 @@ from scrapy_ext.api.platform.records import (
     parse_content_range,
 )
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http.answers import NotFound, empty, json
+from scrapy_ext.server.http import schemas
+from scrapy_ext.server.http.answers import empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import Page, Text, format_of, result, result_of, with_meta
+from scrapy_ext.server.http.formats import format_of, result, result_of, with_meta
+from scrapy_ext.server.http.record_writers import Page, Text
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import (
-    ANY,
-    COUNT,
-    COUNTER,
-    DONE,
-    ENTITY_KEY,
-    FILTERS,
-    FLAG,
-    META,
-    NODATA,
-    OBJECT,
-    SHAPING,
-    SHAPING_OR_MSGPACK,
-    Parameter,
-    Schema,
-    json_lines,
-    lines,
-    value,
-)
-from scrapy_ext.server.platform.filters import Filter, TimeWindow, refuse_filters
-from scrapy_ext.server.platform.records import ingestion as intake
+from scrapy_ext.server.platform.filters import RecordFilter, TimeWindow, refuse_filters
+from scrapy_ext.server.platform.records import ingestion
 from scrapy_ext.server.store.read_ahead import closing
 from scrapy_ext.server.store.records.records import Position, RecordStore, Slice, Span
 
-#: Indexes that one request may ask for.
+#: Maximum indexes of one request.
 _MAX_INDEXES: Final = 1000
 
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
-
 ROUTES: Final = Routes(Access.JOB)
 
 _READING: Final = (
-    COUNT,
-    Parameter("index", "records with these numbers", {"type": "array", "items": COUNTER}),
-    Parameter("start", "from this key on", ENTITY_KEY),
-    Parameter("startafter", "behind this key", ENTITY_KEY),
+    schemas.COUNT,
+    schemas.Parameter("index", "records with these numbers", schemas.array(schemas.COUNTER)),
+    schemas.Parameter("start", "from this key on", schemas.ENTITY_KEY),
+    schemas.Parameter("startafter", "after this key", schemas.ENTITY_KEY),
 )
-_CHOOSING: Final = (META, NODATA, *FILTERS)
+_CHOOSING: Final = (schemas.META, schemas.NODATA, *schemas.FILTERS)
 _WINDOW: Final = (
-    Parameter("startts", "with this time (ms) or a later one", COUNTER),
-    Parameter("endts", "with an earlier time (ms)", COUNTER),
+    schemas.Parameter("startts", "with this time (ms) or a later one", schemas.COUNTER),
+    schemas.Parameter("endts", "with an earlier time (ms)", schemas.COUNTER),
 )
 _WRITING: Final = (
-    Parameter("start", "the number of the first record; a write that is sent again is stored once", COUNTER),
-    Parameter(
+    schemas.Parameter(
+        "start", "the number of the first record; a write that is sent again is stored once", schemas.COUNTER
+    ),
+    schemas.Parameter(
         "Content-Range",
         "the same as a header: items <start>-/*",
         {"type": "string", "pattern": r"^items [0-9]{1,18}-/\*$"},
@@ -80,55 +64,52 @@ _WRITING: Final = (
 
 
 class Kind(NamedTuple):
-    """A kind of records: the name of its resource and store, what one is, and how they are read.
-
-    ``meta_first``: meta comes before the record's own fields. ``drop_nulls``: fields that are null are left out.
-    ``msgpack``: MessagePack is offered, ``msgpack_keys``: with ``_key`` in it. ``plain``: records are no objects, so
-    that they have no fields, no meta, no stats, and cannot be chosen by a filter.
-    """
-
+    #: The name of the resource and of its part of the store.
     name: str
     plural: str
     singular: str
-    form: intake.Form
+    checker: ingestion.RecordChecker
+    #: Fields of ``meta`` precede those of the record.
     meta_first: bool = False
+    #: Fields with null are omitted.
     drop_nulls: bool = False
+    #: MessagePack is offered, with ``_key`` in it.
     msgpack: bool = True
     msgpack_keys: bool = True
+    #: Records are arrays: without fields, ``meta``, stats and filters.
     plain: bool = False
 
     def store(self, call: Call) -> RecordStore:
-        """The records of this kind."""
-        found: RecordStore = getattr(call.unfenced, self.name)
+        found: RecordStore = getattr(call.store, self.name)
         return found
 
 
-def _declare(kind: Kind, sent: Any, answered: Schema) -> None:
-    """Declare the routes of a kind; a record is ``sent`` in one schema and ``answered`` in another."""
+def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
+    """Declare the routes of a kind; ``sent`` and ``answered`` are the schemas of a record."""
     spider = f"/{kind.name}/{{project}}/{{spider}}"
     job, read = f"{spider}/{{job}}", partial(_read, kind)
     choosing = _WINDOW if kind.plain else _CHOOSING
-    shaping = SHAPING_OR_MSGPACK if kind.msgpack else SHAPING
+    shaping = schemas.SHAPING_OR_MSGPACK if kind.msgpack else schemas.SHAPING
     rest = "" if kind.plain else "; with nodata, only what meta adds"
     for path in (f"/{kind.name}/{{project}}", spider, job):
         ROUTES.add(
             f"GET {path}",
             f"Read {kind.plural}, in the order of their keys.",
-            lines(f"The {kind.plural}{rest}.", answered, msgpack=kind.msgpack),
+            schemas.lines(f"The {kind.plural}{rest}.", answered, msgpack=kind.msgpack),
             parameters=(*_READING, *choosing, *shaping),
         )(read)
     ROUTES.add(
         f"POST {job}",
         f"Add {kind.plural} to a job.",
-        DONE,
+        schemas.DONE,
         parameters=_WRITING,
-        body=json_lines(sent, f"One record a line, none over {MAX_ITEM_BYTES} bytes."),
+        body=schemas.json_lines(sent, f"One record a line, none over {MAX_ITEM_BYTES} bytes."),
         errors=(409,),
     )(partial(_write, kind))
     ROUTES.add(
         f"GET {job}/{{index:int}}",
         f"Read one {kind.singular}.",
-        lines(f"The {kind.singular}{rest}.", answered, msgpack=kind.msgpack),
+        schemas.lines(f"The {kind.singular}{rest}.", answered, msgpack=kind.msgpack),
         parameters=(*choosing, *shaping),
     )(partial(_read_one, kind))
     if kind.plain:
@@ -136,26 +117,26 @@ def _declare(kind: Kind, sent: Any, answered: Schema) -> None:
     ROUTES.add(
         f"GET {job}/stats",
         f"How many {kind.plural} a job has, how large they are, and how often each field occurs.",
-        value("The stats.", Stats),
-        parameters=(Parameter("all", "hidden fields too", FLAG),),
+        schemas.value("The stats.", Stats),
+        parameters=(schemas.Parameter("all", "hidden fields too", schemas.FLAG),),
     )(partial(_stats, kind))
     ROUTES.add(
         f"GET {job}/{{index:int}}/{{field}}",
         "Read a field of one record.",
-        lines("Its value.", ANY, msgpack=kind.msgpack),
+        schemas.lines("Its value.", schemas.ANY, msgpack=kind.msgpack),
         parameters=shaping,
     )(partial(_read_one, kind))
     ROUTES.add(
         f"GET {job}/{{field}}",
         "Read a field of all records that have it.",
-        lines("Its values.", ANY, msgpack=kind.msgpack),
-        parameters=(*_READING, *FILTERS, *shaping),
+        schemas.lines("Its values.", schemas.ANY, msgpack=kind.msgpack),
+        parameters=(*_READING, *schemas.FILTERS, *shaping),
     )(read)
 
 
 async def _write(kind: Kind, call: Call) -> Response:
     key, (start, may_skip), store = call.job, _start(call), kind.store(call)
-    chunks = await intake.packed(call.request, kind.form, store.kind)
+    chunks = await ingestion.packed(call.request, kind.checker, store.kind)
     await store.write(key, start, chunks, may_skip=may_skip)
     call.wrote(sum(chunk.records for chunk in chunks))
     return empty()
@@ -170,36 +151,36 @@ async def _stats(kind: Kind, call: Call) -> Response:
 
 
 async def _read_one(kind: Kind, call: Call) -> Response:
-    shape = _shape(kind, call)
+    selection = _selection(kind, call)
     found = await kind.store(call).at(call.job, [call.part_number("index")])
-    page = shape.page(found[0]) if found else ()
+    page = selection.page(found[0]) if found else ()
     if not page:
-        raise NotFound
+        raise not_found()
     return await result_of(call, page, msgpack=kind.msgpack)
 
 
 async def _read(kind: Kind, call: Call) -> Response:
-    shape, store = _shape(kind, call), kind.store(call)
+    selection, store = _selection(kind, call), kind.store(call)
     if call.all("index"):
         numbers = [number_of(text, "index") for text in call.all("index")]
         if len(numbers) > _MAX_INDEXES:
             raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
         found = await store.at(call.job, numbers)
-        return await result(call, _each([shape.page(part) for part in found]), msgpack=kind.msgpack)
-    return await result(call, _scan(store, shape, _span(call), _position(call)), msgpack=kind.msgpack)
+        return await result(call, _each([selection.page(part) for part in found]), msgpack=kind.msgpack)
+    return await result(call, _scan(store, selection, _span(call), _position(call)), msgpack=kind.msgpack)
 
 
-async def _scan(store: RecordStore, shape: _Shape, span: Span, start: Position) -> AsyncIterator[Page]:
-    # With a filter, how much has to be read for so many records is not known before.
-    async with closing(store.scan(span, start, shape.left if shape.filter is None else None)) as parts:
+async def _scan(store: RecordStore, selection: _Selection, span: Span, start: Position) -> AsyncIterator[Page]:
+    # With a filter, the number of records to read for a count is unknown.
+    async with closing(store.scan(span, start, selection.left if selection.filter is None else None)) as parts:
         async for part in parts:
-            # Others have their turn while conditions are looked at.
-            yield shape.page(part) if shape.filter is None else await asyncio.to_thread(shape.page, part)
-            if shape.left == 0:
+            # A thread leaves the event loop to other requests while conditions are evaluated.
+            yield selection.page(part) if selection.filter is None else await asyncio.to_thread(selection.page, part)
+            if selection.left == 0:
                 return
 
 
-def _shape(kind: Kind, call: Call) -> _Shape:
+def _selection(kind: Kind, call: Call) -> _Selection:
     if kind.plain:
         refuse_filters(call)
         if call.all("meta") or is_true(call.query.get("nodata")):
@@ -207,26 +188,26 @@ def _shape(kind: Kind, call: Call) -> _Shape:
     meta = call.meta("_key", "_ts")
     if not kind.msgpack_keys and format_of(call, msgpack=kind.msgpack) is Format.MSGPACK:
         meta = tuple(name for name in meta if name != "_key")
-    return _Shape(kind, call, meta)
+    return _Selection(kind, call, meta)
 
 
-class _Shape:
-    """What records look like in a result, and which of them are in it."""
+class _Selection:
+    """The selection and the form of records in a result."""
 
     def __init__(self, kind: Kind, call: Call, meta: Sequence[str]) -> None:
         self._kind = kind
         self._meta = meta
         self._field = call.part("field") if call.has_part("field") else None
         self._nodata = is_true(call.query.get("nodata"))
-        self.filter = TimeWindow.of(call) if kind.plain else Filter.of(call)
-        #: Whether the lines of the result are those that are stored, line breaks and all.
+        self.filter = TimeWindow.of(call) if kind.plain else RecordFilter.of(call)
+        #: True when the result has the stored lines with their line breaks.
         self._as_text = format_of(call, msgpack=kind.msgpack) is Format.JSON_LINES
-        #: How many records may still follow; None: all there are.
+        #: Maximum further records; None for all.
         self.left = call.number("count")
         self._plain = self._field is None and not meta and not self._nodata and not kind.drop_nulls
 
     def page(self, part: Slice) -> Page:
-        """The lines of the result that some records give."""
+        """Return the lines of the result for some records."""
         if self.filter is None and self._plain:
             return Text(part.text) if self._as_text else part.lines
         chosen = self._chosen(part)
@@ -285,7 +266,7 @@ def _span(call: Call) -> Span:
 
 
 def _position(call: Call) -> Position:
-    """Where reading starts: at ``start``, or behind ``startafter``; both are full keys."""
+    """Return the position of the first record: at ``start``, or after ``startafter``; both are full keys."""
     for name, step in (("start", 0), ("startafter", 1)):
         text = call.query.get(name)
         if text is not None:
@@ -296,13 +277,15 @@ def _position(call: Call) -> Position:
     return (0, 0, 0)
 
 
-_SAMPLE: Final[Schema] = {"type": "array", "prefixItems": [{"type": "number", "minimum": 0}], "minItems": 1}
+_SAMPLE: Final[schemas.Schema] = {"type": "array", "prefixItems": [{"type": "number", "minimum": 0}], "minItems": 1}
 
-_declare(Kind("items", "items", "record", intake.ITEM), OBJECT, OBJECT)
+_declare(Kind("items", "items", "record", ingestion.ITEM), schemas.OBJECT, schemas.OBJECT)
 _declare(
-    Kind("requests", "request records", "record", intake.REQUEST, meta_first=True, drop_nulls=True, msgpack=False),
+    Kind("requests", "request records", "record", ingestion.REQUEST, meta_first=True, drop_nulls=True, msgpack=False),
     RequestRecord,
-    OBJECT,
+    schemas.OBJECT,
 )
-_declare(Kind("logs", "log lines", "record", intake.LOG, meta_first=True, msgpack_keys=False), LogRecord, OBJECT)
-_declare(Kind("samples", "samples", "sample", intake.SAMPLE, plain=True), _SAMPLE, {"type": "array"})
+_declare(
+    Kind("logs", "log lines", "record", ingestion.LOG, meta_first=True, msgpack_keys=False), LogRecord, schemas.OBJECT
+)
+_declare(Kind("samples", "samples", "sample", ingestion.SAMPLE, plain=True), _SAMPLE, {"type": "array"})

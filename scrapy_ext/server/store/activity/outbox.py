@@ -69,7 +69,6 @@ async def enqueue(tx: Transaction, project: int, first: int, messages: Sequence[
 
 
 def about(webhook: int, event: str, message: str) -> bytes:
-    """Return an activity message about a webhook."""
     return msgspec.json.encode(WebhookEvent(event, f"webhook {webhook}", webhook, message))
 
 

@@ -55,7 +55,6 @@ class CollectionStore:
         self._clock = clock
 
     async def names(self, project: int) -> list[CollectionName]:
-        """Return the collections of a project."""
         return await self._engine.read(_names, project)
 
     async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
@@ -67,7 +66,6 @@ class CollectionStore:
             await self._engine.write(create_and_write, which, given, now)
 
     async def get(self, which: Collection, key: bytes) -> Record | None:
-        """Return one record."""
         return await self._engine.glance(_get, which, key, self._clock())
 
     async def copies(self, which: Collection, key: bytes) -> list[Record]:

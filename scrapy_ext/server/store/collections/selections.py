@@ -25,7 +25,6 @@ class Range(NamedTuple):
 
     @property
     def is_key(self) -> bool:
-        """Return true for a range of one key."""
         return self.high == self.low + b"\x00"
 
 
@@ -45,7 +44,6 @@ def prefix_range(prefix: bytes) -> Range:
 
 
 def key_range(key: bytes) -> Range:
-    """Return the range of one key."""
     return Range(key, key + b"\x00")
 
 

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, revived
-from scrapy_ext.api.platform.frontier import MAX_BATCH, FrontierRequest
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, MAX_BATCH, FrontierRequest, revived
 from scrapy_ext.server.store.frontier.frontier import FrontierStore, QueuedRequest, Slot
 
 #: Of one call, about: the rest stays where it is.

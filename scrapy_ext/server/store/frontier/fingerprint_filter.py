@@ -43,7 +43,6 @@ class Filter:
         return self.known * _BITS_EACH > self.size * 8
 
     def add(self, fingerprints: Iterable[bytes]) -> None:
-        """Add fingerprints."""
         bits, mask, number = self._bits, self.size * 8 - 1, 0
         for fp in fingerprints:
             # Hashes are stable for the process, the lifetime of a filter.
@@ -114,7 +113,6 @@ class SlotFilter:
         self._next = Filter(size)
 
     def add(self, fingerprints: Iterable[bytes]) -> None:
-        """Add fingerprints."""
         self._current.add(fingerprints)
         if self._next is not None:
             self._next.add(fingerprints)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 from scrapy_ext.server.store.frontier.fingerprint_runs import Run
 from scrapy_ext.server.store.frontier.fingerprints import FAN, RUN, page, runs_of
@@ -60,7 +60,6 @@ class FrontierOverview:
         return await self._engine.read(_slots, project, frontier, after, limit)
 
     async def slot(self, slot: Slot) -> SlotSummary | None:
-        """Return one slot."""
         return await self._engine.read(_slot, slot)
 
     async def head(self, slot: Slot, requests: int, batches: int) -> list[StoredBatch]:

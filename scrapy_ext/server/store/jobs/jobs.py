@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from scrapy_ext.api.platform.activity import STATE_EVENTS
 from scrapy_ext.api.platform.jobs import SCRIPT, JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.webhooks import STATE_EVENTS
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.jobs import queries as job_queries
@@ -97,7 +97,6 @@ class JobStore:
         return added
 
     async def get(self, key: JobKey) -> StoredJob | None:
-        """One job."""
         return await self._engine.glance(get_job, key)
 
     async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:

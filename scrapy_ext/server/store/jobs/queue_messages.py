@@ -67,7 +67,6 @@ class QueueMessageStore:
 
 
 def queue_of(node: str) -> str:
-    """The queue of a node."""
     return _QUEUE + node.encode()[-_LONGEST:].decode(errors="ignore")
 
 

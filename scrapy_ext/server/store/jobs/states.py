@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.activity import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
 from scrapy_ext.api.platform.jobs import SHUTDOWN, TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.webhooks import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.engine.interface import Transaction

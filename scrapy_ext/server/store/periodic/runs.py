@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.activity import PERIODIC_ACTIVE, PERIODIC_MISSED, PERIODIC_REFUSED, PeriodicEvent
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import Cron, PeriodicJob
+from scrapy_ext.api.platform.webhooks import PERIODIC_ACTIVE, PERIODIC_MISSED, PERIODIC_REFUSED, PeriodicEvent
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.engine.interface import Row, Transaction

@@ -86,7 +86,6 @@ class WebhookStore:
         return await self._engine.read(_list, project)
 
     async def get(self, project: int, number: int) -> Webhook | None:
-        """Return one webhook."""
         return await self._engine.read(_get, project, number)
 
     async def remove(self, project: int, number: int) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.activity import (
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.platform.webhooks import (
     JOB_CANCELLED,
     JOB_INTERRUPTED,
     PERIODIC_ACTIVE,
@@ -15,7 +16,6 @@ from scrapy_ext.api.platform.activity import (
     PERIODIC_REFUSED,
     STATE_EVENTS,
 )
-from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity.activity import Message
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit

@@ -77,7 +77,6 @@ def _path(which: Collection) -> str:
 
 
 async def _which(visit: Visit) -> Collection:
-    """Return the collection of the path."""
     parameters = visit.request.path_params
     try:
         which = Collection(visit.project, parse_type(parameters["type"]), parameters["name"])

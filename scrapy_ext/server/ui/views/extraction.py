@@ -15,10 +15,10 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, Problem, parse
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form
-from scrapy_ext.server.http.request_context import exchange_of
+from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.ui import playground
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
@@ -71,7 +71,7 @@ async def _try(visit: Visit) -> Response:
     except ContractError as error:
         return _rendered(visit, form, error.status, wrong=error.violations[:20])
     began = perf_counter()
-    answer = await visit.services.extraction.tried(request, caller, exchange_of(visit.request.scope))
+    answer = await visit.services.extraction.tried(request, caller, context_of(visit.request.scope))
     took = round((perf_counter() - began) * 1000)
     url = visit.request.url
     code = {

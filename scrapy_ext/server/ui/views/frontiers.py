@@ -9,8 +9,7 @@ import msgspec
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
-from scrapy_ext.api.platform.frontier import check_name
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, check_name
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.store.frontier.dead_letters import put_back
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch

@@ -33,7 +33,7 @@ HOSTILE = "\x9b31m\x85name\u202e"
 
 
 class Pages(ListeningSite):
-    """``/page/N`` is a page; ``/latin``, ``/binary`` and ``/hostile`` are what they say. What they are is not told."""
+    """``/page/N`` is a page; ``/latin``, ``/binary`` and ``/hostile`` are what they say; no header names their type."""
 
     content_type = ""
 
@@ -128,7 +128,7 @@ def test_a_url_gives_a_record_with_the_services_answer(desk: Desk) -> None:
     assert record["result"]["httpResponseHeaders"]
 
 
-def test_a_page_that_fails_is_told_and_recorded(desk: Desk) -> None:
+def test_a_page_that_fails_is_reported_and_recorded(desk: Desk) -> None:
     done = desk.run("http://localhost:1/")
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
@@ -140,6 +140,7 @@ def test_a_page_that_fails_is_told_and_recorded(desk: Desk) -> None:
     assert record["error"]["detail"]
 
 
+@pytest.mark.long
 def test_fields_are_named_on_the_command_line(desk: Desk) -> None:
     done = desk.run(
         f"{desk.url}/page/1", "--field", "pageContent", "--params", '{"extractFrom": "httpResponseBody", "echoData": 7}'
@@ -192,6 +193,7 @@ def test_every_line_of_a_file_gets_a_record(desk: Desk) -> None:
     assert "6 lines: 3 answered, 3 failed (2 not-sent, 1 /website/domain-unreachable)" in done.stderr
 
 
+@pytest.mark.long
 def test_lines_come_from_standard_input(desk: Desk) -> None:
     done = desk.run("--input", "-", "--decode", typed=f"{desk.url}/page/1\n{desk.url}/page/2")
     assert done.returncode == 0, done.stderr
@@ -200,7 +202,7 @@ def test_lines_come_from_standard_input(desk: Desk) -> None:
     assert "<p>/page/2" in bodies[2]
 
 
-def test_decode_writes_text_as_text_and_tells_what_is_left(desk: Desk) -> None:
+def test_decode_writes_text_as_text_and_reports_what_is_left(desk: Desk) -> None:
     desk.write("urls.txt", [f"{desk.url}/latin", f"{desk.url}/binary"])
     text, binary = sorted(desk.run("-i", "urls.txt", "--decode").records, key=lambda record: record["line"])
     assert text["forms"] == {"httpResponseBody": "text"}
@@ -225,6 +227,7 @@ def test_bodies_and_screenshots_become_files(desk: Desk) -> None:
     assert (desk.folder / "pictures/0000003.jpg").read_bytes().startswith(b"\xff\xd8")
 
 
+@pytest.mark.long
 def test_settings_hold_as_in_a_crawl(desk: Desk) -> None:
     (desk.folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (desk.folder / "shop").mkdir()
@@ -321,7 +324,8 @@ def test_failed_lines_are_done_again_when_that_is_asked_for(desk: Desk) -> None:
     assert desk.site.hits == {"/page/1": 1, "/page/2": 1}
 
 
-def test_an_input_that_has_changed_is_told_and_nothing_is_sent(desk: Desk) -> None:
+@pytest.mark.long
+def test_an_input_that_has_changed_is_reported_and_nothing_is_sent(desk: Desk) -> None:
     urls = desk.pages(5)
     assert desk.here("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
     before = (desk.folder / "out.jsonl").read_bytes()
@@ -367,7 +371,7 @@ def test_two_runs_do_not_write_to_one_file(desk: Desk) -> None:
 # ── the call ──
 
 
-def test_check_tells_every_fault_and_sends_nothing(desk: Desk) -> None:
+def test_check_reports_every_fault_and_sends_nothing(desk: Desk) -> None:
     broken = {"url": "http://127.0.0.1/", "geolocation": "us", "browserHtm": True}
     desk.write("urls.txt", [f"{desk.url}/page/1", json.dumps(broken), "", "nowhere", '{"url": '])
     (desk.folder / "out.jsonl").write_text("something else")
@@ -388,7 +392,7 @@ def test_check_tells_every_fault_and_sends_nothing(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "give URLs, or a file of them"),
         (["https://example.com/", "--input", "-"], "give URLs, or a file of them"),
@@ -410,16 +414,16 @@ def test_check_tells_every_fault_and_sends_nothing(desk: Desk) -> None:
         (["--input", "urls.txt", "--output", "urls.txt"], "--input and --output are the same file"),
     ],
 )
-def test_a_wrong_call_is_told_and_nothing_is_done(desk: Desk, arguments: list[str], told: str) -> None:
+def test_a_wrong_call_is_reported_and_nothing_is_done(desk: Desk, arguments: list[str], message: str) -> None:
     (desk.folder / "urls.txt").write_text("https://example.com/\n")
     done = desk.here(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert [path.name for path in desk.folder.iterdir()] == ["urls.txt"]
 
 
-def test_a_wrong_address_is_told_at_once(desk: Desk) -> None:
+def test_a_wrong_address_is_reported_at_once(desk: Desk) -> None:
     desk.pages(30)
     done = desk.here("-i", "urls.txt", "-o", "out.jsonl", EXTRACT_API_URL="http://localhost:1/v1")
     assert (done.returncode, done.stdout) == (1, "")
@@ -428,7 +432,7 @@ def test_a_wrong_address_is_told_at_once(desk: Desk) -> None:
     assert desk.records("out.jsonl") == []
 
 
-def test_a_full_disk_is_told(desk: Desk) -> None:
+def test_a_full_disk_is_reported(desk: Desk) -> None:
     desk.pages(30)
     done = desk.here("-i", "urls.txt", "-o", "/dev/full")
     assert (done.returncode, done.stdout) == (1, "")
@@ -445,6 +449,7 @@ def test_a_device_is_written_to_by_any_number_at_once(desk: Desk) -> None:
     os.close(master)
 
 
+@pytest.mark.long
 def test_a_reader_that_stops_early_ends_the_run_without_a_word(desk: Desk) -> None:
     desk.pages(200)
     command = f"{' '.join(SCRAPY)} -i urls.txt | head -n 1; echo ${{PIPESTATUS[0]}}"
@@ -470,7 +475,7 @@ def test_the_key_is_never_shown(desk: Desk) -> None:
 
 
 def terminal(desk: Desk, *arguments: str, columns: int = 80) -> str:
-    """What the command prints into a terminal."""
+    """Output of the command in a terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in desk.environment.items() if name != "COLUMNS"}
@@ -499,6 +504,7 @@ def _read(file: int) -> bytes:
         return b""
 
 
+@pytest.mark.long
 def test_a_terminal_gets_a_bar_of_one_line_and_a_pipe_gets_none(desk: Desk) -> None:
     desk.pages(60)
     prices = '{"http": 0.001, "browser": 0.01}'
@@ -528,6 +534,7 @@ def test_help_fits_a_terminal_and_has_examples(desk: Desk) -> None:
 # ── signals ──
 
 
+@pytest.mark.long
 def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
     output = desk.folder / "out.jsonl"
     with subprocess.Popen(
@@ -542,6 +549,6 @@ def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
         eventually(lambda: output.exists() and output.read_bytes().endswith(b"\n"))
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
-        told = process.stderr.read()
-    assert "Stopped with 1 line done; the same command with the same input continues from here." in told
-    assert "Traceback" not in told
+        message = process.stderr.read()
+    assert "Stopped with 1 line done; the same command with the same input continues from here." in message
+    assert "Traceback" not in message

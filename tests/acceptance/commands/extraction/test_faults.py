@@ -35,9 +35,9 @@ def answered(request: Request) -> Reply:
 
 
 def problem(type: str, retry_after: int | None = None) -> Reply:
-    told = Problem.of(type, "because", blocked_domain="shop.example" if "forbidden" in type else None)
+    problem = Problem.of(type, "because", blocked_domain="shop.example" if "forbidden" in type else None)
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
-    return Reply(told.status, msgspec.json.encode(told), "application/problem+json", headers)
+    return Reply(problem.status, msgspec.json.encode(problem), "application/problem+json", headers)
 
 
 @dataclass
@@ -58,8 +58,8 @@ class Running:
         """Exit code, and what was still to hear."""
         assert self.process.stderr is not None
         async with asyncio.timeout(60):
-            told = (await self.process.stderr.read()).decode()
-            return await self.process.wait(), told
+            problem = (await self.process.stderr.read()).decode()
+            return await self.process.wait(), problem
 
 
 @dataclass
@@ -107,16 +107,18 @@ def urls(count: int, *sites: str) -> list[str]:
     return [f"https://{site}/{number}" for number in range(count) for site in sites or ("shop.example",)]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
-    ("type", "told"), [("/auth/key-not-found", "Check the setting EXTRACT_API_KEY"), ("/auth/account-suspended", "403")]
+    ("type", "problem"),
+    [("/auth/key-not-found", "Check the setting EXTRACT_API_KEY"), ("/auth/account-suspended", "403")],
 )
-async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str, told: str) -> None:
+async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str, problem: str) -> None:
     desk.write(urls(50))
     desk.server.script = [problem(type)]
     status, said = await desk.run("--concurrency", "4")
     assert status == 1
     assert len(said.splitlines()) == 1
-    assert told in said
+    assert problem in said
     assert KEY not in said
     assert len(desk.server.requests) <= 4
     assert desk.records == []
@@ -125,7 +127,8 @@ async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str,
     assert (status, len(desk.records)) == (0, 50)
 
 
-async def test_an_address_where_no_such_service_is_is_told_at_once(desk: Desk) -> None:
+@pytest.mark.long
+async def test_an_address_where_no_such_service_is_is_reported_at_once(desk: Desk) -> None:
     desk.write(urls(50))
     desk.server.script = [Reply(200, b"<html>Welcome", "text/html")]
     status, said = await desk.run("-s", 'EXTRACT_API_RETRY_POLICY={"unexpected-answer": 1}')
@@ -134,7 +137,7 @@ async def test_an_address_where_no_such_service_is_is_told_at_once(desk: Desk) -
     assert desk.records == []
 
 
-async def test_a_failure_is_recorded_as_the_service_told_it(desk: Desk) -> None:
+async def test_a_failure_is_recorded_as_the_service_reported_it(desk: Desk) -> None:
     replies = {
         "/1": problem("/download/domain-forbidden"),
         "/2": problem("/download/temporary-error", 7),
@@ -175,6 +178,7 @@ async def test_a_failed_line_is_done_again_with_retry_failed_alone(desk: Desk) -
     assert sorted((record["line"], "result" in record) for record in desk.records) == [(1, True), (2, True), (3, True)]
 
 
+@pytest.mark.long
 async def test_a_throttled_site_does_not_hold_up_the_others(desk: Desk) -> None:
     desk.write(urls(60, "busy.example", "shop.example"))
     limit = problem("/limits/over-domain-limit", 600)
@@ -212,6 +216,7 @@ async def test_the_first_signal_lets_what_is_in_flight_finish(desk: Desk, number
     assert sorted(record["line"] for record in desk.records) == [*range(1, 51)]
 
 
+@pytest.mark.long
 async def test_the_second_signal_ends_at_once(desk: Desk) -> None:
     desk.write(urls(50))
     desk.server.script = [json_reply({"url": "https://shop.example/", **PAGE}, until=asyncio.Event())]

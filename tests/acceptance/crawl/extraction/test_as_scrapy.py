@@ -219,8 +219,8 @@ class Site:
         if path == "/large":
             return 200, b"x" * 5000, []
         if path == "/echo":
-            told = {"method": call.command, "body": body.decode(), "cookie": call.headers.get("Cookie")}
-            return 200, json.dumps(told).encode(), []
+            seen = {"method": call.command, "body": body.decode(), "cookie": call.headers.get("Cookie")}
+            return 200, json.dumps(seen).encode(), []
         if path == "/headers":
             return 200, json.dumps({name.lower(): value for name, value in call.headers.items()}).encode(), []
         return 200, b"<html><title>page</title></html>", []
@@ -244,8 +244,8 @@ class Compared:
         arguments = ("-a", f"site=http://{self.site.host}", "-a", f"to={to}")
         crawl: Crawl = self.project.crawl("both", *arguments, *options)
         assert (crawl.returncode, crawl.reason) == (0, "finished"), crawl.log[-3000:]
-        told: dict[str, Any] = json.loads(to.read_text())
-        return told
+        seen: dict[str, Any] = json.loads(to.read_text())
+        return seen
 
 
 @pytest.fixture(scope="module")
@@ -300,6 +300,7 @@ def test_redirects_obey_the_settings(tmp_path, site: Site, setting: str) -> None
     assert compared.routed["seen"] == compared.direct["seen"]
 
 
+@pytest.mark.long
 def test_a_header_of_none_is_not_sent(tmp_path, site: Site) -> None:
     none = {"User-Agent": None, "Accept-Language": None}
     settings = f"{SETTINGS}\nDEFAULT_REQUEST_HEADERS = {{'Accept': None, 'X-Own': '1'}}\n"

@@ -1,4 +1,4 @@
-"""What Scrapy's own parts do for a direct request they do for a routed one, and they work side by side."""
+"""Scrapy's own components do for a routed request what they do for a direct one, and both work side by side."""
 
 from __future__ import annotations
 
@@ -116,6 +116,7 @@ def sent_cookies(service: FaultyService, path: str) -> dict[str, str]:
     return {cookie["name"]: cookie["value"] for cookie in post.fields.get("requestCookies", [])}
 
 
+@pytest.mark.long
 def test_autothrottle_does_not_slow_routed_requests_down(plan, service, site):
     """At the delay it begins with, the twenty would take half an hour."""
     crawls = plan(
@@ -127,6 +128,7 @@ def test_autothrottle_does_not_slow_routed_requests_down(plan, service, site):
     assert len(crawls.delivered()) == 21
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "handler",
     ["http11.HTTP11DownloadHandler", "_httpx.HttpxDownloadHandler", "_aiohttp.AiohttpDownloadHandler"],
@@ -137,6 +139,7 @@ def test_direct_requests_go_through_the_handler_of_the_project_beside_routed_one
     assert sum(site.hits.values()) == 10
 
 
+@pytest.mark.long
 def test_direct_requests_go_over_http2_beside_routed_ones(plan, service, tmp_path):
     with H2Site(tmp_path) as site:
         crawls = plan(DOWNLOAD_HANDLERS={"https": HANDLERS + "http2.H2DownloadHandler"})

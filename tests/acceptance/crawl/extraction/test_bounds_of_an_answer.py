@@ -1,4 +1,4 @@
-"""How long an answer may take and how large its page may be: Scrapy's settings and meta keys hold."""
+"""Scrapy's settings and meta keys bound the time of an answer and the size of its page."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_answer_that_does_not_come_is_given_up_after_the_timeout(ended, servi
 def test_the_timeout_of_a_request_is_its_own(ended, service):
     first, second = service.of("silent-twice.example")
     assert second.at - first.at >= 0.5
-    assert "0.5 s" in outcome(ended, "silent-twice").told
+    assert "0.5 s" in outcome(ended, "silent-twice").message
 
 
 @pytest.mark.parametrize("name", ["large", "large-in-browser", "over", "small"])

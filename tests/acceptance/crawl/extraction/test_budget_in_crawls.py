@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.faulty_service import DROPPED, PAGE, Answer, problem
 from tests.support.planned_crawls import IMPATIENT, KEY, pages, routed, setting
 
@@ -25,6 +27,7 @@ def test_retries_count_and_what_is_left_over_is_done_by_the_next_run(plan, servi
     assert crawls.delivered() == sorted(wave), "each request once, over all runs"
 
 
+@pytest.mark.long
 def test_what_is_on_its_way_counts(plan, service):
     """None is answered before as many as the budget allows are on their way."""
     service.plays("site.example", Answer(when=lambda: len(service.posts) >= BUDGET))
@@ -35,12 +38,14 @@ def test_what_is_on_its_way_counts(plan, service):
     assert len(crawls.delivered()) == BUDGET, "what was paid for is delivered"
 
 
+@pytest.mark.long
 def test_a_crawl_that_needs_just_its_budget_is_finished(plan, service):
     crawls = plan(EXTRACT_API_MAX_REQUESTS=BUDGET)
     crawl = crawls.crawl(pages("site.example", BUDGET))
     assert (crawl.reason, len(crawls.delivered())) == ("finished", BUDGET)
 
 
+@pytest.mark.long
 def test_cached_and_direct_pages_are_free(plan, service, site):
     """With a warm cache a crawl of six pages needs no request to the service, whatever its budget."""
     crawls, wave = plan(HTTPCACHE_ENABLED=True), pages("site.example", 6)
@@ -77,6 +82,7 @@ def cost(fields: dict) -> int:
     return 4 + 2 * bool(fields.get("screenshot")) if fields.get("browserHtml") else 1
 
 
+@pytest.mark.long
 def test_what_may_have_been_billed_counts_as_billed(plan, service):
     service.plays("site.example", DROPPED)
     policy = {"network": {"attempts": 30, "wait": 0.01, "longest": 0.01}}
@@ -86,6 +92,7 @@ def test_what_may_have_been_billed_counts_as_billed(plan, service):
     assert len(service.posts) == 5
 
 
+@pytest.mark.long
 def test_what_was_refused_costs_nothing(plan, service):
     """The service bills what it has delivered: a limit or an error of its own is not that."""
     service.plays("site.example", *3 * [problem("/limits/over-domain-limit", retry_after=0)], PAGE)
@@ -94,7 +101,8 @@ def test_what_was_refused_costs_nothing(plan, service):
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 5)
 
 
-def test_a_budget_that_is_nearly_spent_is_told_once(plan, service):
+@pytest.mark.long
+def test_a_budget_that_is_nearly_spent_is_reported_once(plan, service):
     crawls = plan(EXTRACT_API_MAX_REQUESTS=10)
     crawl = crawls.crawl(pages("site.example", 9))
     warnings = [line for line in crawl.log.splitlines() if " WARNING: " in line and "EXTRACT_API_MAX_REQUESTS" in line]

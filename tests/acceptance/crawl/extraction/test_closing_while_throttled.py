@@ -1,6 +1,6 @@
 """A crawl closes promptly whatever the service says, and the next run goes on with what had to wait.
 
-The service asks for ten minutes of patience each time, far more than a test has: a crawl that waited would not end.
+The service asks to wait ten minutes each time, far more than a test has: a crawl that waited would not end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.planned_crawls import ALONE, KEY, WITH_FRONTIER, Plan, pages,
 #: Seconds, for each answer that says when to come back.
 LONG = 600
 #: Seconds in which a crawl must have closed: nothing is on its way any more.
-PATIENCE = 180
+TIMEOUT = 180
 WAITING = ["limited.example", "limited-org.example", "banned.example"]
 TYPES = ["/limits/over-domain-limit", "/limits/over-org-domain-limit", "/download/temporary-error"]
 
@@ -34,16 +34,16 @@ def relent(service: FaultyService) -> None:
         service.plays(domain, PAGE)
 
 
-def all_were_told(service: FaultyService) -> bool:
-    """Whether every domain was asked and told to wait, and the healthy one has answered everything."""
+def all_were_throttled(service: FaultyService) -> bool:
+    """Return True once every other domain was throttled and the healthy one has answered everything."""
     return service.answered("healthy.example") == 6 and all(service.answered(domain) for domain in WAITING)
 
 
 def terminated(crawl: Running, service: FaultyService) -> Crawl:
     """The crawl, ended by one SIGTERM when nothing is left to do but to wait."""
-    until(lambda: all_were_told(service), "each domain was asked")
+    until(lambda: all_were_throttled(service), "each domain was asked")
     crawl.process.send_signal(signal.SIGTERM)
-    return crawl.end(PATIENCE)
+    return crawl.end(TIMEOUT)
 
 
 def check_each_once(plan: Plan, wave: list[str]) -> None:
@@ -53,7 +53,7 @@ def check_each_once(plan: Plan, wave: list[str]) -> None:
 
 def test_a_crawl_with_a_jobdir_closes_at_its_timeout_and_the_next_run_delivers_the_rest(plan, service):
     crawls, wave = plan(JOBDIR="job"), throttle(service)
-    crawl = crawls.crawl(wave, options=setting("CLOSESPIDER_TIMEOUT", 1), timeout=PATIENCE)
+    crawl = crawls.crawl(wave, options=setting("CLOSESPIDER_TIMEOUT", 1), timeout=TIMEOUT)
     assert (crawl.returncode, crawl.reason) == (0, "closespider_timeout")
     assert not set(crawls.delivered()) - set(pages("healthy.example", 6))
     assert all(outcome.error is None for outcome in crawls.outcomes), "what waits is no error"
@@ -61,7 +61,7 @@ def test_a_crawl_with_a_jobdir_closes_at_its_timeout_and_the_next_run_delivers_t
     assert written
     assert not any(KEY.encode() in content for content in written)
     relent(service)
-    crawl = crawls.crawl(wave, timeout=PATIENCE)
+    crawl = crawls.crawl(wave, timeout=TIMEOUT)
     assert crawl.reason == "finished"
     check_each_once(crawls, wave)
 
@@ -72,11 +72,12 @@ def test_a_crawl_with_the_frontier_closes_at_sigterm_and_the_next_run_delivers_t
     crawl = terminated(crawls.start(wave), service)
     assert crawl.reason == "shutdown"
     relent(service)
-    crawl = crawls.crawl(wave, options=setting("PLATFORM_JOB", "1/1/1"), timeout=PATIENCE)
+    crawl = crawls.crawl(wave, options=setting("PLATFORM_JOB", "1/1/1"), timeout=TIMEOUT)
     assert (crawl.returncode, crawl.reason) == (0, "finished")
     check_each_once(crawls, wave)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "type", [pytest.param("/limits/over-user-limit", marks=pytest.mark.full), "/limits/over-global-limit"]
 )
@@ -85,27 +86,29 @@ def test_a_crawl_that_is_held_back_altogether_closes_as_promptly(plan, service, 
     service.plays("limited.example", problem(type, retry_after=LONG))
     crawls = plan(JOBDIR="job")
     running = crawls.start(wave)
-    until(lambda: service.answered("limited.example"), "the limit was told")
+    until(lambda: service.answered("limited.example"), "the limit was answered")
     running.process.send_signal(signal.SIGTERM)
-    assert running.end(PATIENCE).reason == "shutdown"
+    assert running.end(TIMEOUT).reason == "shutdown"
     service.plays("limited.example", PAGE)
-    crawls.crawl(wave, timeout=PATIENCE)
+    crawls.crawl(wave, timeout=TIMEOUT)
     check_each_once(crawls, wave)
 
 
+@pytest.mark.long
 def test_a_crawl_without_a_place_to_keep_requests_closes_as_promptly(plan, service):
     crawls, wave = plan(), throttle(service)
     crawl = terminated(crawls.start(wave), service)
     assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "shutdown", [])
 
 
+@pytest.mark.long
 def test_a_crawl_in_reactorless_mode_closes_as_promptly(tmp_path, service):
     crawls = Plan(tmp_path, service, {"JOBDIR": "job"}, ALONE + "TWISTED_REACTOR_ENABLED = False\n")
     wave = throttle(service)
-    crawl = crawls.crawl(wave, options=setting("CLOSESPIDER_TIMEOUT", 1), timeout=PATIENCE)
+    crawl = crawls.crawl(wave, options=setting("CLOSESPIDER_TIMEOUT", 1), timeout=TIMEOUT)
     assert crawl.reason == "closespider_timeout"
     relent(service)
-    crawls.crawl(wave, timeout=PATIENCE)
+    crawls.crawl(wave, timeout=TIMEOUT)
     check_each_once(crawls, wave)
 
 
@@ -116,9 +119,9 @@ def test_what_is_on_its_way_is_waited_for_and_delivered(plan, service):
     service.plays("slow.example/0", held(PAGE, lambda: closing[0]))
     crawls = plan(JOBDIR="job")
     running = crawls.start(pages("slow.example", 4))
-    until(lambda: service.answered("slow.example") == 3, "the others were told to wait")
+    until(lambda: service.answered("slow.example") == 3, "the others were throttled")
     running.process.send_signal(signal.SIGTERM)
     until(lambda: "Received SIGTERM" in running.log.read_text(), "the crawl closes")
     closing[0] = True
-    assert running.end(PATIENCE).reason == "shutdown"
+    assert running.end(TIMEOUT).reason == "shutdown"
     assert crawls.delivered() == ["https://slow.example/0"]

@@ -1,4 +1,4 @@
-"""A page is asked for by HTTP first, and by browser where its meta says that this was not enough."""
+"""A page is requested by HTTP first, and by browser if its meta says that HTTP was not enough."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ BROWSER = "<html><h1 class='title'>By browser</h1></html>"
 
 
 def by_http(answer: Answer) -> Any:
-    """What is answered by HTTP, beside a page that is there by browser."""
+    """Answers by HTTP, beside a page that the browser has."""
     return lambda post: page(browserHtml=BROWSER) if post.fields.get("browserHtml") else answer
 
 
-#: Name: meta, what is answered by HTTP, and whether the page is asked for by browser after it.
+#: Name: meta, what is answered by HTTP, and whether a request by browser follows.
 CASES: dict[str, tuple[Any, Answer, bool]] = {
     "there": ("h1.title", page(TITLE), False),
     "shell": ("h1.title", page(SHELL), True),
@@ -98,10 +98,10 @@ def test_what_no_browser_mends_is_not_tried_by_one(ended, service):
 
 
 @pytest.mark.parametrize("name", ["posted", "wrong"])
-def test_what_cannot_be_escalated_is_told_before_anything_is_sent(ended, service, name):
+def test_what_cannot_be_escalated_is_reported_before_anything_is_sent(ended, service, name):
     failed = outcome(ended, name)
     assert failed.error == "ContractError"
-    assert "extract_api_escalate" in failed.told
+    assert "extract_api_escalate" in failed.message
     assert service.count(host(name)) == 0
 
 
@@ -135,6 +135,7 @@ def test_a_domain_that_needs_the_browser_is_remembered(tmp_path):
         assert len(plan.outcomes) == 80
 
 
+@pytest.mark.long
 def test_the_http_answer_of_a_page_that_waits_for_the_browser_is_kept_for_the_next_run(plan, service):
     def answer(post: Post) -> Answer:
         if not post.fields.get("browserHtml"):

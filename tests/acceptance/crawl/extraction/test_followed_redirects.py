@@ -39,7 +39,7 @@ class Followed(scrapy.Spider):
     def failed(self, failure):
         yield {
             "asked": failure.request.cb_kwargs["asked"], "error": type(failure.value).__name__,
-            "told": str(failure.value), "url": failure.request.url,
+            "message": str(failure.value), "url": failure.request.url,
         }
 """
 SITE = "https://site.example"
@@ -109,8 +109,8 @@ class TestByAService:
     def test_one_that_was_not_to_be_followed_is_an_error_that_names_the_meta_key(self, ended, service, path, named):
         item = ended[1][path]
         assert item["error"] == "RedirectFollowedError"
-        assert named in item["told"]
-        assert f"{SITE}/elsewhere" in item["told"]
+        assert named in item["message"]
+        assert f"{SITE}/elsewhere" in item["message"]
         assert service.count(f"site.example{path}") == 1
 
     def test_a_page_that_was_not_moved_comes_as_ever(self, ended):
@@ -131,7 +131,7 @@ class TestByAService:
     def test_one_that_led_offsite_is_filtered_as_in_scrapy(self, ended):
         crawl, items = ended
         assert items["/away"]["error"] == "IgnoreRequest"
-        assert "offsite" in items["/away"]["told"]
+        assert "offsite" in items["/away"]["message"]
         assert crawl.stat("offsite/filtered") == 1
         assert items["/away-allowed"]["url"] == "https://other-allowed.example/"
 
@@ -185,7 +185,7 @@ class TestThatAreReported:
         }
 
     def test_more_than_redirect_max_times_are_ignored(self, ended):
-        assert (ended[1]["/many"]["error"], ended[1]["/many"]["told"]) == (
+        assert (ended[1]["/many"]["error"], ended[1]["/many"]["message"]) == (
             "IgnoreRequest",
             "max redirections reached",
         )
@@ -204,14 +204,16 @@ def test_a_setting_that_was_to_keep_it_is_named(tmp_path, service):
     service.plays("site.example/moved", moved(f"{SITE}/elsewhere"))
     _, items = crawled(tmp_path, service, [{"url": f"{SITE}/moved"}], REDIRECT_ENABLED=False)
     assert items["/moved"]["error"] == "RedirectFollowedError"
-    assert "setting REDIRECT_ENABLED" in items["/moved"]["told"]
+    assert "setting REDIRECT_ENABLED" in items["/moved"]["message"]
 
 
+@pytest.mark.long
 def test_the_user_can_say_that_a_service_knows_the_field(tmp_path, service):
     crawled(tmp_path, service, [{"url": f"{SITE}/"}], EXTRACT_API_EXTRA_FIELDS=["followRedirect"])
     assert [post.fields["followRedirect"] for post in service.posts] == [False]
 
 
+@pytest.mark.long
 def test_what_a_service_knows_is_learned_from_its_answers(tmp_path, service):
     """A service of somebody else gets nothing but what was asked for."""
     service.extensions = ("followRedirect", "omitHttpRequestHeaders")
@@ -221,6 +223,7 @@ def test_what_a_service_knows_is_learned_from_its_answers(tmp_path, service):
     assert service.asked == 0
 
 
+@pytest.mark.long
 def test_a_first_page_that_the_service_redirected_is_asked_for_again_for_scrapy_to_follow(tmp_path, service):
     service.extensions = ("followRedirect", "omitHttpRequestHeaders")
     service.plays("site.example/first", moved(f"{SITE}/elsewhere", 302), page(b"<p>moved</p>"))
@@ -229,6 +232,7 @@ def test_a_first_page_that_the_service_redirected_is_asked_for_again_for_scrapy_
     assert items["/first"]["url"] == f"{SITE}/first"
 
 
+@pytest.mark.long
 def test_a_first_post_is_not_sent_twice_but_asks_what_the_service_knows(tmp_path, service):
     service.extensions = ("followRedirect", "omitHttpRequestHeaders")
     crawled(tmp_path, service, [{"url": f"{SITE}/login", "method": "POST", "body": "a=1"}])

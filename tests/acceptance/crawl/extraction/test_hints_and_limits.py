@@ -1,4 +1,4 @@
-"""What the service says about when to come back is obeyed, by what it is about and by nothing else.
+"""The service's Retry-After is obeyed for its scope and for nothing else.
 
 Nothing here is timed but what must not come too early: what must not wait is seen in the order of the requests.
 """
@@ -93,6 +93,7 @@ class TestOneThrottledDomain:
         assert ended[1].stat("extract_api/retries") == len(service.posts) - len(ended[0].delivered())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "type", ["/limits/over-user-limit", pytest.param("/limits/over-global-limit", marks=pytest.mark.full)]
 )
@@ -119,6 +120,7 @@ def test_a_limit_of_the_user_or_of_all_holds_back_everything(plan, service, type
     assert service.count("limited.example") == 2
 
 
+@pytest.mark.long
 def test_a_domain_that_is_always_throttled_is_given_up_with_the_limit_as_its_error(plan, service):
     service.plays("throttled.example", problem("/limits/over-domain-limit", retry_after=0))
     crawls = plan(EXTRACT_API_RETRY_POLICY={"/limits/over-domain-limit": 3})
@@ -136,7 +138,7 @@ SLOTS = {
 
 
 class TestCaps:
-    """What Scrapy's settings allow at once and in a row is what the service sees, by the plain domain."""
+    """Concurrency and delay of Scrapy's settings, per plain domain, hold at the service."""
 
     @pytest.fixture(scope="class")
     @staticmethod

@@ -1,4 +1,4 @@
-"""What waits, for the end of a ban or of a limit, holds back nothing else, however much of it there is."""
+"""Requests that wait for the end of a ban or a limit hold back no others, however many they are."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def test_banned_pages_do_not_hold_back_the_other_pages_of_their_domain(plan, ser
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 58)
 
 
+@pytest.mark.long
 def test_many_banned_domains_do_not_hold_back_another(plan, service):
     domains = [f"banned-{number}.example" for number in range(15)]
 
@@ -40,6 +41,7 @@ def test_many_banned_domains_do_not_hold_back_another(plan, service):
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 230)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "error"),
     [

@@ -20,7 +20,7 @@ def text_of(number: int) -> bytes:
 
 
 def is_on_disk(folder: Path, texts: list[bytes]) -> bool:
-    """Whether answers with these pages have been written to some file of the crawl."""
+    """Return True if answers with these pages are in some file of the crawl."""
     files = [path for path in (folder / ".scrapy").rglob("*") if path.is_file()]
     stored = b"".join(path.read_bytes() for path in files)
     return all(base64.b64encode(text) in stored for text in texts)

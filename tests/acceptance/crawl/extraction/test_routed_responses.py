@@ -1,4 +1,4 @@
-"""What a callback gets for each kind of answer, and what is sent for each kind of request."""
+"""Response of a callback for each kind of answer, and body that is sent for each kind of request."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_the_status_of_the_site_is_treated_as_scrapy_treats_it(outcome):
 def test_a_body_that_is_not_base64_is_an_error_and_not_a_page(outcome):
     failed = outcome("not-base64")
     assert failed.error == "UnexpectedAnswerError"
-    assert "httpResponseBody" in failed.told
+    assert "httpResponseBody" in failed.message
 
 
 def test_screenshots_are_bytes(outcome):

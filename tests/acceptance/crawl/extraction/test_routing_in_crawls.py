@@ -1,4 +1,4 @@
-"""What goes through the service and what goes direct, whatever mode Scrapy runs in; and what stops a crawl."""
+"""Routed and direct requests in each mode of Scrapy, and reasons that stop a crawl."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ NO_BODY = Answer(401, b"", type=None, headers=(("WWW-Authenticate", "Basic"),))
 LIMITS = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
-    ("answer", "reason", "told", "named"),
+    ("answer", "reason", "message", "named"),
     [
         (problem("/auth/not-valid"), "extract_api_bad_key", "KeyRefusedError", "EXTRACT_API_KEY"),
         (NO_BODY, "extract_api_bad_key", "KeyRefusedError", "EXTRACT_API_KEY"),
         (problem("/auth/account-suspended"), "extract_api_suspended_account", "AccountSuspendedError", "account"),
     ],
 )
-def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, service, answer, reason, told, named):
+def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(
+    plan, service, answer, reason, message, named
+):
     service.plays("site.example", answer)
     crawls = plan(**LIMITS)
     crawl = crawls.crawl(pages("site.example", 40))
@@ -32,7 +35,9 @@ def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, 
     (error,) = crawl.errors
     assert named in error
     assert KEY not in crawl.log
-    assert [outcome.error for outcome in crawls.outcomes] == [told], "one request is told; nobody keeps the queue"
+    assert [outcome.error for outcome in crawls.outcomes] == [message], (
+        "one request fails; the others stay in the queue"
+    )
 
 
 def test_with_another_key_the_next_run_delivers_everything(plan, service):
@@ -44,6 +49,7 @@ def test_with_another_key_the_next_run_delivers_everything(plan, service):
     assert crawls.delivered() == sorted(wave)
 
 
+@pytest.mark.long
 def test_an_account_that_is_suspended_while_a_crawl_runs_closes_it_as_well(plan, service):
     service.plays(
         "site.example", lambda post: Answer() if len(service.posts) <= 10 else problem("/auth/account-suspended")
@@ -64,6 +70,7 @@ def test_a_crawl_without_a_key_stops_at_its_start_and_says_what_to_set(tmp_path,
     assert (service.posts, crawls.outcomes) == ([], [])
 
 
+@pytest.mark.long
 def test_the_address_may_end_in_a_slash(plan, service):
     crawls = plan()
     crawls.crawl(["https://a.example/"], options=setting("EXTRACT_API_URL", service.url + "/"))
@@ -71,6 +78,7 @@ def test_the_address_may_end_in_a_slash(plan, service):
     assert crawls.delivered() == ["https://a.example/"]
 
 
+@pytest.mark.long
 def test_a_service_that_answers_everything_with_a_page_of_its_own_stops_the_crawl_at_its_start(plan, service):
     service.plays("site.example", Answer(body=b"<html>Sign in</html>", type="text/html"))
     crawls = plan(EXTRACT_API_RETRY_POLICY=IMPATIENT, JOBDIR="job", **LIMITS)
@@ -132,6 +140,7 @@ def test_without_transparent_mode_only_what_asks_for_it_is_routed(plan, service,
     assert len(crawls.delivered()) == 3
 
 
+@pytest.mark.long
 def test_a_running_job_is_named_to_the_service_but_not_with_serp(tmp_path, service):
     crawls = Plan(tmp_path, service, source=WITH_FRONTIER)
     crawl = crawls.crawl(["https://a.example/"], [routed("https://serp.example/", serp=True)])
@@ -141,14 +150,18 @@ def test_a_running_job_is_named_to_the_service_but_not_with_serp(tmp_path, servi
     assert serp.fields == {"url": "https://serp.example/", "serp": True}
 
 
+@pytest.mark.long
 def test_where_nobody_keeps_the_queue_the_first_request_hears_of_a_refused_key(plan, service):
     """Scrapy's shell waits for its response before it does anything else, closing included."""
     service.plays("site.example", problem("/auth/key-not-found"))
-    told = plan().project.run("-m", "scrapy", "shell", typed="fetch('https://site.example/')\nprint('still', 'here')\n")
-    assert "still here" in told
+    message = plan().project.run(
+        "-m", "scrapy", "shell", typed="fetch('https://site.example/')\nprint('still', 'here')\n"
+    )
+    assert "still here" in message
     assert len(service.posts) == 1
 
 
+@pytest.mark.long
 def test_a_reactor_without_asyncio_is_refused_by_its_setting(plan, service):
     crawls = plan(TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor")
     crawl = crawls.crawl(pages("site.example", 2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.faulty_service import held, page, problem
 from tests.support.planned_crawls import pages
 
@@ -26,6 +28,7 @@ def test_they_are_posted_once_and_each_gets_a_response_of_its_own(plan, service)
     assert crawl.stat("extract_api/attempts") == 2
 
 
+@pytest.mark.long
 def test_what_differs_is_posted_by_itself(plan, service):
     waits = held(page(b"<p>"), lambda: service.count("last.example"))
     service.plays("site.example", waits)
@@ -44,6 +47,7 @@ def test_what_differs_is_posted_by_itself(plan, service):
     assert len(crawls.delivered()) == len(wave) + 1
 
 
+@pytest.mark.long
 def test_they_share_a_failure_as_well(plan, service):
     failure = problem("/website/domain-unreachable")
     service.plays("twins.example", held(failure, lambda: service.count("last.example")))
@@ -55,6 +59,7 @@ def test_they_share_a_failure_as_well(plan, service):
     assert service.count("twins.example") == 1
 
 
+@pytest.mark.long
 def test_one_after_the_other_they_are_extracted_anew(plan, service):
     url = "https://twins.example/"
     crawls = plan()

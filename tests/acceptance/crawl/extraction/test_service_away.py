@@ -12,6 +12,7 @@ PATIENT = {**IMPATIENT, "no-connection": {"attempts": 1000, "wait": 0.05, "longe
 HASTY = {**IMPATIENT, "no-connection": {"attempts": 3, "wait": 0.05, "longest": 0.05}}
 
 
+@pytest.mark.long
 def test_connections_that_end_before_anything_is_read_are_made_again(plan, service):
     service.refuse(2)
     crawls = plan(EXTRACT_API_RETRY_POLICY=IMPATIENT)
@@ -53,17 +54,19 @@ def test_a_service_that_stays_away_closes_the_crawl_which_keeps_the_rest(plan, s
     assert all(outcome.error is None for outcome in crawls.outcomes)
 
 
+@pytest.mark.long
 def test_one_request_that_may_not_wait_for_the_service_does_not_close_the_crawl(plan, service):
     service.plays("first.example", Answer(leaves=True))
     crawls = plan(EXTRACT_API_RETRY_POLICY=PATIENT)
     hasty = {"url": "https://hasty.example/", "meta": {"dont_retry": True}}
     running = crawls.start(["https://first.example/"], [hasty], pages("site.example", 10))
-    until(lambda: len(crawls.outcomes) == 2, "the hasty one was told")
+    until(lambda: len(crawls.outcomes) == 2, "the request without retries failed")
     service.come_back()
     assert (running.end().reason, len(crawls.delivered())) == ("finished", 11)
     assert crawls.outcome("https://hasty.example/").error == "UnreachableServiceError"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [problem("/website/domain-unreachable"), page(httpResponseBody=None)])
 def test_a_service_that_has_answered_anything_of_its_own_is_there(plan, service, first):
     service.plays("first.example", first)
@@ -74,8 +77,9 @@ def test_a_service_that_has_answered_anything_of_its_own_is_there(plan, service,
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 10)
 
 
+@pytest.mark.long
 def test_a_request_that_was_begun_before_the_first_answer_waits_for_a_service_that_ends_with_it(plan, service):
-    """As a server does that is started again: what it cuts off is told to come back."""
+    """503 with Retry-After, as a server answers that is being restarted."""
     service.plays("site.example", problem("/limits/over-global-limit", 0, leaves=True), PAGE)
     crawls = plan(EXTRACT_API_RETRY_POLICY=PATIENT)
     running = crawls.start(["https://site.example/"])

@@ -1,4 +1,4 @@
-"""Whatever the service answers, a request comes to an end after a bounded number of attempts, and tells why."""
+"""Every request ends after a bounded number of attempts with its reason, whatever the service answers."""
 
 from __future__ import annotations
 
@@ -115,21 +115,21 @@ def ended(service, tmp_path_factory) -> tuple[Plan, Crawl]:
     return plan, plan.crawl([url("there")], wave)
 
 
-def test_a_crawl_of_all_faults_ends_well_and_tells_of_each_request(ended):
+def test_a_crawl_of_all_faults_ends_well_and_reports_each_request(ended):
     plan, crawl = ended
     assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
-    told = [outcome.planned for outcome in plan.outcomes]
-    assert len(told) == len(set(told))
+    planned_names = [outcome.planned for outcome in plan.outcomes]
+    assert len(planned_names) == len(set(planned_names))
 
 
 @pytest.mark.parametrize("type", ONCE)
-def test_what_must_fail_again_is_posted_once_and_told_with_what_the_service_said(ended, service, type):
+def test_a_failure_that_is_final_is_posted_once_and_reported_with_the_message_of_the_service(ended, service, type):
     failed = ended[0].outcome(url(type))
     assert service.count(host(type)) == 1
     assert (failed.error, failed.type, failed.status) == (ONCE[type], type, PROBLEM_TYPES[type].status)
     assert "ExtractError" in failed.kinds
-    assert PROBLEM_TYPES[type].title in failed.told
-    assert "because" in failed.told
+    assert PROBLEM_TYPES[type].title in failed.message
+    assert "because" in failed.message
     assert failed.blocked_domain == ("blocked.example" if "forbidden" in type else None)
 
 
@@ -149,9 +149,9 @@ def test_what_does_not_pass_is_given_up_after_three_attempts(ended, service, nam
 
 
 def test_a_page_that_is_none_of_the_service_is_shown_with_the_setting_to_check(ended):
-    told = ended[0].outcome(url("sign-in")).told
-    assert "Sign in" in told
-    assert "EXTRACT_API_URL" in told
+    message = ended[0].outcome(url("sign-in")).message
+    assert "Sign in" in message
+    assert "EXTRACT_API_URL" in message
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -166,11 +166,11 @@ def test_a_request_may_say_how_often_it_is_tried(ended, service, name):
     assert service.count(host(name)) == OF_ITS_OWN[name][2]
 
 
-def test_a_policy_that_cannot_be_read_is_told_to_the_errback_and_nothing_is_sent(ended, service):
+def test_a_policy_that_cannot_be_read_fails_the_request_and_nothing_is_sent(ended, service):
     failed = ended[0].outcome(url("no-policy"))
     assert failed.error == "ContractError"
-    assert "extract_api_retry_policy" in failed.told
-    assert "/server/internals" in failed.told
+    assert "extract_api_retry_policy" in failed.message
+    assert "/server/internals" in failed.message
     assert service.count("no-policy.example") == 0
 
 

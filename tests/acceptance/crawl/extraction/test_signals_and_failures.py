@@ -44,7 +44,7 @@ class Listening(scrapy.Spider):
             yield scrapy.Request(**row, callback=self.parse, errback=self.failed)
 
     def headers_received(self, headers, body_length, request, spider):
-        request.meta["told"] = [headers.get("Content-Type", b"").decode(), body_length]
+        request.meta["message"] = [headers.get("Content-Type", b"").decode(), body_length]
         if "stop_at_headers" in request.meta:
             raise exceptions.StopDownload(fail=request.meta["stop_at_headers"])
 
@@ -63,7 +63,7 @@ class Listening(scrapy.Spider):
     def failed(self, failure):
         response = getattr(failure.value, "response", None)
         checked = [name for name in CHECKED if failure.check(getattr(exceptions, name))]
-        yield {**self.outcome(failure.request.url, response), "checked": checked, "told": str(failure.value),
+        yield {**self.outcome(failure.request.url, response), "checked": checked, "message": str(failure.value),
                "retry": failure.request.meta.get("retry_times", 0), "dont_retry": "dont_retry" in failure.request.meta,
                "type": type(failure.value).__name__}
 
@@ -74,7 +74,7 @@ class Listening(scrapy.Spider):
         return {
             "url": url, "flags": response.flags, "size": len(response.body), "ip": response.ip_address,
             "certificate": response.certificate, "protocol": response.protocol,
-            **{name: meta.get(name) for name in ("told", "received", "delay")},
+            **{name: meta.get(name) for name in ("message", "received", "delay")},
             "throttle": "autothrottle_dont_adjust_delay" in meta,
         }
 """
@@ -174,7 +174,7 @@ class TestOneCrawl:
 
     def test_handlers_get_headers_and_body(self, ended):
         item = ended[1]["/page"]
-        assert (item["told"], item["received"], item["size"]) == (["text/html", 3000], 3000, 3000)
+        assert (item["message"], item["received"], item["size"]) == (["text/html", 3000], 3000, 3000)
         assert (item["ip"], item["certificate"], item["protocol"]) == (None, None, None)
 
     @pytest.mark.parametrize("where", ["headers", "bytes"])
@@ -202,6 +202,7 @@ def test_without_scrapys_retries_a_failure_is_final_and_a_limit_is_waited_for(tm
     assert "checked" not in items["/limited"]
 
 
+@pytest.mark.long
 def test_retry_exceptions_that_name_ours_are_obeyed(tmp_path, service):
     service.plays("site.example/never", problem("/download/internal-error"))
     named = "scrapy_ext.client.extraction.errors.DownloadError"
@@ -211,6 +212,7 @@ def test_retry_exceptions_that_name_ours_are_obeyed(tmp_path, service):
     assert (service.count("site.example/never"), crawl.stat("retry/count")) == (2, 1)
 
 
+@pytest.mark.long
 def test_a_service_without_a_browser_fails_the_crawl_in_one_attempt_with_what_to_do(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         host = f"localhost:{listening.getsockname()[1]}"
@@ -229,6 +231,7 @@ def test_a_service_without_a_browser_fails_the_crawl_in_one_attempt_with_what_to
     assert "SERVER_ALLOW_HOSTS = ['localhost:9']" in refused
 
 
+@pytest.mark.long
 def test_a_proxy_of_the_spider_is_not_ignored_without_a_word(tmp_path, service):
     cases = [{"url": f"{SITE}/{n}", "meta": {"proxy": "http://proxy.example:1"}} for n in range(2)]
     crawl, items = crawled(tmp_path, cases, **through(service))

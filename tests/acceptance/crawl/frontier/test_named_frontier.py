@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.crawls import Project
 
 SPIDERS = """
@@ -19,6 +21,7 @@ class Daily(scrapy.Spider):
 """
 
 
+@pytest.mark.long
 def test_finished_jobs_leave_no_journal_in_it(tmp_path) -> None:
     project = Project(tmp_path / "project", SPIDERS)
     for day in ("monday", "tuesday"):

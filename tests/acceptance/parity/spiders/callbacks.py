@@ -28,7 +28,7 @@ class CallbackRaises(LocalSpider):
 
 
 class RaisesInTheMiddle(LocalSpider):
-    """What came before the error is kept."""
+    """Items before an error of the callback are kept."""
 
     name = "raises-in-the-middle"
 
@@ -109,7 +109,7 @@ class ReturnsRubbish(LocalSpider):
 
 
 class CallbackRuns(LocalSpider):
-    """How often each callback ran."""
+    """Number of runs of each callback."""
 
     name = "callback-runs"
 
@@ -402,7 +402,7 @@ class CbKwargs(LocalSpider):
 
 
 class AllSignals(LocalSpider):
-    """What an extension sees, in the order of a request's life."""
+    """Signals that an extension receives, in the order of a request's life."""
 
     name = "life-of-a-request"
     paths = ["/page/1"]

@@ -1,4 +1,4 @@
-"""What fewer spiders do: background tasks, downloads while closing, own handlers, lazy starts, odd redirects."""
+"""Rarer habits of spiders: background tasks, downloads while closing, own handlers, lazy starts, odd redirects."""
 
 from __future__ import annotations
 
@@ -411,7 +411,7 @@ class RequestDicts(LocalSpider):
 
 
 class ErrbackDetails(LocalSpider):
-    """What an errback gets beside the error."""
+    """Attributes of the failure that an errback gets."""
 
     name = "errback-details"
     custom_settings = {"RETRY_ENABLED": False}

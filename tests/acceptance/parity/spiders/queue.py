@@ -1,4 +1,4 @@
-"""Which requests are made, how often and in which order."""
+"""Requests that are made, their number and their order."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class FilterDebug(LocalSpider):
 
 
 class UpperCaseFingerprinter:
-    """Tells nothing but the path apart."""
+    """Fingerprinter that distinguishes requests by their path alone."""
 
     def fingerprint(self, request):
         return request.url.partition("?")[0].lower().encode()[-20:].rjust(20)
@@ -265,7 +265,7 @@ class DepthLimit(LocalSpider):
 
 
 class OnIdle(LocalSpider):
-    """What is scheduled when the spider is idle."""
+    """Requests scheduled when the spider is idle."""
 
     name = "on-idle"
 

@@ -10,7 +10,7 @@ from tests.acceptance.parity.site import OTHER
 
 
 class _Asks(LocalSpider):
-    """Asks for pages, and tells what came back."""
+    """Spider that requests pages and yields an item about each response."""
 
     #: Paths, with the arguments of their requests.
     asks: dict = {}
@@ -143,8 +143,8 @@ class RedirectPost(LocalSpider):
         yield scrapy.Request(self.url("/redirect/302?to=/echo?head"), method="HEAD", callback=self.head)
 
     def parse(self, response):
-        told = response.json()
-        yield {"url": response.url, "method": told["method"], "body": told["body"], "asked": response.request.method}
+        seen = response.json()
+        yield {"url": response.url, "method": seen["method"], "body": seen["body"], "asked": response.request.method}
 
     def head(self, response):
         yield {"url": response.url, "method": response.request.method}
@@ -259,7 +259,7 @@ class RetryRedirected(_Asks):
 
 
 class Failures(LocalSpider):
-    """What a site does wrong, and the errors that errbacks are written for."""
+    """Faults of a site, and the errors that errbacks are written for."""
 
     name = "failures"
     custom_settings = {"RETRY_ENABLED": False, "DOWNLOAD_TIMEOUT": 10, "DOWNLOAD_MAXSIZE": 5000}

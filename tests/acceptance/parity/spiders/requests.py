@@ -1,4 +1,4 @@
-"""What is sent: methods, headers, cookies, forms, URLs; and what comes back."""
+"""Methods, headers, cookies, forms and URLs that are sent, and their responses."""
 
 from __future__ import annotations
 
@@ -133,12 +133,12 @@ class Methods(LocalSpider):
         yield JsonRequest(self.url("/echo?json"), data={"a": [1, None]})
 
     def parse(self, response):
-        told = response.json()
+        seen = response.json()
         yield {
-            "target": told["target"],
-            "method": told["method"],
-            "body": told["body"],
-            "type": told["headers"].get("content-type"),
+            "target": seen["target"],
+            "method": seen["method"],
+            "body": seen["body"],
+            "type": seen["headers"].get("content-type"),
         }
 
     def head(self, response):
@@ -218,10 +218,10 @@ class Referers(LocalSpider):
     custom_settings = {"REFERRER_POLICY": "scrapy-default"}
 
     def parse(self, response):
-        yield response.follow("/echo", self.told)
-        yield response.follow("/echo?own", self.told, headers={"Referer": "http://a.example/"})
+        yield response.follow("/echo", self.seen)
+        yield response.follow("/echo?own", self.seen, headers={"Referer": "http://a.example/"})
 
-    def told(self, response):
+    def seen(self, response):
         yield {"of": response.url, "referer": response.json()["headers"].get("referer")}
 
 
@@ -265,9 +265,9 @@ class NonAscii(LocalSpider):
             "/echo?q=\u6f22",
         )
         for path in paths:
-            yield response.follow(path, self.told)
+            yield response.follow(path, self.seen)
 
-    def told(self, response):
+    def seen(self, response):
         yield {"url": response.url, "target": response.json()["target"]}
 
 
@@ -343,7 +343,7 @@ class Robots(LocalSpider):
 
 
 class Attributes(LocalSpider):
-    """What a response and its request tell."""
+    """Attributes of a response and its request."""
 
     name = "response-attributes"
     paths = ["/page/1"]

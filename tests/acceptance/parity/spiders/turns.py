@@ -1,4 +1,4 @@
-"""Which request goes next, and which still go when the spider closes, with the settings of new projects."""
+"""Order of requests, and requests that are still sent when the spider closes, with the settings of new projects."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PoliteTree(LocalSpider):
 
 
 class ClosesInTheMiddle(LocalSpider):
-    """What Scrapy has taken from its queue when the spider closes is downloaded."""
+    """Requests that Scrapy took from its queue before the spider closes are downloaded."""
 
     name = "closes-in-the-middle"
     custom_settings = POLITE

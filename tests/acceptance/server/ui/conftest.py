@@ -80,13 +80,13 @@ async def open_page(chromium: Browser, ui_server: RunningServer, logged_in: Any)
         contexts.append(context)
         page = await context.new_page()
 
-        def told(message: ConsoleMessage) -> None:
-            # That a page which refuses a form has a status over 400 is told there too.
+        def report(message: ConsoleMessage) -> None:
+            # Chromium also logs the status over 400 of a page that refuses a form.
             refused = "the server responded with a status of 4" in message.text and "/static/" not in message.text
             if message.type in ("error", "warning") and not refused:
                 faults.append(message.text)
 
-        page.on("console", told)
+        page.on("console", report)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
         await page.goto(path)
@@ -99,7 +99,7 @@ async def open_page(chromium: Browser, ui_server: RunningServer, logged_in: Any)
 
 
 async def violations(page: Page) -> list[str]:
-    """What axe finds wrong on a page, and where."""
+    """Violations that axe finds on a page, with their elements."""
     await page.evaluate(_AXE.read_text())
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [f"{each['id']}: {node['html'][:160]}" for each in found["violations"] for node in each["nodes"]]

@@ -183,7 +183,7 @@ async def live_log(open_page: OpenPage, server: RunningServer, project: int) -> 
 
 
 @pytest.mark.long
-async def test_a_log_grows_while_it_is_read_pauses_and_tells_its_end(
+async def test_a_log_grows_while_it_is_read_pauses_and_shows_its_end(
     open_page: OpenPage, ui_server: RunningServer, project: int
 ) -> None:
     async with live_log(open_page, ui_server, project) as live:

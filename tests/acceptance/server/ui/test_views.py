@@ -203,7 +203,7 @@ async def test_a_record_with_a_hostile_key_is_edited_and_its_collection_renamed(
     await expect(page.get_by_text("No collections yet")).to_be_visible()
 
 
-async def test_what_was_set_aside_is_queued_again_and_a_slot_deleted(
+async def test_dead_letters_are_queued_again_and_a_slot_is_deleted(
     open_page: OpenPage, http: Http, project: int
 ) -> None:
     paths = await filled(http, project)

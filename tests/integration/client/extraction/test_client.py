@@ -41,9 +41,9 @@ def fields(domain: str = A, **more) -> dict:
 
 
 def problem(type: str, retry_after: int | None = None) -> Reply:
-    told = Problem.of(type, "because", blocked_domain=A if "forbidden" in type else None)
+    problem = Problem.of(type, "because", blocked_domain=A if "forbidden" in type else None)
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
-    return Reply(told.status, msgspec.json.encode(told), "application/problem+json", headers)
+    return Reply(problem.status, msgspec.json.encode(problem), "application/problem+json", headers)
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ async def test_what_must_fail_again_is_posted_once(client, server, attempts, typ
     assert [attempt.wait for attempt in attempts] == [None]
 
 
-async def test_errors_tell_what_was_sent_without_secrets(client, server):
+async def test_errors_name_the_request_without_secrets(client, server):
     server.script = [problem("/download/domain-forbidden")]
     with pytest.raises(DomainForbiddenError) as caught:
         await client.extract(fields(requestCookies=[{"name": "a", "value": "hush"}]), domain=A)
@@ -347,9 +347,9 @@ async def test_the_password_of_a_proxy_is_in_no_error(monkeypatch):
                 await transport.post(b"{}")
         finally:
             await transport.close()
-    told = "".join(traceback.format_exception(raised.value))
-    assert "407" in told
-    assert "pr0xysecret" not in told
+    text = "".join(traceback.format_exception(raised.value))
+    assert "407" in text
+    assert "pr0xysecret" not in text
 
 
 async def refuse_proxying(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

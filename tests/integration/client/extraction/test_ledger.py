@@ -288,7 +288,7 @@ async def test_answers_that_come_faster_than_the_disk_takes_them_are_not_held_in
 @pytest.mark.parametrize(
     "content", [b"not a ledger\n" * 1000, b"a note", bytes(100_000)], ids=["text", "note", "zeros"]
 )
-async def test_a_file_that_is_no_ledger_is_told_and_left_as_it_is(path, content):
+async def test_a_file_that_is_no_ledger_is_reported_and_left_as_it_is(path, content):
     path.parent.mkdir()
     path.write_bytes(content)
     with pytest.raises(LedgerError, match=rf"{path}.* Delete it: at worst, answers are paid for twice"):
@@ -297,7 +297,7 @@ async def test_a_file_that_is_no_ledger_is_told_and_left_as_it_is(path, content)
     assert files(path) == [path.name]
 
 
-async def test_a_database_of_something_else_is_told_and_left_as_it_is(path):
+async def test_a_database_of_something_else_is_reported_and_left_as_it_is(path):
     path.parent.mkdir()
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE precious (value)")
@@ -308,7 +308,7 @@ async def test_a_database_of_something_else_is_told_and_left_as_it_is(path):
     assert path.read_bytes() == content
 
 
-async def test_a_ledger_of_another_version_is_told(path):
+async def test_a_ledger_of_another_version_is_reported(path):
     await stopped(await Ledger.open(path))
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 7")
@@ -317,7 +317,7 @@ async def test_a_ledger_of_another_version_is_told(path):
         await Ledger.open(path)
 
 
-async def test_a_ledger_without_its_tables_is_told(path):
+async def test_a_ledger_without_its_tables_is_reported(path):
     await stopped(await Ledger.open(path))
     with sqlite3.connect(path) as connection:
         connection.execute("DELETE FROM totals")
@@ -453,29 +453,29 @@ def crawl(path: Path, name: str) -> Iterator[subprocess.Popen[str]]:
 
 async def test_after_sigkill_at_any_moment_what_was_flushed_is_there(path):
     dice = random.Random(3)
-    told = 0
+    spent = 0
     for run in range(5):
         name = f"run{run}"
         with crawl(path, name) as process:
             assert process.stdout is not None
             lines = [process.stdout.readline() for _ in range(dice.randrange(1, 6))]
         flushed = int(lines[-1])
-        told += 2 * flushed
+        spent += 2 * flushed
         ledger = await Ledger.open(path)
         for number in range(1, flushed + 1):
             kept, done = (f"{name} {kind} {number}".encode() for kind in ("kept", "done"))
             assert await ledger.stored(kept) == kept * 5000
             assert await ledger.stored(done) is None
             ledger.finished(kept)
-        assert ledger.spent.requests >= told
+        assert ledger.spent.requests >= spent
         assert ledger.spent.cost == ledger.spent.requests * 0.5
-        told = ledger.spent.requests
+        spent = ledger.spent.requests
         await stopped(ledger)
 
 
 async def test_two_crawls_cannot_use_one_ledger(path):
-    told = rf"{path} is in use: another crawl .*Wait until it ends, or give this crawl another path"
-    with crawl(path, "first"), pytest.raises(LedgerError, match=told):
+    message = rf"{path} is in use: another crawl .*Wait until it ends, or give this crawl another path"
+    with crawl(path, "first"), pytest.raises(LedgerError, match=message):
         await Ledger.open(path)
     ledger = await Ledger.open(path)
     with pytest.raises(LedgerError, match="is in use"):

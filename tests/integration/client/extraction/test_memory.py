@@ -175,8 +175,8 @@ async def test_only_gzip_is_asked_for_and_undone(server):
     client = client_of(server, AnswerMemory(MIB))
     assert await client.extract(fields(), domain=A)
     assert server.requests[0].headers["accept-encoding"] == "gzip"
-    for told in ("'br', which was not requested", "broke off", "damaged"):
-        with pytest.raises(UnreachableServiceError, match=told):
+    for message in ("'br', which was not requested", "broke off", "damaged"):
+        with pytest.raises(UnreachableServiceError, match=message):
             await client.extract(fields(), domain=A)
     await client.close()
 
@@ -221,6 +221,7 @@ LOG_LEVEL = "INFO"
 """
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("body", "outcome"),
     [

@@ -93,7 +93,7 @@ async def test_a_server_that_keeps_failing_is_given_up(client, server):
     assert len(server.requests) == 5
 
 
-async def test_a_server_that_does_not_turn_pages_is_told_instead_of_read_for_ever(client, server, small_pages):
+async def test_a_server_that_does_not_turn_pages_is_reported_instead_of_read_for_ever(client, server, small_pages):
     def first_page(_: Request) -> Reply:
         return lines_reply(*Stored(3).records)
 

@@ -1,4 +1,4 @@
-"""What goes over the wire, where a real server would take other forms as well."""
+"""Requests on the wire, where a real server would accept other forms as well."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_a_push_without_an_answer_is_an_error(client, server):
         (lambda client: client.periodic.get(1, 2), {"id": 2}),
     ],
 )
-async def test_answers_of_another_shape_are_told_as_such(client, server, call, answer):
+async def test_answers_of_another_shape_are_reported_as_such(client, server, call, answer):
     server.script = [json_reply(answer)]
     with pytest.raises(UnexpectedAnswer):
         await call(client)
@@ -101,7 +101,7 @@ async def test_answers_of_another_shape_are_told_as_such(client, server, call, a
         lambda client: client.frontier.read(1, "main", "0"),
     ],
 )
-async def test_text_of_an_answer_that_is_not_utf_8_is_told_as_such(client, server, call):
+async def test_text_of_an_answer_that_is_not_utf_8_is_reported_as_such(client, server, call):
     server.script = [Reply(body=b'{"id":"\x9a"}\n')]
     with pytest.raises(UnexpectedAnswer):
         await call(client)

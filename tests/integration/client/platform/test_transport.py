@@ -98,7 +98,7 @@ async def test_an_error_body_can_be_anything(client, server, body):
         await client.jobs.metadata(JOB)
 
 
-async def test_the_page_of_a_load_balancer_is_told_as_such_and_not_quoted(client, server):
+async def test_the_page_of_a_load_balancer_is_reported_as_such_and_not_quoted(client, server):
     server.script = [Reply(503, b"<html>No server is available</html>", "text/html")]
     with pytest.raises(ServerError, match="an HTML page, not an answer of the platform"):
         await client.jobs.metadata(JOB)
@@ -122,7 +122,7 @@ async def test_an_answer_that_is_not_what_was_asked_for_is_an_error(client, serv
         await client.collections.count(1, "s", "seen")
 
 
-async def test_a_redirect_is_told_and_not_followed(client, server):
+async def test_a_redirect_is_reported_and_not_followed(client, server):
     server.script = [Reply(301, headers={"Location": "https://elsewhere.example/"})]
     with pytest.raises(UnexpectedAnswer, match="a redirect to https://elsewhere"):
         await client.jobs.metadata(JOB)
@@ -223,7 +223,7 @@ async def test_the_server_decides_when_to_try_again(client, server, status):
     assert time.monotonic() - started >= 1.0
 
 
-async def test_a_wait_longer_than_a_caller_would_expect_is_told_instead_of_waited(client, server):
+async def test_a_wait_longer_than_a_caller_would_expect_is_reported_instead_of_waited(client, server):
     server.script = [Reply(429, headers={"Retry-After": "86400"})]
     with pytest.raises(RateLimited) as caught:
         await client.jobs.metadata(JOB)
@@ -272,7 +272,7 @@ async def test_a_wrong_address_is_named_with_the_setting(server):
     assert "PLATFORM_URL" in str(caught.value)
 
 
-async def test_the_app_tells_errors_in_bodies_with_any_status(client, server):
+async def test_errors_of_the_app_are_in_bodies_with_any_status(client, server):
     server.script = [json_reply({"status": "error", "message": "Authentication failed"})]
     with pytest.raises(Unauthorized):
         await client.jobs.list(1)
@@ -284,7 +284,7 @@ async def test_the_app_tells_errors_in_bodies_with_any_status(client, server):
         await client.jobs.run(1, "books")
 
 
-async def test_a_job_that_is_already_active_is_told_by_its_own_error(client, server):
+async def test_a_job_that_is_already_active_is_reported_by_its_own_error(client, server):
     server.script = [lines_reply({"error": "Active job exists with key 1/2/3", "request": {}})]
     with pytest.raises(DuplicateJob, match="1/2/3"):
         await client.jobq.push(1, "books", unique="x")

@@ -7,15 +7,15 @@ import asyncio
 import pytest
 
 from scrapy_ext.client.retry import Backoff, Retry
+from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, UnreadableJournal
-from scrapy_ext.crawl.commit.protocol import Checkpoint
 from tests.support.crawl_processes import PROJECT, add, journal
 from tests.support.eventually import eventually_async
 from tests.support.watched_client import WatchedClient, fails, nothing
 
 
 async def append(to, number, **data):
-    """Whether the record was added."""
+    """Return True if the record was added."""
     try:
         await to.append(number, data)
     except Fenced:
@@ -125,7 +125,9 @@ async def test_a_fenced_writer_can_never_append_again(client, frontier, retry):
     assert (head.number, head.data) == (2, {"says": "mine now"})
 
 
-async def test_a_writer_that_was_fenced_during_an_append_is_told_though_its_record_is_there(client, frontier, retry):
+async def test_a_writer_that_was_fenced_during_an_append_is_notified_though_its_record_is_there(
+    client, frontier, retry
+):
     """Whoever took over has seen the record, and does what it says."""
     watched = WatchedClient(client)
     mine = journal(watched, frontier, "a", retry)
@@ -169,7 +171,7 @@ async def test_a_journal_that_cannot_be_pruned_now_goes_on(client, frontier, ret
     assert [fp for batch in left for fp, _ in batch.requests] == ["53", "52"]
 
 
-async def test_a_platform_that_stays_away_is_told_after_the_retry_time(client, frontier):
+async def test_a_platform_that_stays_away_is_reported_after_the_retry_time(client, frontier):
     watched = WatchedClient(client)
     mine = journal(watched, frontier, "a", Retry(0.05, Backoff(0.001, 0.01)))
     watched.before = fails("frontier.add", times=10**6)
@@ -184,7 +186,7 @@ async def test_a_slot_that_holds_something_else_is_named(client, frontier, retry
         await journal(client, frontier, "a", retry).head()
 
 
-async def test_an_append_to_a_slot_that_holds_something_else_is_told(client, frontier, retry):
+async def test_an_append_to_a_slot_that_holds_something_else_is_reported(client, frontier, retry):
     await add(client, frontier, "journal", "1")
     async with asyncio.timeout(60):
         with pytest.raises(UnreadableJournal):

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.commit.ownership import ASSIGNMENT, finish_replaced
-from scrapy_ext.crawl.commit.protocol import Checkpoint, Progress
 from scrapy_ext.crawl.commit.staging import take_over
-from scrapy_ext.crawl.frontier.slots import Worker
+from scrapy_ext.crawl.frontier.workers import Worker
 from scrapy_ext.crawl.session.job import CrawlJob, cannot_be_resumed
 from tests.support.crawl_processes import PROJECT, add, journal
 from tests.support.eventually import eventually_async
@@ -112,7 +112,7 @@ async def test_what_was_taken_is_in_the_journal_before_it_is_assigned(process):
     second = process("commits-b")
     await second.ownership.open({0})
     look = await second.ownership.assignment()
-    second.log.checkpoint.progress.add(await second.ownership.progress_of("commits-a", {0}, patient=False))
+    second.log.checkpoint.progress.add(await second.ownership.progress_of("commits-a", {0}, may_wait=False))
     # Somebody else is faster, so that nothing is assigned to the second.
     third = await process("commits-c").open(0)
     assert not await second.ownership.assign(*look, {0})
@@ -164,13 +164,13 @@ async def test_who_has_ended_says_so_and_is_not_waited_for(process):
     assert not await first.can_commit()
 
 
-async def test_an_assignment_of_an_unreadable_form_is_told_as_that(process, client, frontier, retry):
+async def test_an_assignment_of_an_unreadable_form_is_reported_as_that(process, client, frontier, retry):
     await journal(client, frontier, "other version", retry, ASSIGNMENT).append(1, {"owners": 5})
     with pytest.raises(UnreadableJournal, match="record that this version cannot read"):
         await process().open(0)
 
 
-async def test_an_assignment_slot_that_holds_requests_is_told_as_that(process, client, frontier):
+async def test_an_assignment_slot_that_holds_requests_is_reported_as_that(process, client, frontier):
     await add(client, frontier, ASSIGNMENT, "a page")
     with pytest.raises(UnreadableJournal, match="is no journal"):
         await process().open(0)

@@ -9,8 +9,8 @@ import pytest
 from scrapy_ext.client.platform.errors import NotFound, Unreachable
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.assignment import Assignment
+from scrapy_ext.crawl.commit.events import Checkpoint, Chunk, Progress, Redo
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Record, UnreadableJournal, to_data
-from scrapy_ext.crawl.commit.protocol import Checkpoint, Chunk, Progress, Redo
 from scrapy_ext.crawl.commit.staging import take_over
 from tests.support.crawl_processes import PROJECT, add, journal, packed, stored
 from tests.support.watched_client import WatchedClient, fails, nothing
@@ -122,7 +122,7 @@ async def test_two_that_take_over_at_once_do_it_one_after_the_other(process, cli
 
 
 @pytest.mark.parametrize("key", ["progress", "redo", "slots"])
-async def test_a_checkpoint_of_an_unreadable_form_is_told_as_that(process, client, frontier, retry, key):
+async def test_a_checkpoint_of_an_unreadable_form_is_reported_as_that(process, client, frontier, retry, key):
     await journal(client, frontier, "other version", retry, "commits-a").append(1, {key: "?"})
     with pytest.raises(UnreadableJournal, match=rf"record that this version cannot read .*\$\.{key}"):
         await process().ownership.open({0})
@@ -144,7 +144,9 @@ async def test_items_of_a_job_that_was_deleted_are_left_out(process, client, fro
     assert await batch_ids(client, frontier, "0") == []
 
 
-async def test_items_that_are_no_longer_staged_are_told_and_the_rest_is_done(process, client, frontier, job, caplog):
+async def test_items_that_are_no_longer_staged_are_reported_and_the_rest_is_done(
+    process, client, frontier, job, caplog
+):
     await add(client, frontier, "0", "page")
     dead = await process().open(0)
     redo = Redo(str(job), dead.writer, [Chunk(8, 0, 3)], {0: await batch_ids(client, frontier, "0")})
@@ -152,7 +154,7 @@ async def test_items_that_are_no_longer_staged_are_told_and_the_rest_is_done(pro
     await dead.log.write()
     await process().open(0)
     assert "3 items of job" in caplog.text
-    assert "scrapy_commits has lost them" in caplog.text
+    assert "missing in collection scrapy_commits" in caplog.text
     assert await batch_ids(client, frontier, "0") == []
 
 

@@ -1,4 +1,4 @@
-"""Requests that were set aside can be put back, as they were."""
+"""Dead letters can be put back into the queue as they were."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from scrapy import Request, Spider
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.errors import Unreachable
 from scrapy_ext.client.platform.frontier import put_back
 from scrapy_ext.client.platform.json_lines import encode
@@ -25,14 +25,14 @@ FORM = request_to_json(Request("http://a.example/", priority=5, meta={"depth": 2
 
 
 @pytest.fixture
-def set_aside(client, frontier):
-    """Sets requests aside: ``set_aside(slot, *fps)``."""
+def bury(client, frontier):
+    """Moves requests to the dead letters: ``bury(slot, *fps)``."""
 
-    async def set_aside(slot, *fps, form=FORM):
+    async def bury(slot, *fps, form=FORM):
         body = encode(dead_letter(slot, fp, form, "ValueError: no") for fp in fps)
         await client.frontier.add(PROJECT, frontier, DEAD_LETTERS, body)
 
-    return set_aside
+    return bury
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def waiting(client, frontier):
     return waiting
 
 
-async def test_a_request_is_put_back_as_it_was_into_the_slot_it_came_from(client, frontier, set_aside, waiting):
-    await set_aside(3, "ab")
-    await set_aside(5, "cd")
+async def test_a_request_is_put_back_as_it_was_into_the_slot_it_came_from(client, frontier, bury, waiting):
+    await bury(3, "ab")
+    await bury(5, "cd")
     assert await put_back(client.frontier, PROJECT, frontier) == 2
     assert (await waiting(3), await waiting(5)) == ([("ab~1", FORM)], [("cd~1", FORM)])
     back = request_from_json(FORM, Pages())
@@ -56,36 +56,36 @@ async def test_a_request_is_put_back_as_it_was_into_the_slot_it_came_from(client
     assert await waiting(DEAD_LETTERS) == []
 
 
-async def test_its_slot_takes_it_though_it_knows_the_page(client, frontier, set_aside, waiting):
+async def test_its_slot_takes_it_though_it_knows_the_page(client, frontier, bury, waiting):
     body = msgspec.json.encode({"fp": "ab", "qdata": FORM}) + b"\n"
     await client.frontier.add(PROJECT, frontier, "3", body)
     (batch,) = await client.frontier.read(PROJECT, frontier, "3", 1)
     await client.frontier.delete_batches(PROJECT, frontier, "3", [batch.id])
     for life in ("ab", "ab~1", "ab~2"):
-        await set_aside(3, life)
+        await bury(3, life)
         await put_back(client.frontier, PROJECT, frontier)
     assert [fp for fp, _ in await waiting(3)] == ["ab~1", "ab~2", "ab~3"]
 
 
-async def test_many_are_put_back_each_once(client, frontier, set_aside, waiting):
+async def test_many_are_put_back_each_once(client, frontier, bury, waiting):
     fps = [f"{number:04x}" for number in range(350)]
-    await set_aside(1, *fps)
+    await bury(1, *fps)
     assert await put_back(client.frontier, PROJECT, frontier) == 350
     assert sorted(fp for fp, _ in await waiting(1)) == [f"{fp}~1" for fp in fps]
     assert await put_back(client.frontier, PROJECT, frontier) == 0
 
 
-async def test_what_has_a_higher_priority_is_in_front_again(client, frontier, set_aside, waiting):
+async def test_what_has_a_higher_priority_is_in_front_again(client, frontier, bury, waiting):
     for fp, priority in (("low", -3), ("none", None), ("high", 7)):
-        await set_aside(1, fp, form={"v": 1, "url": "http://a.example/", "priority": priority})
+        await bury(1, fp, form={"v": 1, "url": "http://a.example/", "priority": priority})
     await put_back(client.frontier, PROJECT, frontier)
     assert [fp for fp, _ in await waiting(1)] == ["high~1", "none~1", "low~1"]
 
 
 @pytest.mark.parametrize("call", ["frontier.add", "frontier.delete_batches"])
 @pytest.mark.parametrize("side", ["before", "after"])
-async def test_one_that_was_broken_off_can_be_repeated(client, frontier, set_aside, waiting, call, side):
-    await set_aside(1, "ab", "cd")
+async def test_one_that_was_broken_off_can_be_repeated(client, frontier, bury, waiting, call, side):
+    await bury(1, "ab", "cd")
     watched = WatchedClient(client)
     setattr(watched, side, fails(call))
     with pytest.raises(Unreachable):
@@ -96,15 +96,15 @@ async def test_one_that_was_broken_off_can_be_repeated(client, frontier, set_asi
     assert await waiting(DEAD_LETTERS) == []
 
 
-async def test_two_that_put_back_at_once_put_back_once(client, frontier, set_aside, waiting):
-    await set_aside(1, *(str(number) for number in range(150)))
+async def test_two_that_put_back_at_once_put_back_once(client, frontier, bury, waiting):
+    await bury(1, *(str(number) for number in range(150)))
     await asyncio.gather(*(put_back(client.frontier, PROJECT, frontier) for _ in range(3)))
     assert len(await waiting(1)) == 150
 
 
-async def test_a_request_that_could_not_be_read_is_put_back_too(client, frontier, set_aside, waiting):
+async def test_a_request_that_could_not_be_read_is_put_back_too(client, frontier, bury, waiting):
     """Another version of the spider or of this package may."""
-    await set_aside(1, "ab", form="from the future")
+    await bury(1, "ab", form="from the future")
     await put_back(client.frontier, PROJECT, frontier)
     assert await waiting(1) == [("ab~1", "from the future")]
 

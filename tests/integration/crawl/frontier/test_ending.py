@@ -61,7 +61,7 @@ async def test_it_is_not_over_while_a_slot_has_requests(workers, client, frontie
     assert (await state(workers[0])).is_over
 
 
-async def test_requests_that_were_set_aside_do_not_keep_it_going(workers, client, frontier):
+async def test_dead_letters_do_not_keep_a_crawl_going(workers, client, frontier):
     await add(client, frontier, "dead-letters", "page")
     assert (await state(workers[0])).is_over
 

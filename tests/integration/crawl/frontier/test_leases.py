@@ -13,8 +13,8 @@ import random
 import pytest
 
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
+from scrapy_ext.crawl.commit.events import Progress
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.protocol import Progress
 from scrapy_ext.crawl.frontier.workers import Leases
 from tests.support.crawl_processes import stored
 from tests.support.eventually import eventually_async
@@ -67,7 +67,7 @@ class Worker:
         return self
 
     async def beat(self):
-        """What its tasks do each time."""
+        """One round of the worker's tasks."""
         for step in (self.leases.renew, self.leases.balance):
             try:
                 if self.lost is None:
@@ -194,7 +194,7 @@ async def test_a_worker_that_is_slow_keeps_its_slots_while_it_commits(clock, joi
     assert await second.can_commit()
 
 
-async def test_a_worker_that_was_replaced_is_told_and_can_write_no_more(clock, joins):
+async def test_a_worker_that_was_replaced_is_notified_and_can_write_no_more(clock, joins):
     first, second = await joins("a"), await joins("b")
     await beats(clock, first, second, times=3)
     await beats(clock, first, times=5)
@@ -252,6 +252,7 @@ async def test_workers_that_have_no_slots_and_are_gone_are_struck_out(clock, joi
     assert sorted(assignment.owners) == sorted(worker.name for worker in busy)
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("seed", range(8))
 async def test_no_slot_is_ever_committed_by_two(clock, process, client, seed):
     """Workers that beat, commit, sleep, die and join at the same time, over a network that loses calls."""
@@ -276,7 +277,7 @@ async def test_no_slot_is_ever_committed_by_two(clock, process, client, seed):
         if await worker.can_commit():
             return
         assert worker.process.log.is_fenced or not slots
-        worker.lose(Fenced("told"))
+        worker.lose(Fenced("replaced"))
 
     watched.before = watched.after = weather
     await join()
@@ -307,7 +308,7 @@ async def test_no_slot_is_ever_committed_by_two(clock, process, client, seed):
 
 
 async def test_they_do_it_by_themselves(process):
-    """Three with tasks of their own; one dies, and one is told that it was taken for dead."""
+    """Three workers with tasks of their own; one dies, and one is notified that it was taken for dead."""
     workers = [Worker(process(f"commits-{n}", "auto"), lease_time=0.6) for n in range(3)]
     for worker in workers:
         await worker.join()

@@ -47,7 +47,7 @@ async def test_malformed_credentials_are_refused(server: RunningServer) -> None:
             assert (await http.get("/hcf/1/list", Authorization=header)).status == 401
 
 
-async def test_the_time_is_told_to_anyone(server: RunningServer) -> None:
+async def test_the_time_is_public(server: RunningServer) -> None:
     async with Http(server.url, None) as http:
         answer = await http.get("/system/ts")
     assert answer.headers["Content-Type"] == "text/plain; charset=UTF-8"
@@ -76,3 +76,29 @@ async def test_head_is_get_without_its_body(http: Http, project: int) -> None:
     await http.post(f"/items/{project}/1/1", [{"a": 1}])
     answer = await http.call("HEAD", f"/items/{project}/1/1")
     assert (answer.status, answer.body) == (200, b"")
+
+
+#: Method and path for the token of job 1 of spider 1 of a project P, and the status of the answer.
+JOB_TOKEN_CALLS = {
+    "writes items of the job": ("POST", "/items/P/1/1", 200),
+    "reads an unknown path of the job": ("GET", "/items/P/1/1/2/3/4", 404),
+    "replaces the metadata of the job": ("PUT", "/jobs/P/1/1", 405),
+    "deletes the job": ("DELETE", "/jobs/P/1/1", 403),
+    "cancels the job": ("POST", "/jobq/P/1/1/cancel", 401),
+    "reads a collection with the name of the job": ("GET", "/collections/P/1/1", 401),
+    "reads an unknown path of a frontier": ("GET", "/hcf/P/1/1", 401),
+    "reads the items of the project": ("GET", "/items/P", 401),
+}
+
+
+async def test_the_token_of_a_job_is_a_credential_for_the_data_of_that_job_only(
+    server: RunningServer, project: int
+) -> None:
+    async with Http(server.url, server.platform_key) as http:
+        pushed = await http.post(f"/jobq/{project}/push", b'{"spider": "a", "state": "running"}')
+        job = pushed.json
+    assert job["key"] == f"{project}/1/1"
+    async with Http(server.url, job["key"], job["auth"]) as http:
+        for what, (method, path, status) in JOB_TOKEN_CALLS.items():
+            answer = await http.call(method, path.replace("P", str(project)), b"{}" if method == "POST" else None)
+            assert answer.status == status, (what, answer.text)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.auth.api_keys import key_hash
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.keyring import add_key, key_hash
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.choose import open_engine
 from scrapy_ext.server.store.engine.interface import Transaction
@@ -19,7 +18,7 @@ from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
 
 #: How long a change may take to be seen on a busy machine; it takes REFRESH_SECONDS.
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +89,7 @@ async def test_a_key_of_the_extraction_service_opens_it_and_nothing_else_until_i
         key = await add_key(store, "shop", frozenset(), may_write=True, extraction=True, organisation="acme")
         both = await add_key(store, "shop-too", frozenset({9001}), may_write=True, extraction=True)
         async with Http(server.url, key) as http, Http(server.url, both) as other:
-            await status(http, 421)  # it was let in, and there is no such host
+            await status(http, 421)  # the key was accepted, and there is no such host
             await status(other, 421)
             assert (await other.get("/items/9001")).status == 200
             for path in ("/items/9001", "/metrics", "/api/v2/users/me", "/"):
@@ -135,15 +134,15 @@ async def test_a_key_for_reading_changes_nothing(clients: dict[str, Http]) -> No
     assert (await reader.get("/items/9004")).status == 403
 
 
-async def test_what_is_told_of_several_projects_leaves_out_the_others(clients: dict[str, Http], http: Http) -> None:
+async def test_answers_about_several_projects_leave_out_the_others(clients: dict[str, Http], http: Http) -> None:
     for project in (9001, 9002, 9003):
         await http.post("/api/run.json", {"project": str(project), "spider": "several"})
-        await http.post(f"/activity/{project}", [{"event": "told", "of": project}])
+        await http.post(f"/activity/{project}", [{"event": "posted", "of": project}])
     read = "/activity/projects/?count=1000"
-    told = {line["of"] for line in (await clients["both"].get(read)).lines if "of" in line}
-    assert told == {9001, 9002}
-    told = {line["of"] for line in (await clients["reader"].get(read)).lines if "of" in line}
-    assert told == {9001}
+    projects = {line["of"] for line in (await clients["both"].get(read)).lines if "of" in line}
+    assert projects == {9001, 9002}
+    projects = {line["of"] for line in (await clients["reader"].get(read)).lines if "of" in line}
+    assert projects == {9001}
     assert (await clients["both"].get(f"{read}&p=9001&p=9003")).status == 403
     assert {9001, 9002, 9003} <= {line.get("of") for line in (await clients["auditor"].get(read)).lines}
 

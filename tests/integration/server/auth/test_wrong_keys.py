@@ -13,13 +13,12 @@ import aiohttp
 import pytest
 from starlette.applications import Starlette
 
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
-from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.auth.keyring import Grant
-from scrapy_ext.server.auth.wrong_keys import BURST, SCOPE_KEY, WrongKeys, address_of
+from scrapy_ext.server.auth.rates import BURST, SCOPE_KEY, WrongKeys, address_of
+from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http.access import AccessCheck, presented
 from scrapy_ext.server.http.health import ROUTES, Health
-from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.service import Service
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
@@ -101,7 +100,7 @@ async def test_keys_that_cannot_be_looked_up_now_count_as_wrong_ones(tmp_path: P
     async def grant_of(_key: str) -> Grant | None:
         raise StoreAwayError("away")
 
-    front = Front(Starlette(), slow=1, patience=1, memory=2**20)
+    front = RequestMiddleware(Starlette(), slow=1, client_timeout=1, memory=2**20)
     front.ending = True  # not ready
     store = await Store.open(tmp_path)
     health = Health(front, store, partial(presented, grant_of=grant_of), lambda: iter(()))

@@ -1,140 +1,18 @@
-"""Options of the server's commands that are wrong, and keys that are weak."""
+"""Wrong options of the server's commands, and weak keys, with a real server."""
 
 from __future__ import annotations
 
-import argparse
-import importlib
-import re
 import secrets
 import subprocess
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 
 from scrapy_ext.server.auth.keyring import weak_keys
-from scrapy_ext.server.config.config import MIN_MEMORY, ConfigError, ServerConfig
-from scrapy_ext.server.config.option import Option, Role
-from scrapy_ext.server.config.options import OPTIONS, add_options, config_from, table
-from scrapy_ext.server.config.parser import SuggestingParser
-from scrapy_ext.server.net.guard import Guard, GuardRuleError
+from scrapy_ext.server.config.config import MIN_MEMORY
 from tests.support import packed_projects as packed
 from tests.support.http import Http
 from tests.support.servers import RunningServer, command, without_keys
-
-UNITS = {
-    "--memory": "a whole number of MiB from 32 to 1000000",
-    "--unit-memory": "a whole number of MiB from 1 to 1000000",
-    "--connections": "a whole number of connections from 1 to 1000000",
-    "--connections-per-address": "a whole number of connections from 1 to 1000000",
-    "--client-timeout": "a number of seconds over 0 and below 1000000000",
-    "--slow-request": "a number of seconds over 0 and below 1000000000",
-    "--job-timeout": "a number of seconds over 0 and below 1000000000",
-    "--stop-grace": "a number of seconds over 0 and below 1000000000",
-    "--domain-delay": "a number of seconds over 0 and below 1000000000",
-    "--rate-limit": "a number of requests a second over 0 and below 1000000000",
-    "--extract-rate": "a number of requests a second over 0 and below 1000000000",
-    "--domain-rate": "a number of requests a second over 0 and below 1000000000",
-    "--key-domain-rate": "a number of requests a second over 0 and below 1000000000",
-    "--rate-burst": "a whole number of requests from 1 to 1000000",
-    "--domain-requests": "a whole number of requests from 1 to 1000000",
-    "--browser-pages": "a whole number of pages from 1 to 1000000",
-    "--units": "a whole number of units from 1 to 1000000",
-    "--local-project-id": "a whole number from 1 to 1000000",
-    "--port": "0 to 65535",
-}
-
-
-def parser_of_server() -> argparse.ArgumentParser:
-    parser = SuggestingParser(prog="scrapy platform serve")
-    add_options(parser)
-    return parser
-
-
-def test_the_error_of_every_number_names_its_unit_and_its_range(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = parser_of_server()
-    numbers = {action.option_strings[0] for action in parser._actions if _is_number(action)}
-    assert numbers == UNITS.keys()
-    worker = argparse.ArgumentParser()
-    add_options(worker, Role.WORKER)
-    assert {action.option_strings[0] for action in worker._actions if _is_number(action)} < UNITS.keys()
-    for option, told in UNITS.items():
-        for wrong in ("banana", "512MB", "0" if option != "--port" else "65536"):
-            with pytest.raises(SystemExit):
-                parser.parse_args([option, wrong])
-            said = capsys.readouterr().err.splitlines()
-            assert said[-1].startswith(f"scrapy platform serve: error: argument {option}: must be {told}")
-            assert said[-1].endswith(f", got '{wrong}'")
-            assert len(said) == 2  # not a screenful of options
-            assert "see scrapy platform serve --help" in said[0]
-
-
-def _is_number(action: argparse.Action) -> bool:
-    """Return whether an option takes 7 and not a word."""
-    if action.type is None or not callable(action.type):
-        return False
-    try:
-        return isinstance(action.type("100"), int | float)
-    except argparse.ArgumentTypeError:
-        return False
-
-
-class _Longer(ServerConfig):
-    """A configuration with one option more."""
-
-    cups: Annotated[int, Option(meaning="cups of tea", roles=Role.SERVER, unit="cups", variable="SERVER_CUPS")] = 3
-
-
-def test_an_entry_of_the_table_is_all_that_an_option_needs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("scrapy_ext.server.config.options.OPTIONS", table(_Longer))
-    monkeypatch.setattr("scrapy_ext.server.config.options.ServerConfig", _Longer)
-    parser = parser_of_server()
-    assert "--cups N cups of tea (default: 3; environment variable: SERVER_CUPS)" in " ".join(
-        parser.format_help().split()
-    )
-    assert config_from(parser.parse_args([]), {}) == _Longer()
-    assert config_from(parser.parse_args([]), {"SERVER_CUPS": "5"}) == _Longer(cups=5)
-    assert config_from(parser.parse_args(["--cups", "4"]), {"SERVER_CUPS": "5"}) == _Longer(cups=4)
-    with pytest.raises(ConfigError, match=r"SERVER_CUPS: must be a whole number of cups from 1 to 1000000, got 'x'"):
-        config_from(parser.parse_args([]), {"SERVER_CUPS": "x"})
-    with pytest.raises(SystemExit):
-        parser.parse_args(["--cups", "x"])
-    assert "argument --cups: must be a whole number of cups from 1 to 1000000, got 'x'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.field)
-def test_every_option_is_in_the_help_of_its_commands_and_in_the_documentation(
-    option: Option, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[4] / "docs" / "_ext")
-    page = "\n".join(importlib.import_module("tables").server_options())
-    for role in Role:
-        parser = argparse.ArgumentParser()
-        add_options(parser, role)
-        shown = parser.format_help()
-        assert all((name in shown) == bool(option.roles & role) for name in option.options)
-    assert all(f"``{name}``" in page for name in (*option.options, option.variable, option.setting) if name)
-
-
-@pytest.mark.parametrize("option", [option for option in OPTIONS if option.variable], ids=lambda option: option.field)
-def test_a_variable_of_the_environment_gives_the_value_of_its_option(option: Option) -> None:
-    text = "postgresql://me@host/there" if option.field == "database" else "value"
-    config = config_from(argparse.Namespace(), {option.variable: text})
-    assert getattr(config, option.field) in (option.reader(text), (text,))
-
-
-@pytest.mark.parametrize("option", [option for option in OPTIONS if option.setting], ids=lambda option: option.field)
-def test_a_setting_comes_before_the_environment(option: Option) -> None:
-    wrong = "postgresql://me@host/other" if option.field == "database" else "other"
-    value = option.value if option.value else option.reader("postgresql://me@host/there")
-    given = [value] if option.repeatable else value
-    config = config_from(
-        argparse.Namespace(), {option.variable: wrong} if option.variable else {}, {option.setting: given}
-    )
-    expected = (str(value), wrong) if option.secret else (str(value),)  # secrets of the environment are added
-    assert getattr(config, option.field) == (expected if option.repeatable else value)
 
 
 @pytest.mark.parametrize("words", [["--units", "none"], ["worker", "--units", "none"], ["worker"], ["--porte", "1"]])
@@ -145,15 +23,6 @@ def test_a_wrong_call_of_the_server_alone_is_answered_in_two_lines(words: list[s
     assert usage.startswith("usage: python -m scrapy_ext.server")
     assert usage.endswith("--help")
     assert ": error: " in error
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [({"allow_hosts": ["banana"]}, "--allow-host 'banana' must"), ({"connect_to": ["x"]}, "--connect-to 'x' must")],
-)
-def test_rules_that_cannot_be_read_are_named_as_their_options(options: dict[str, list[str]], told: str) -> None:
-    with pytest.raises(GuardRuleError, match=re.escape(told)):
-        Guard(**options)  # type: ignore[arg-type]
 
 
 async def test_a_version_can_be_deployed_with_the_least_memory_that_may_be_given(tmp_path: Path) -> None:

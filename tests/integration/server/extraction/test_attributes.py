@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.config.config import ConfigError
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.config.options import add_options, config_from
 from scrapy_ext.server.extraction.browser.executable import clean_environment
 from tests.support.extraction_service import Service
@@ -32,7 +32,7 @@ HTTP = {"product": True, "extractFrom": "httpResponseBody"}
 
 
 class Model:
-    """An endpoint that answers as it is told to, and keeps what it was asked."""
+    """Endpoint of a language model with given answers; keeps its requests."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -75,11 +75,11 @@ def model() -> Iterator[Model]:
 
 @pytest.fixture(scope="module")
 def with_model(target: Target, model: Model) -> Iterator[Service]:
-    with asking(model, target, Limits(attribute_text=500)) as running:
+    with asking(model, target, ServiceLimits(attribute_text=500)) as running:
         yield running
 
 
-def asking(model: Model, target: Target, limits: Limits) -> Service:
+def asking(model: Model, target: Target, limits: ServiceLimits) -> Service:
     """A service that asks the model."""
     config = {"attributes_url": model.url, "attributes_model": "small", "attributes_key": KEY}
     return Service(allow_hosts=(target.host,), limits=limits, **config)
@@ -189,7 +189,7 @@ def test_an_endpoint_that_fails_costs_the_attributes_only_and_its_key_is_nowhere
 
 def test_an_endpoint_that_does_not_answer_costs_the_attributes_only(target: Target, model: Model) -> None:
     model.status = 0
-    with asking(model, target, Limits(attributes=0.5)) as running:
+    with asking(model, target, ServiceLimits(attributes=0.5)) as running:
         assert attributes(running, target)["metadata"] == {"error": "extraction/endpoint-failed"}
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, PROBLEM_TYPES
 from scrapy_ext.api.extraction.fields import METHODS, OPTIONS
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from tests.support.extraction_service import KEY, Answer, Service
 from tests.support.handwritten_site import Call, Target
 
@@ -385,7 +385,7 @@ def test_520_when_a_site_is_silent(target: Target) -> None:
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=Limits(read=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(read=0.5)) as running:
         problem(running.extract(url=target.handle("/document/silent", silent), **BODY), "/download/temporary-error")
 
 
@@ -408,7 +408,7 @@ def test_500_when_a_request_takes_too_long(target: Target) -> None:
     async def never(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=Limits(request=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(request=0.5)) as running:
         problem(running.extract(url=target.handle("/document/never", never), **BODY), "/server/timed-out")
 
 
@@ -421,7 +421,7 @@ def test_500_and_503(target: Target) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     url = target.handle("/document/hold", hold)
-    with Service(allow_hosts=(target.host,), limits=Limits(requests=1)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(requests=1)) as running:
         first = threading.Thread(target=running.extract, kwargs={"url": url, **BODY})
         first.start()
         assert entered.wait(60)

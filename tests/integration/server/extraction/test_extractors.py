@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from scrapy_ext.api.extraction.errors import ExtractionError
-from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
@@ -93,7 +93,7 @@ def test_every_kind_is_extracted_through_the_service(
 
 @pytest.fixture
 async def odd() -> AsyncIterator[Extractors]:
-    pool = Extractors(Limits(extractors=1), module="tests.support.odd_extractor")
+    pool = Extractors(ServiceLimits(extractors=1), module="tests.support.odd_extractor")
     yield pool
     await pool.stop()
 
@@ -107,7 +107,7 @@ async def test_a_process_serves_one_page_after_the_other(odd: Extractors) -> Non
 
 
 async def test_a_page_that_takes_too_long_is_500_and_its_process_is_ended() -> None:
-    pool = Extractors(Limits(extractors=1, extract=8), module="tests.support.odd_extractor")
+    pool = Extractors(ServiceLimits(extractors=1, extract=8), module="tests.support.odd_extractor")
     first = await pid_of(pool)
     with pytest.raises(ExtractionError) as caught:
         await pool.extract("product", "hang", "http://x/")
@@ -133,10 +133,10 @@ async def test_a_process_that_died_while_idle_costs_no_page(odd: Extractors) -> 
 
 
 async def test_pages_that_hang_take_the_processes_of_their_key_and_domain_and_not_those_of_others() -> None:
-    pool = Extractors(Limits(extractors=2), module="tests.support.odd_extractor")
+    pool = Extractors(ServiceLimits(extractors=2), module="tests.support.odd_extractor")
 
-    async def work(html: str, key: str, domain: str) -> Outcome:
-        return await pool.work(Task("product", f"http://{domain}/", html), domain=domain, key=key)
+    async def work(html: str, key: str, domain: str) -> ExtractionOutcome:
+        return await pool.work(ExtractionTask("product", f"http://{domain}/", html), domain=domain, key=key)
 
     hanging = [asyncio.create_task(work("hang", "one", "evil.example")) for _ in range(5)]
     await asyncio.sleep(0)  # they have what they get
@@ -157,7 +157,7 @@ async def test_stopping_ends_the_processes(odd: Extractors) -> None:
 
 
 async def test_a_kind_that_does_not_exist_is_422() -> None:
-    pool = Extractors(Limits(extractors=1))
+    pool = Extractors(ServiceLimits(extractors=1))
     with pytest.raises(ExtractionError) as caught:
         await pool.extract("poem", "<p>", "http://x/")
     await pool.stop()
@@ -165,7 +165,7 @@ async def test_a_kind_that_does_not_exist_is_422() -> None:
 
 
 async def test_extraction_does_not_keep_the_loop_waiting() -> None:
-    pool = Extractors(Limits(extractors=1))
+    pool = Extractors(ServiceLimits(extractors=1))
     turns = 0
     working = asyncio.ensure_future(pool.extract("product", PRODUCT, "http://x/"))
     while not working.done():
@@ -182,7 +182,7 @@ def test_the_process_ends_with_its_input_also_while_it_works() -> None:
         stdout=subprocess.PIPE,
     )
     assert process.stdin is not None
-    process.stdin.write(message(msgspec.json.encode(Task("article", "http://x/", ARTICLE))))
+    process.stdin.write(message(msgspec.json.encode(ExtractionTask("article", "http://x/", ARTICLE))))
     process.stdin.close()
     assert process.wait(60) == 0
     assert process.stdout is not None

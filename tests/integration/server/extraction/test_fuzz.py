@@ -26,7 +26,7 @@ from tests.support.servers import RunningServer
 
 EXAMPLES, EXAMPLES_IN_FULL = 60, 3000
 #: A server that has not answered by then hangs.
-PATIENCE = 180
+TIMEOUT = 180
 
 
 class Sender:
@@ -37,7 +37,7 @@ class Sender:
         parts = urlsplit(server.url)
         self._address = (parts.hostname or "", parts.port or 0)
         self._authorization = "Basic " + base64.b64encode(f"{server.extract_key}:".encode()).decode()
-        self._connection = http.client.HTTPConnection(*self._address, timeout=PATIENCE)
+        self._connection = http.client.HTTPConnection(*self._address, timeout=TIMEOUT)
 
     def __call__(self, body: Any, **headers: str) -> tuple[int, Any]:
         """Send a body; the status and the decoded answer, which is a result or a whole problem."""
@@ -257,7 +257,7 @@ def test_a_field_that_comes_twice_is_the_last_one(send: Sender) -> None:
 
 
 @pytest.mark.parametrize("coding", ["utf-16", "utf-32", "utf-8-sig", "latin-1"])
-def test_text_that_is_not_utf_8_is_told(send: Sender, coding: str) -> None:
+def test_text_that_is_not_utf_8_is_reported(send: Sender, coding: str) -> None:
     status, answer = send(framed(send, '"ä"').decode().encode(coding))
     assert (status, answer["type"]) == (400, "/request/invalid-json")
     assert "byte" in answer["detail"]

@@ -1,4 +1,4 @@
-"""What /metrics tells of the extraction service."""
+"""Metrics of the extraction service."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.measures import LONGEST, PAIRS, Tags
 from tests.support.eventually import eventually
 from tests.support.extraction_service import Service, head
@@ -79,14 +79,14 @@ def test_a_request_that_is_out_of_time_is_counted_with_its_time(target: Target) 
     async def never(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=Limits(request=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(request=0.5)) as running:
         running.problem(500, "/server/timed-out", url=target.handle("/slow", never), httpResponseBody=True)
         seen = running.run(told_of(running))
     assert seen[counted("http", "none", "500")] == 1
     assert seen[counted("http", "none", "500").replace("_count", "_sum")] >= 0.4
 
 
-def test_a_request_that_is_under_way_is_told_and_one_whose_caller_left_is_broken(target: Target) -> None:
+def test_a_request_that_is_under_way_is_counted_and_one_whose_caller_left_is_broken(target: Target) -> None:
     entered = threading.Event()
 
     async def hold(call: Call, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""What requests hold together is bounded, and given back when their answers have gone."""
+"""The memory of all requests together is bounded, and released when their answers were sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.extraction.routes import PIECE
 from tests.support.eventually import eventually
@@ -52,7 +52,7 @@ def test_what_does_not_fit_beside_others_is_503_and_small_pages_are_not(target: 
         assert running.front.memory.held == 0
 
 
-async def answer_to(site: Target, url: str, limits: Limits, wait: asyncio.Event | None = None) -> list[bytes]:
+async def answer_to(site: Target, url: str, limits: ServiceLimits, wait: asyncio.Event | None = None) -> list[bytes]:
     """The pieces of an answer; with ``wait``, its reader takes no more than the first until then."""
     config = ServerConfig(allow_hosts=(site.host,))
 
@@ -89,12 +89,14 @@ async def answer_to(site: Target, url: str, limits: Limits, wait: asyncio.Event 
 
 
 async def test_a_long_answer_goes_out_in_pieces_so_that_slow_readers_are_seen_to_read(target: Target) -> None:
-    pieces = await answer_to(target, target.page("/long", "x" * (700 * KIB)), Limits())
+    pieces = await answer_to(target, target.page("/long", "x" * (700 * KIB)), ServiceLimits())
     assert len(b"".join(pieces)) > 900 * KIB
     assert max(map(len, pieces)) == PIECE
     assert json.loads(b"".join(pieces))["statusCode"] == 200
 
 
 async def test_a_client_that_does_not_read_its_answer_is_given_up(target: Target) -> None:
-    pieces = await answer_to(target, target.page("/unread", "x" * (700 * KIB)), Limits(answer=0.05), asyncio.Event())
+    pieces = await answer_to(
+        target, target.page("/unread", "x" * (700 * KIB)), ServiceLimits(answer=0.05), asyncio.Event()
+    )
     assert len(pieces) == 1

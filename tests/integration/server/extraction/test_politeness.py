@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from scrapy_ext.api.extraction.errors import ExtractionError
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.domain_limits import DomainLimits
 from tests.support.eventually import eventually
 from tests.support.extraction_service import Service
@@ -19,7 +19,7 @@ BODY = {"httpResponseBody": True}
 
 
 class Gate:
-    """A page that answers when it is told to; ``most`` is how many requests it had at once."""
+    """Page that answers on demand; ``most`` is the highest number of requests at once."""
 
     def __init__(self, target: Target, path: str) -> None:
         self._open = threading.Event()
@@ -45,14 +45,14 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
     gate = Gate(target, "/hangs")
     target.page("/quick", "ok")
     rules = tuple(f"{name}.example:80=127.0.0.1:{target.port}" for name in ("hanging", "quick"))
-    limits = Limits(domain_waiting=2, requests=5)
+    limits = ServiceLimits(domain_waiting=2, requests=5)
     with Service(connect_to=rules, limits=limits, domain_requests=2) as running, ThreadPoolExecutor(4) as pool:
         try:
             held = [pool.submit(running.extract, url="http://hanging.example/hangs", **BODY) for _ in range(2)]
             gate.wait_until_inside(2)
             held += [pool.submit(running.extract, url="http://HANGING.example./hangs", **BODY) for _ in range(2)]
             eventually(lambda: running.service._domains.waiting >= 2)
-            # Two are at work and two wait: one more is told so, and the fifth place is free for another site.
+            # Two are at work and two wait: one more gets 429, and the fifth permit is free for another site.
             answer = running.extract(url="http://hanging.example/hangs", **BODY)
             assert (answer.status, answer.json["type"]) == (429, "/limits/over-domain-limit")
             assert int(answer.headers["retry-after"]) > 0
@@ -65,7 +65,7 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
 
 
 async def test_requests_of_a_domain_start_apart_and_those_of_others_do_not_wait() -> None:
-    politeness = DomainLimits(Limits(domain_patience=60), delay=0.2)
+    politeness = DomainLimits(ServiceLimits(domain_patience=60), delay=0.2)
     loop = asyncio.get_running_loop()
     starts: list[tuple[str, float]] = []
 
@@ -82,7 +82,7 @@ async def test_requests_of_a_domain_start_apart_and_those_of_others_do_not_wait(
 
 
 async def test_a_wait_that_would_be_too_long_is_told_with_its_length() -> None:
-    politeness = DomainLimits(Limits(domain_patience=5), delay=60)
+    politeness = DomainLimits(ServiceLimits(domain_patience=5), delay=60)
     async with politeness.permit("a"):
         pass
     with pytest.raises(ExtractionError) as refused:
@@ -93,9 +93,9 @@ async def test_a_wait_that_would_be_too_long_is_told_with_its_length() -> None:
 
 
 async def test_a_place_is_given_back_whatever_happens() -> None:
-    politeness = DomainLimits(Limits(domain_patience=0.01), requests=1)
+    politeness = DomainLimits(ServiceLimits(domain_patience=0.01), requests=1)
     async with politeness.permit("a"):
-        with pytest.raises(ExtractionError, match="No place"):
+        with pytest.raises(ExtractionError, match="No permit"):
             await politeness.permit("a").__aenter__()
     with pytest.raises(ZeroDivisionError):
         async with politeness.permit("a"):

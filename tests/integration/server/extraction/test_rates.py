@@ -1,4 +1,4 @@
-"""How often pages may be asked for: 429 in its three scopes, and what does not count."""
+"""Rate limits: 429 in its three scopes, and requests that do not count."""
 
 from __future__ import annotations
 

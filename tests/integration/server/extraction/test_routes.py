@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from tests.support.extraction_service import Service, head
 from tests.support.handwritten_site import Call, Target
 
@@ -59,7 +59,7 @@ def test_any_bytes_that_are_not_json_are_invalid_json(service: Service, body: by
     assert service.send(body=body).json["type"] == "/request/invalid-json"
 
 
-def test_every_broken_rule_is_told_at_once(service: Service) -> None:
+def test_every_broken_rule_is_reported_at_once(service: Service) -> None:
     detail = service.problem(400, "/request/invalid", url="nope", htpResponseBody=True, tags={"a": 1}, jobId=3)
     for name in ("url", "htpResponseBody", "httpResponseBody", "tags.a", "jobId"):
         assert name in detail
@@ -143,13 +143,13 @@ def test_a_request_that_takes_too_long_as_a_whole_is_500_timed_out(target: Targe
         await asyncio.sleep(60)
 
     url = target.handle("/never", never)
-    with Service(allow_hosts=(target.host,), limits=Limits(request=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(request=0.5)) as running:
         running.problem(500, "/server/timed-out", url=url, httpResponseBody=True)
 
 
 def test_a_body_that_does_not_arrive_is_408(target: Target) -> None:
     with (
-        Service(limits=Limits(request_body=0.3)) as running,
+        Service(limits=ServiceLimits(request_body=0.3)) as running,
         socket.create_connection(("127.0.0.1", running.port), timeout=60) as raw,
     ):
         raw.sendall(head("Content-Length: 100") + b"{")
@@ -165,7 +165,7 @@ def test_more_requests_than_the_server_takes_on_get_503_with_retry_after(target:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     url = target.handle("/hold", hold)
-    with Service(allow_hosts=(target.host,), limits=Limits(requests=1)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(requests=1)) as running:
         first = threading.Thread(target=running.result, kwargs={"url": url, "httpResponseBody": True})
         first.start()
         assert entered.wait(60)

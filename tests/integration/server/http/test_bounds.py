@@ -19,7 +19,7 @@ import pytest
 from scrapy_ext.jobprocess.proc import cgroup_limits, machine_memory
 from scrapy_ext.server.http import limits, memory
 from scrapy_ext.server.http.connections import RESERVE, Connections, limit_of
-from scrapy_ext.server.http.memory import Memory
+from scrapy_ext.server.http.memory import RequestMemory
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http, longest_wait
 from tests.support.raw_connection import Raw
@@ -250,7 +250,7 @@ class Stalled:
 
 
 def test_the_slowest_readers_are_cut_off_where_memory_is_short() -> None:
-    held = Memory(1000)
+    held = RequestMemory(1000)
     first, second = Stalled(), Stalled()
     held.stalled.update({first: -100.0, second: -50.0})
     assert held.hold(700)
@@ -262,7 +262,7 @@ def test_the_slowest_readers_are_cut_off_where_memory_is_short() -> None:
 
 async def test_long_work_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_TURN", -1.0)
-    held, rounds = Memory(1000), 0
+    held, rounds = RequestMemory(1000), 0
 
     async def others() -> None:
         nonlocal rounds

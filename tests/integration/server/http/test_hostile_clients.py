@@ -1,4 +1,4 @@
-"""Clients that send too much, too slowly or nonsense: each is told so, and the others do not notice."""
+"""Clients that send too much, too slowly or nonsense get an error each, and the others do not notice."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.http import limits
-from scrapy_ext.server.http.memory import Memory
-from scrapy_ext.server.http.request_context import Exchange
+from scrapy_ext.server.http.memory import RequestMemory
+from scrapy_ext.server.http.request_context import RequestContext
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
@@ -36,7 +36,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture
 async def others(server: RunningServer, http: Http) -> AsyncIterator[None]:
-    """What well-behaved clients do at the same time works."""
+    """Calls of well-behaved clients at the same time succeed."""
     ended = asyncio.Event()
 
     async def work() -> None:
@@ -76,9 +76,7 @@ async def test_a_body_of_10_gb_is_refused_before_it_is_read(server: RunningServe
             assert answer.headers["connection"] == "close"
 
 
-async def test_a_body_without_end_is_cut_off_and_its_sender_told(
-    server: RunningServer, http: Http, others: None
-) -> None:
+async def test_a_body_without_end_is_cut_off_with_an_answer(server: RunningServer, http: Http, others: None) -> None:
     before = await memory(http)
     record = b'{"_key":"' + b"k" * 60_000 + b'"}\n'
     async with Raw(server.url, server.platform_key) as raw:
@@ -215,7 +213,7 @@ async def test_what_is_too_large_before_the_body(
     assert answer.body.endswith(b".\n")
 
 
-async def test_what_is_not_http_is_told_so(server: RunningServer) -> None:
+async def test_what_is_not_http_gets_400(server: RunningServer) -> None:
     for nonsense in (b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\0" * 5000):
         async with Raw(server.url) as raw:
             await raw.send(nonsense)
@@ -240,8 +238,8 @@ async def test_an_unread_short_body_leaves_the_connection_usable(server: Running
 
 
 def test_bodies_hold_memory_together_and_give_it_back() -> None:
-    held = Memory(1000)
-    one, two = (Exchange({"type": "http", "headers": []}, None, None, held, 1.0) for _ in range(2))  # type: ignore[arg-type]
+    held = RequestMemory(1000)
+    one, two = (RequestContext({"type": "http", "headers": []}, None, None, held, 1.0) for _ in range(2))  # type: ignore[arg-type]
     assert one.hold(600)
     assert not two.hold(600)
     one.ended()

@@ -38,7 +38,7 @@ async def platform(running: RunningServer) -> AsyncIterator[Platform]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def either(request: pytest.FixtureRequest, platform: Platform) -> AsyncIterator[Platform]:
-    """On each engine in turn, and with it the carrier that is for it."""
+    """Store on each engine in turn, with the notifier for it."""
     if request.param == "sqlite":
         yield platform
         return

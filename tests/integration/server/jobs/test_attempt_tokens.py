@@ -1,4 +1,4 @@
-"""What the token of a job's process opens, over HTTP, and for how long."""
+"""Rights of the token of a job's process, over HTTP, and their end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.jobs import ATTEMPT_OVER, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import AttemptOver
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
@@ -25,7 +25,7 @@ from tests.support.servers import RunningServer
 
 
 class Running(NamedTuple):
-    """A job that a node has, as its process is told of it."""
+    """Job of a node, as its process receives it."""
 
     store: Store
     attempt: Attempt
@@ -77,7 +77,7 @@ async def running(server: RunningServer, project: int) -> AsyncIterator[Running]
         await store.close()
 
 
-#: Method, path, body; whether it is let in. In paths, J is the job, O another job of the project, P the project.
+#: Method, path, body; whether it is admitted. In paths, J is the job, O another job of the project, P the project.
 CALLS = {
     "writes its items": ("POST", "/items/J?start=0", b'{"a": 1}', True),
     "writes its requests": (

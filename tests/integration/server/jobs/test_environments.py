@@ -112,12 +112,12 @@ async def test_a_folder_becomes_an_environment_with_its_spiders_and_their_argume
     prepared = await setup.prepared(packed.folder(scripts__tidy="print('tidy')"))
     assert prepared.version == "1.0"
     assert await setup.store.versions.spiders(1) == [BOOKS, NEWS, SpiderInfo("py:tidy.py", custom=False)]
-    told = packed.says(prepared.python, "import shop, scrapy, scrapy_ext; print(shop.__file__)", prepared.directory)
-    assert told == str(prepared.directory / "shop" / "__init__.py")
+    output = packed.says(prepared.python, "import shop, scrapy, scrapy_ext; print(shop.__file__)", prepared.directory)
+    assert output == str(prepared.directory / "shop" / "__init__.py")
     assert prepared.scripts is not None
     assert [path.name for path in prepared.scripts.iterdir()] == ["tidy.py"]
     elsewhere = packed.says(prepared.python, "import shop; print(shop.__file__)", setup.cache)
-    assert elsewhere == told  # scripts run from anywhere
+    assert elsewhere == output  # scripts run from anywhere
     assert "secret" not in (prepared.directory / "scrapy.cfg").read_text()
     listed = subprocess.run(
         [prepared.python, "-m", "scrapy", "list"], cwd=prepared.directory, capture_output=True, check=True, timeout=300
@@ -143,6 +143,7 @@ async def test_a_wheel_and_its_requirements_lie_on_top_of_the_servers_packages(s
     assert "No module" in packed.says(packed.this_python(), "import priceparts", setup.cache)
 
 
+@pytest.mark.long
 async def test_a_pinned_requirement_comes_before_the_servers_and_leaves_those_alone(setup: Setup, wheels: Path) -> None:
     add_wheel(wheels, "protego", "99.0", protego="VERSION = 99")
     prepared = await setup.prepared(packed.folder(), requirements="protego==99.0\n")
@@ -150,6 +151,7 @@ async def test_a_pinned_requirement_comes_before_the_servers_and_leaves_those_al
     assert "AttributeError" in packed.says(packed.this_python(), "import protego; protego.VERSION", setup.cache)
 
 
+@pytest.mark.long
 async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_the_only_ones(setup: Setup) -> None:
     await setup.prepared(packed.wheel(entry_point=False), "1.0", settings="shop.settings")
     await setup.prepared(packed.wheel(entry_point=False), "2.0")
@@ -158,7 +160,7 @@ async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_t
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         pytest.param({"shop__settings": "raise SystemExit(0)"}, "SystemExit", id="settings"),
         pytest.param({"shop__settings": None}, "No module named 'shop.settings'", id="no-settings"),
@@ -178,10 +180,10 @@ async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_t
     ],
 )
 async def test_what_a_broken_project_says_of_its_spiders(
-    tmp_path: Path, changes: dict[str, str | None], told: str
+    tmp_path: Path, changes: dict[str, str | None], message: str
 ) -> None:
     write(tmp_path, packed.files(**changes))
-    with pytest.raises(ReadingError, match=told):
+    with pytest.raises(ReadingError, match=message):
         await read_spiders(packed.this_python(), tmp_path, os.environ)
 
 
@@ -201,7 +203,9 @@ async def test_a_version_that_fails_says_why_and_the_one_before_stays(setup: Set
         await setup.environments.prepare(1, "2.0")
 
 
-async def test_requirements_that_cannot_be_installed_are_told_with_what_pip_said(setup: Setup, wheels: Path) -> None:
+async def test_requirements_that_cannot_be_installed_are_reported_with_the_output_of_pip(
+    setup: Setup, wheels: Path
+) -> None:
     version = await setup.deploy(packed.folder(), requirements="no-such-package==1\n")
     assert version.state is VersionState.FAILED
     assert "could not install" in version.message
@@ -478,7 +482,7 @@ def _many() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("archive", "told"),
+    ("archive", "message"),
     [
         pytest.param(b"", "damaged", id="empty"),
         pytest.param(b"hello", "damaged", id="text"),
@@ -495,9 +499,9 @@ def _many() -> bytes:
     ],
 )
 def test_archives_that_are_none_or_reach_out_of_their_folder_are_refused(
-    tmp_path: Path, archive: bytes | Callable[[], bytes], told: str
+    tmp_path: Path, archive: bytes | Callable[[], bytes], message: str
 ) -> None:
     path = tmp_path / "archive"
     path.write_bytes(archive() if callable(archive) else archive)
-    with path.open("rb") as file, pytest.raises(ArchiveError, match=told):
+    with path.open("rb") as file, pytest.raises(ArchiveError, match=message):
         archives.look(file)

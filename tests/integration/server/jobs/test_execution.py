@@ -20,7 +20,7 @@ from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
 from scrapy_ext.server.store.jobs.rows import StoredJob
-from tests.support.eventually import PATIENCE, eventually_async
+from tests.support.eventually import TIMEOUT, eventually_async
 
 
 class Building(Environments):
@@ -75,7 +75,7 @@ async def test_one_that_is_asked_to_end_does_not_wait_for_its_build(
     if intent is Intent.CANCEL:
         await store.jobs.cancel(1, [key], "tests")
     execution.stop(intent)
-    await asyncio.wait_for(execution.task, PATIENCE)
+    await asyncio.wait_for(execution.task, TIMEOUT)
     job = await stored(store, key)
     assert (job.state, job.metadata.get("close_reason")) == (state, reason)
     assert await store.attempts.current(key) is None
@@ -88,7 +88,7 @@ async def test_a_node_that_leaves_gives_back_what_it_has_not_begun(
     local = LocalProject(1, tmp_path / "project")
     environments = Building(store, tmp_path / "cache", local)
     config = NodeConfig(units=1, local=local)
-    other = await Store.open(tmp_path / "data")  # of another process: the node hears nothing of what that adds
+    other = await Store.open(tmp_path / "data")  # of another process: the node is not notified of what that adds
     node = Node(Pools(store, store, store), environments, "http://127.0.0.1:1", config, LocalNotifier())
 
     async def look() -> None:
@@ -126,7 +126,7 @@ async def test_a_node_leaves_without_a_database(store: Store, tmp_path: Path, mo
         raise StoreAwayError("away")
 
     monkeypatch.setattr(store.attempts, "give_back", away)
-    await asyncio.wait_for(node.stop(), PATIENCE)
+    await asyncio.wait_for(node.stop(), TIMEOUT)
 
 
 async def test_one_whose_end_cannot_be_stored_is_not_run_again(
@@ -147,6 +147,6 @@ async def test_one_whose_end_cannot_be_stored_is_not_run_again(
     execution = Execution(
         store, Environments(store, tmp_path), Terms("http://127.0.0.1:1"), attempt, asyncio.Semaphore(1)
     )
-    await asyncio.wait_for(execution.task, PATIENCE)
+    await asyncio.wait_for(execution.task, TIMEOUT)
     assert execution.is_settled
     assert (await stored(store, key)).metadata["close_reason"] == "no_version"

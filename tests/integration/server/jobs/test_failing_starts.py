@@ -35,9 +35,9 @@ FAILING = {
 
 
 @pytest.mark.parametrize("case", FAILING)
-async def test_a_start_that_fails_is_told(platform: Platform, case: str) -> None:
-    spider, fields, reason, told = FAILING[case]
+async def test_a_start_that_fails_is_reported(platform: Platform, case: str) -> None:
+    spider, fields, reason, message = FAILING[case]
     job = await platform.run(spider, **fields, **({} if spider.startswith("py:") else {"case": case}))
     assert await platform.reason(job) == reason
     records = await platform.records("logs", job)
-    assert any(told in record["message"] and record["level"] >= 40 for record in records), records
+    assert any(message in record["message"] and record["level"] >= 40 for record in records), records

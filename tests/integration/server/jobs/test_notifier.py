@@ -58,39 +58,39 @@ async def add_job(store: Store) -> None:
 async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: Ends) -> None:
     stores = [await ends.store() for _ in range(3)]
     notifiers = await asyncio.gather(*map(ends.notifier, stores))  # they make the tables at once
-    heard = [0, 0]
+    notified = [0, 0]
 
     def hear(which: int) -> None:
-        heard[which] += 1
+        notified[which] += 1
 
     name = "a-host-with-a-name-that-is-longer-than-any-channel-of-a-database-may-be-" + "x" * 60
     names = ["other", name]
     await notifiers[0].listen(names[0], lambda: hear(0))
     await notifiers[1].listen(names[1], lambda: hear(1))
     await eventually_async(lambda: ends.count("procrastinate_workers") == 2, what="both listen")
-    heard[:] = [0, 0]
+    notified[:] = [0, 0]
     await add_job(stores[2])
-    await eventually_async(lambda: all(heard), what="both hear of a job that was added")
-    heard[:] = [0, 0]
+    await eventually_async(lambda: all(notified), what="both hear of a job that was added")
+    notified[:] = [0, 0]
     await stores[2].nodes.join(Node(names[1], "h", 1, frozenset(), 1, 1, 1, False))
     assert len(await stores[2].attempts.place(notifiers[2].notify)) == 1
-    await eventually_async(lambda: heard[1], what="its node hears of it")
+    await eventually_async(lambda: notified[1], what="the notification of its node")
     await eventually_async(
         lambda: ends.count("procrastinate_jobs") == 0, what="the row that was handed over is deleted"
     )
-    assert heard[0] == 0
-    heard[:] = [0, 0]
+    assert notified[0] == 0
+    notified[:] = [0, 0]
     ends.postgresql.query(
         ends.url.secret,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'scrapy-ext queue' "
         "AND datname = current_database()",
     )
     await eventually_async(
-        lambda: all(heard), what="a connection that was lost is made again, and who may have missed something looks"
+        lambda: all(notified), what="a connection that was lost is made again, and who may have missed something looks"
     )
-    heard[:] = [0, 0]
+    notified[:] = [0, 0]
     await add_job(stores[2])
-    await eventually_async(lambda: all(heard), what="and so it goes on")
+    await eventually_async(lambda: all(notified), what="and so it goes on")
 
 
 async def test_rows_of_nodes_that_are_gone_are_removed(ends: Ends) -> None:

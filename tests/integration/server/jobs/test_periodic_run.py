@@ -1,4 +1,4 @@
-"""A periodic job from its minute to the end of its crawl, and a webhook that is told of all of it."""
+"""A periodic job from its minute to the end of its crawl, and the webhook that receives each step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.servers import RunningServer
 from tests.support.webhook_receiver import Receiver
 
 
-async def test_a_periodic_job_runs_and_a_webhook_is_told_of_each_step(tmp_path: Path) -> None:
+async def test_a_periodic_job_runs_and_a_webhook_receives_each_step(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "shop")
     async with Receiver() as receiver:
         options = ["--local-project", str(folder)]
@@ -28,10 +28,10 @@ async def test_a_periodic_job_runs_and_a_webhook_is_told_of_each_step(tmp_path: 
                 assert (await http.post(path, json.dumps(schedule).encode())).status == 201
                 await come_due(server, 1)
                 await http.call("PATCH", f"{path}/1", b'{"description":"now"}')
-                told = [each["message"] for each in await receiver.has(3)]
+                deliveries = [each["message"] for each in await receiver.has(3)]
                 await http.call("PATCH", f"{path}/1", b'{"disabled":true}')
-                job = told[0]["job"]
-                first = [(each["event"], each["user"]) for each in told if each["job"] == job]
+                job = deliveries[0]["job"]
+                first = [(each["event"], each["user"]) for each in deliveries if each["job"] == job]
                 assert first[0] == ("job:scheduled", "periodic job 1")
                 metadata = await until(http, job, "finished")
                 assert (metadata["close_reason"], metadata["tags"], metadata["priority"]) == (
@@ -42,7 +42,7 @@ async def test_a_periodic_job_runs_and_a_webhook_is_told_of_each_step(tmp_path: 
                 assert (metadata["spider_type"], metadata["periodic_job_id"]) == ("periodic", 1)
                 assert metadata["frameworkstats"]["item_scraped_count"] == 3
                 events = await eventually_async(
-                    lambda: [each["event"] for each in receiver.told if each["message"]["job"] == job],
+                    lambda: [each["event"] for each in receiver.bodies if each["message"]["job"] == job],
                     lambda events: len(events) >= 3,
                 )
                 assert sorted(events) == ["job:completed", "job:scheduled", "job:started"]

@@ -26,7 +26,7 @@ def is_there(pid: int) -> bool:
 
 
 async def born(folder: Path) -> list[int]:
-    """The processes that have told their IDs in a folder."""
+    """Processes that have written their IDs into a folder."""
 
     async def look() -> list[int] | None:
         texts = [path.read_text() for path in folder.iterdir()]
@@ -153,7 +153,7 @@ async def test_nothing_outlives_a_supervisor_that_is_killed(
     there = 1000 * time.time()
 
     async def measured() -> bool:
-        """Whether the node has looked at the job since all of it was there: its samples are of such a look."""
+        """Return True if the node has sampled the job since all its processes started."""
         return any(sample[0] > there + 1000 for sample in await platform.records("samples", job))
 
     await eventually_async(measured, what="a sample of all processes")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -30,6 +29,7 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node
+from tests.support.eventually import eventually_async
 from tests.support.postgresql import Cluster
 from tests.support.schedules import books
 
@@ -57,7 +57,7 @@ class Both:
         return self._cluster.query(self.url, sql)
 
     async def fetched(self, worker: int) -> Job | None:
-        """What a worker of Procrastinate's starts next."""
+        """Next job of a worker of Procrastinate."""
         return await self.engine.fetch_job(queues=["jobs"], worker_id=worker)
 
     async def stalled(self) -> list[Any]:
@@ -65,7 +65,7 @@ class Both:
         return [job.id for job in await self.engine.get_stalled_jobs(seconds_since_heartbeat=DEAD_AFTER)]
 
     async def again(self, job: Job) -> None:
-        """What its docs do with a stalled job."""
+        """Retry of stalled jobs as in Procrastinate's docs."""
         await self.engine.retry_job(job)
 
     async def add(self, **metadata: Any) -> JobKey:
@@ -238,10 +238,7 @@ async def test_a_process_that_dies_while_it_places_holds_nobody_up(both: Both) -
     await both.add()
     assert await both.placed() == []
     dying.terminate()
-    deadline = time.monotonic() + 30
-    while not (placed := await both.placed()):
-        assert time.monotonic() < deadline
-    assert len(placed) == 1
+    assert len(await eventually_async(both.placed)) == 1
 
 
 async def test_a_connection_that_is_lost_ends_no_heartbeat(both: Both) -> None:
@@ -266,10 +263,7 @@ async def test_a_connection_that_is_lost_ends_no_heartbeat(both: Both) -> None:
     )
     await asyncio.wait_for(began.wait(), 60)
     connector.break_off()
-    deadline = time.monotonic() + 60
-    while not list(await both.engine.get_stalled_jobs(seconds_since_heartbeat=2)):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.1)
+    await eventually_async(lambda: both.engine.get_stalled_jobs(seconds_since_heartbeat=2), list)
     assert not worker.done()
     worker.cancel()
     with contextlib.suppress(asyncio.CancelledError, ConnectorException):

@@ -60,8 +60,8 @@ async def test_a_job_is_cancelled(either: Platform) -> None:
     await either.stop(job)
     assert await either.reason(job) == "cancelled"
     events = await either.http.get("/activity/1/?format=json&count=1000")
-    told = [(event["event"], event.get("close_reason")) for event in reversed(events.json) if event["job"] == job]
-    assert told == [
+    steps = [(event["event"], event.get("close_reason")) for event in reversed(events.json) if event["job"] == job]
+    assert steps == [
         ("job:scheduled", None),
         ("job:started", None),
         ("job:cancelled", None),
@@ -106,7 +106,7 @@ async def test_samples_are_taken_while_a_job_runs(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spider", "fields", "told"),
+    ("spider", "fields", "message"),
     [
         ("quick", {"job_settings": "[1]"}, "job_settings"),
         ("quick", {"job_settings": "{"}, "job_settings"),
@@ -131,8 +131,8 @@ async def test_samples_are_taken_while_a_job_runs(platform: Platform) -> None:
     ],
 )
 async def test_what_cannot_run_is_refused_when_it_is_scheduled(
-    platform: Platform, spider: str, fields: dict[str, object], told: str
+    platform: Platform, spider: str, fields: dict[str, object], message: str
 ) -> None:
     answer = await platform.ask(spider, **fields)
     assert answer.status == 400
-    assert told in answer.json["message"]
+    assert message in answer.json["message"]

@@ -76,13 +76,13 @@ async def test_jobs_run_in_the_version_that_they_were_scheduled_with(tmp_path: P
 async def test_a_worker_builds_what_was_deployed_to_the_server(tmp_path: Path, postgresql: Cluster) -> None:
     database = postgresql.database()
     caches = [tmp_path / "server", tmp_path / "worker"]
-    told = [["--environments", str(cache)] for cache in caches]
-    with RunningServer(tmp_path / "data", database=database, options=["--no-runner", *told[0]]) as server:
+    options = [["--environments", str(cache)] for cache in caches]
+    with RunningServer(tmp_path / "data", database=database, options=["--no-runner", *options[0]]) as server:
         async with Http(server.url, server.platform_key) as http:
             module = {"unit_of_measure": "UNIT = 'm'", "shop__spiders": SPIDERS}
             await deploy(http, "1.0", packed.egg(**module))
             answer = await http.post("/api/run.json", {"project": "5", "spider": "quick", "page": "7"})
-            with RunningServer(tmp_path / "other", database=database, options=told[1], worker=True):
+            with RunningServer(tmp_path / "other", database=database, options=options[1], worker=True):
                 ended = await until(http, answer.json["jobid"], "finished")
             assert (ended["close_reason"], ended["version"]) == ("finished", "1.0")
     assert all(any(path.is_dir() for path in cache.iterdir()) for cache in caches)

@@ -19,7 +19,7 @@ from scrapy_ext.jobprocess.child import run
 from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.jobprocess.confinement.applying import MAX_PROCESSES, SIGNALS
 from scrapy_ext.server.jobs.confining import Confining
-from tests.support.eventually import PATIENCE
+from tests.support.eventually import TIMEOUT
 from tests.support.running_jobs import confined
 
 #: Processes that start another and end, in sessions of their own, for longer than any test takes.
@@ -104,7 +104,7 @@ async def test_all_end_with_their_node_although_they_start_others_all_the_time(d
         assert process.stdout is not None
         assert await asyncio.to_thread(process.stdout.readline) == b"there\n"
         process.stdin.close()
-        await asyncio.to_thread(process.wait, PATIENCE)
+        await asyncio.to_thread(process.wait, TIMEOUT)
         assert await asyncio.to_thread(nobody.read) == b""
 
 
@@ -113,7 +113,7 @@ def test_a_supervisor_ends_with_its_node_however_many_processes_end() -> None:
     with supervised(command, "import time; time.sleep(600)", None) as (process, nobody):
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         assert nobody.read() == b""
 
 
@@ -133,7 +133,7 @@ async def test_a_supervisor_waits_for_no_connection_however_its_socket_is_change
         assert process.stdout is not None
         assert await asyncio.to_thread(process.stdout.readline) == b"EINPROGRESS\n"
         process.stdin.close()
-        await asyncio.to_thread(process.wait, PATIENCE)
+        await asyncio.to_thread(process.wait, TIMEOUT)
         assert await asyncio.to_thread(nobody.read) == b""
 
 

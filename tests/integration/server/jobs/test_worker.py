@@ -137,7 +137,7 @@ WRONG = {
 @pytest.mark.parametrize(
     "wrong", [pytest.param(each, marks=pytest.mark.full if each in ("database", "port") else ()) for each in WRONG]
 )
-def test_what_is_wrong_is_told_in_a_line(wrong: str, postgresql: Cluster, keeper: RunningServer) -> None:
+def test_what_is_wrong_is_reported_in_a_line(wrong: str, postgresql: Cluster, keeper: RunningServer) -> None:
     assert keeper.database is not None
     database, options = keeper.database, []
     if wrong == "password":

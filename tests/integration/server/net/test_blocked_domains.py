@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.net import blocked_domains as blocking
 from scrapy_ext.server.net.blocked_domains import BlockList, BlockListError
 from tests.support.extraction_service import Service
@@ -36,7 +36,7 @@ def listed(tmp_path: Path) -> Path:
 def service(target: Target, listed: Path) -> Iterator[Service]:
     names = ("blocked", "shop.blocked", "notblocked", "late")
     rules = tuple(f"{name}.example:80=127.0.0.1:{target.port}" for name in names)
-    limits = Limits(block_list=0)
+    limits = ServiceLimits(block_list=0)
     with Service(allow_hosts=(target.host,), connect_to=rules, block_list=listed, limits=limits) as running:
         yield running
 

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import FAILURE_HEADER, PageProxy
 from tests.support.eventually import eventually_async
@@ -29,7 +29,7 @@ async def speak(proxy: PageProxy, request: str, then: bytes = b"") -> bytes:
 
 async def test_a_plain_request_is_passed_on_without_the_headers_of_the_hop(target: Target) -> None:
     target.page("/plain", "hello")
-    async with PageProxy(guard_for(target), Limits()) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
         answer = await speak(
             proxy,
             f"GET {target.url('/plain')}?q=1 HTTP/1.1\nHost: {target.host}\nProxy-Connection: keep-alive\n"
@@ -47,7 +47,7 @@ async def test_a_body_is_passed_on_up_to_its_length_and_nothing_after_it(target:
     target.page("/upload", "ok")
     before = len(target.calls)
     smuggled = b"GET /secret HTTP/1.1\r\nHost: x\r\n\r\n"
-    async with PageProxy(guard_for(target), Limits()) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
         request = f"POST {target.url('/upload')} HTTP/1.1\nHost: x\nContent-Length: 4\n\n"
         assert b" 200 " in await speak(proxy, request, b"data" + smuggled)
     assert [(call.path, call.body) for call in target.calls[before:]] == [("/upload", b"data")]
@@ -55,7 +55,7 @@ async def test_a_body_is_passed_on_up_to_its_length_and_nothing_after_it(target:
 
 async def test_a_tunnel_carries_both_ways(target: Target) -> None:
     target.page("/tunnel", "through")
-    async with PageProxy(guard_for(target), Limits()) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
         answer = await speak(
             proxy,
             f"CONNECT {target.host} HTTP/1.1\nHost: {target.host}\n\n",
@@ -71,7 +71,7 @@ async def test_private_addresses_are_refused_in_either_form_and_the_reason_is_ke
     forbidden: Target, form: str, name: str
 ) -> None:
     host = f"{name}:{forbidden.port}"
-    async with PageProxy(Guard(), Limits()) as proxy:
+    async with PageProxy(Guard(), ServiceLimits()) as proxy:
         answer = await speak(proxy, form.format(host=host))
         failure = proxy.failure(f"http://{host}/")
         lines = answer.decode().split("\r\n")
@@ -104,7 +104,7 @@ async def test_private_addresses_are_refused_in_either_form_and_the_reason_is_ke
 )
 async def test_anything_else_is_refused_before_a_connection_is_made(target: Target, request_text: str) -> None:
     before = target.connections
-    async with PageProxy(guard_for(target), Limits()) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
         answer = await speak(proxy, request_text.format(host=target.host))
     assert answer.startswith(b"HTTP/1.1 4")
     assert FAILURE_HEADER.encode() in answer
@@ -112,14 +112,14 @@ async def test_anything_else_is_refused_before_a_connection_is_made(target: Targ
 
 
 async def test_a_head_without_end_is_refused(target: Target) -> None:
-    async with PageProxy(guard_for(target), Limits()) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
         answer = await speak(proxy, f"GET {target.url('/')} HTTP/1.1\nX: ", b"x" * 400_000)
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
 async def test_an_answer_that_is_not_http_is_not_passed_on(target: Target) -> None:
     url = target.raw("/ssh", b"SSH-2.0-x\r\n\r\n", then_close=True)
-    async with PageProxy(guard_for(target), Limits()) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
         answer = await speak(proxy, f"GET {url} HTTP/1.1\nHost: x\n\n")
     assert answer.startswith(b"HTTP/1.1 502 ")
     assert b"SSH" not in answer
@@ -127,14 +127,14 @@ async def test_an_answer_that_is_not_http_is_not_passed_on(target: Target) -> No
 
 async def test_interim_answers_are_passed_over(target: Target) -> None:
     url = target.raw("/hints", b"HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-    async with PageProxy(guard_for(target), Limits()) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
         answer = await speak(proxy, f"GET {url} HTTP/1.1\nHost: x\n\n")
     assert answer.startswith(b"HTTP/1.1 200 OK")
 
 
 async def test_bytes_are_limited_over_all_connections_of_a_page(target: Target) -> None:
     url = target.page("/large", "x" * 60_000)
-    async with PageProxy(guard_for(target), Limits(page_bytes=100_000)) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits(page_bytes=100_000)) as proxy:
         first = await speak(proxy, f"GET {url} HTTP/1.1\nHost: x\n\n")
         second = await speak(proxy, f"GET {url} HTTP/1.1\nHost: x\n\n")
         assert len(first) > 60_000 > len(second)
@@ -143,7 +143,7 @@ async def test_bytes_are_limited_over_all_connections_of_a_page(target: Target) 
 
 async def test_connections_are_limited(target: Target) -> None:
     before = target.connections
-    async with PageProxy(guard_for(target), Limits(page_connections=2)) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits(page_connections=2)) as proxy:
         port = int(proxy.url.rpartition(":")[2])
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         with contextlib.suppress(ConnectionResetError):
@@ -167,7 +167,7 @@ async def test_nothing_outlives_the_page(target: Target) -> None:
             loop.call_soon_threadsafe(ended.set)
 
     url = target.handle("/kept", hold)
-    async with PageProxy(guard_for(target), Limits()) as proxy:
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
         writer.write(f"GET {url} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         await eventually_async(lambda: target.calls_of("/kept"))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.countries import language_of
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.outgoing import language_of
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstreams
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target, self_signed
@@ -98,7 +98,7 @@ def test_the_guard_has_its_say_before_the_proxy(service: Service, forbidden: Tar
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"geolocation": "JP"}, "geolocation: asks for an address of JP"),
         ({"geolocation": "FR", "ipType": "residential"}, "ipType: asks for an address of residential in FR"),
@@ -106,22 +106,24 @@ def test_the_guard_has_its_say_before_the_proxy(service: Service, forbidden: Tar
     ],
 )
 def test_what_no_proxy_is_for_is_422_naming_the_field_and_what_there_is(
-    service: Service, fields: dict[str, str], told: str
+    service: Service, fields: dict[str, str], message: str
 ) -> None:
     detail = service.problem(422, "/request/unprocessable", url="https://example.com/", **fields, **BODY)
-    assert told in detail
+    assert message in detail
     assert "DE:residential, FR:datacenter, IT, US:*" in detail
 
 
-@pytest.mark.parametrize(("country", "told"), [("IT", "did not answer"), ("FR", "refused this server's credentials")])
-def test_a_proxy_that_fails_is_520_and_tells_neither_address_nor_credentials(
-    service: Service, target: Target, caplog: pytest.LogCaptureFixture, country: str, told: str
+@pytest.mark.parametrize(
+    ("country", "message"), [("IT", "did not answer"), ("FR", "refused this server's credentials")]
+)
+def test_a_proxy_that_fails_is_520_without_its_address_and_credentials(
+    service: Service, target: Target, caplog: pytest.LogCaptureFixture, country: str, message: str
 ) -> None:
     caplog.set_level(logging.DEBUG)
     answer = service.extract(url=target.url(), geolocation=country, **BODY)
     assert (answer.status, answer.json["type"]) == (520, "/download/temporary-error")
     assert int(answer.headers["retry-after"]) >= 0
-    assert told in answer.json["detail"]
+    assert message in answer.json["detail"]
     assert "127.0.0.1" not in answer.json["detail"]
     for secret in ("user-7", "secret", "wrong", base64.b64encode(b"user-7:secret").decode()):
         assert secret not in answer.json["detail"]
@@ -169,16 +171,16 @@ LIES = {
 def test_a_proxy_that_lies_fails_the_request_alone_and_leads_nowhere(
     target: Target, forbidden: Target, lie: str
 ) -> None:
-    answer, endless, status, told = LIES[lie]
+    answer, endless, status, message = LIES[lie]
     answer = answer.replace(b"{forbidden}", forbidden.url().encode())
-    limits = Limits(connect=2, read=2, body_bytes=1_000_000)
+    limits = ServiceLimits(connect=2, read=2, body_bytes=1_000_000)
     with (
         Upstream(lie=answer, endless=endless) as liar,
         Service(allow_hosts=(target.host,), proxies=(f"DE={liar.address}",), limits=limits) as running,
     ):
         failed = running.extract(url=target.url(), geolocation="DE", **BODY)
         assert failed.status in ([status] if status else [520, 521]), failed.body
-        assert told in failed.json["detail"]
+        assert message in failed.json["detail"]
         assert "user-7" not in failed.json["detail"]
         assert liar.asked == [f"127.0.0.1:{target.port}"]
         assert running.result(url=target.page("/still", "there"), **BODY)["statusCode"] == 200

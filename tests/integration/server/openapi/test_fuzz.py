@@ -118,7 +118,7 @@ def session() -> Iterator[requests.Session]:
 
 
 def _cases() -> Iterator[tuple[str, GenerationMode]]:
-    """What deletes comes last."""
+    """Operations in an order that has DELETE last."""
     for name in sorted(_OPERATIONS, key=lambda name: (name.startswith("DELETE"), name)):
         yield name, GenerationMode.POSITIVE
         if name not in _NOTHING_TO_BREAK:

@@ -32,7 +32,7 @@ async def test_comments_are_written_read_changed_and_deleted(http: Http, project
     ("path", "said"),
     [("{}/1/2/0", "text: must be 1 to 10000"), ("{}/1/2/x", "item: must be a whole number"), ("x/1/2/0", "project:")],
 )
-async def test_what_is_wrong_is_told(http: Http, project: int, path: str, said: str) -> None:
+async def test_faults_are_reported(http: Http, project: int, path: str, said: str) -> None:
     answer = await http.post(f"/api/comments/{path.format(project)}", {"text": ""})
     assert answer.status == 400
     assert said in answer.json["message"]

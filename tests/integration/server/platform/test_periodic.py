@@ -65,7 +65,7 @@ async def test_the_package_s_client_does_the_same(platform: PlatformClient, proj
         await platform.periodic.get(project, made.id)
 
 
-async def test_a_script_is_told_from_a_spider_by_its_name(http: Http, project: int) -> None:
+async def test_a_script_is_distinguished_from_a_spider_by_its_name(http: Http, project: int) -> None:
     made = (await create(http, project, tasks=[{"name": "py:report.py", "script_args": "--full"}])).json
     assert (made["type"], made["tasks"][0]["script_args"]) == ("script", "--full")
     assert made["tasks"][0]["priority"] == 2
@@ -106,7 +106,7 @@ async def test_what_a_schedule_runs_has_the_number_that_its_jobs_have(http: Http
         ({"color": "red"}, "color: is no field of a periodic job"),
     ],
 )
-async def test_what_is_wrong_is_told_and_nothing_changes(
+async def test_what_is_wrong_is_reported_and_nothing_changes(
     http: Http, project: int, fields: dict[str, Any], said: str
 ) -> None:
     made = (await create(http, project)).json

@@ -10,7 +10,7 @@ from tests.support.http import Http
 from tests.support.servers import RunningServer
 
 
-async def test_a_key_in_the_address_tells_who_it_is(server: RunningServer) -> None:
+async def test_a_key_in_the_url_is_accepted(server: RunningServer) -> None:
     async with Http(server.url, None) as nobody:
         assert (await nobody.get(f"/api/v2/users/me?apikey={server.platform_key}")).status == 200
         for path in ("/api/v2/users/me", "/api/scrapyd/listprojects.json", "/api/projects/1/periodicjobs"):

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
-from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck
-from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.service import Service
 from scrapy_ext.server.platform import ROUTES
 from scrapy_ext.server.store import Store
@@ -49,7 +48,7 @@ async def test_a_write_that_waits_too_long_is_given_up(tmp_path: Path, monkeypat
         "query_string": b"",
         "headers": [(b"authorization", b"Basic " + b64encode(b"k:")), (b"content-length", b"13")],
     }
-    await Front(platform, slow=60, patience=60)(scope, receive, send)
+    await RequestMiddleware(platform, slow=60, client_timeout=60)(scope, receive, send)
     lock.execute("ROLLBACK")
     lock.close()
     await store.close()

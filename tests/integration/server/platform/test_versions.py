@@ -99,7 +99,7 @@ async def test_jobs_and_lists_go_by_the_current_version(http: Http, project: int
     assert jobs[0]["version"] == "1.0"
 
 
-async def test_a_version_that_fails_is_told_to_who_deploys_it(http: Http, project: int) -> None:
+async def test_a_version_that_fails_is_reported_to_the_command_that_deploys_it(http: Http, project: int) -> None:
     said = await deploy(http, project, "1.0", packed.folder(shop__spiders="import nothing_like_this"))
     assert said["status"] == "error"
     assert "cannot be imported" in said["message"]
@@ -112,7 +112,7 @@ async def test_a_version_that_fails_is_told_to_who_deploys_it(http: Http, projec
 async def test_what_is_no_upload_is_refused(http: Http, project: int) -> None:
     url, path = f"/api/projects/{project}/versions", "/api/scrapyd/addversion.json"
     good = packed.folder()
-    for body, told in [
+    for body, message in [
         (form(project, b"hello", version="1.0"), "archive"),
         (form(project, good), "version"),
         (form(project, good, version="local"), "server's own folder"),
@@ -123,7 +123,7 @@ async def test_what_is_no_upload_is_refused(http: Http, project: int) -> None:
         ((f"project={project}&version=1.0".encode(), "application/x-www-form-urlencoded"), "archive"),
     ]:
         answer = await send(http, path, body)
-        assert (answer.status, told in answer.json["message"]) == (400, True), answer.text
+        assert (answer.status, message in answer.json["message"]) == (400, True), answer.text
     assert (await http.post(f"{url}?version=1.0", b"")).status == 400
     cut = await http.post(
         path, b"--x\r\nContent-Disposition: form-data; na", Content_Type="multipart/form-data; boundary=x"
@@ -133,8 +133,8 @@ async def test_what_is_no_upload_is_refused(http: Http, project: int) -> None:
     long = b"X-A: " + b"a" * 70_000 + b"\r\n"
     many = b"".join(b"X-%d: %b\r\n" % (number, b"a" * 3000) for number in range(7))
     part = b'--limit\r\nContent-Disposition: form-data; name="a%d"\r\n%b\r\n1\r\n'
-    told = ("is not a form", "the headers of its parts are over 65536 bytes")
-    for parts, why in zip((part % (1, long), b"".join(part % (n, many) for n in range(4))), told, strict=True):
+    message = ("is not a form", "the headers of its parts are over 65536 bytes")
+    for parts, why in zip((part % (1, long), b"".join(part % (n, many) for n in range(4))), message, strict=True):
         answer = await send(http, path, (parts + b"--limit--\r\n", "multipart/form-data; boundary=limit"))
         assert (answer.status, why in answer.json["message"]) == (400, True), answer.text
     assert (await http.post(f"{url}?version=1.0", bytes(MAX_ARCHIVE + 1))).status == 413
@@ -148,14 +148,14 @@ async def test_only_keys_of_all_projects_deploy(server: RunningServer, http: Htt
         reader = await add_key(store, f"reader-{project}", None, may_write=False)
     finally:
         await store.close()
-    for key, told in ((limited, "--deploy project"), (reader, "may read, and not write")):
+    for key, message in ((limited, "--deploy project"), (reader, "may read, and not write")):
         async with Http(server.url, key) as other:
             await eventually_async(
                 lambda: other.get(f"/api/projects/{project}/versions"), lambda answer: answer.status == 200
             )
             for path in (f"/api/projects/{project}/versions?version=1", "/api/scrapyd/addversion.json"):
                 answer = await send(other, path, form(project, packed.folder(), version="1"))
-                assert (answer.status, told in answer.json["message"]) == (403, True), answer.text
+                assert (answer.status, message in answer.json["message"]) == (403, True), answer.text
     assert (await http.get(f"/api/projects/{project}/versions")).json == {"versions": []}
 
 

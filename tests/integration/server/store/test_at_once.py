@@ -216,7 +216,7 @@ async def test_no_field_and_no_tag_of_a_job_is_lost(stores: list[Store]) -> None
     assert await stores[0].jobs.count(1, JobFilter(has_tags=("t3-7",))) == 4
 
 
-async def test_of_several_that_end_a_job_one_does_it_and_it_is_told_once(stores: list[Store]) -> None:
+async def test_of_several_that_end_a_job_one_does_it_and_it_is_reported_once(stores: list[Store]) -> None:
     keys = [await add_job(stores[0], "s", JobState.RUNNING) for _ in range(10)]
 
     async def end(worker: int) -> list[JobState | None]:

@@ -1,4 +1,4 @@
-"""Backup, restore and migration: everything arrives, whatever is going on, or it is told that it did not."""
+"""Backup, restore and migration: everything arrives, whatever is going on, or an error reports that it did not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from scrapy_ext.server.store.versions.versions import NewVersion
 from tests.support.eventually import eventually_async
 from tests.support.packing import pack_chunk
 from tests.support.postgresql import Cluster
-from tests.support.stores import Where, emptied
+from tests.support.stores import ENGINES, Where, emptied
 
 
 async def run(name: str, *arguments: str, settings: dict[str, str] | None = None) -> int:
@@ -158,7 +158,7 @@ async def test_everything_goes_into_a_file_and_out_of_it_onto_the_other_engine_a
     await store.close()
 
 
-async def test_what_is_there_is_deleted_only_when_told_to(filled: Where, tmp_path: Path, capsys: Any) -> None:
+async def test_existing_data_is_deleted_only_on_request(filled: Where, tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "backup.db"
     assert await run("backup", *place(filled), str(file)) == 0
     assert await run("backup", *place(filled), str(file)) == 1
@@ -214,13 +214,13 @@ async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
     monkeypatch.setattr(sys, "argv", ["/bin/scrapy", *words])
     capsys.readouterr()
     assert await run("restore", *place(other), str(file)) == 1
-    told = capsys.readouterr().err.splitlines()
+    message = capsys.readouterr().err.splitlines()
     shown = f"--database={other}" if isinstance(other, DatabaseUrl) else "--fresh"
-    assert told[:2] == [
+    assert message[:2] == [
         "The store is incomplete, and no server opens it. Start over with:",
         f"  scrapy platform restore {shown} {file} --replace",
     ]
-    assert "the disk is full" in told[2]
+    assert "the disk is full" in message[2]
     monkeypatch.undo()
     with pytest.raises(StoreError, match=r"not whole.*--replace"):
         await Store.open(other)
@@ -236,7 +236,7 @@ async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
     await (await Store.open(other)).close()
 
 
-async def test_a_copy_that_differs_is_told(
+async def test_a_copy_that_differs_is_reported(
     filled: Where, other: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     put = copying._put
@@ -277,9 +277,9 @@ async def test_a_backup_says_what_it_has_and_of_which_store(
     await fill(store)
     file = tmp_path / "b.db"
     assert await run("backup", *place(where), str(file)) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"{file}: 3 jobs, 1500 items, ")
-    assert told.endswith(" rows in all, verified\n")
+    message = capsys.readouterr().out
+    assert message.startswith(f"{file}: 3 jobs, 1500 items, ")
+    assert message.endswith(" rows in all, verified\n")
     assert await run("backup", str(tmp_path / "other.db"), settings={"PLATFORM_URL": "https://platform.example"}) == 1
     assert "not about https://platform.example" in capsys.readouterr().err
     assert await run("migrate", "--from", str(tmp_path), "--to", "postgres") == 1
@@ -288,6 +288,7 @@ async def test_a_backup_says_what_it_has_and_of_which_store(
     assert f"There is no directory {tmp_path / 'none'}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 async def test_vacuum_gives_room_back_and_keeps_everything(store: Store, where: Where, capsys: Any) -> None:
     await fill(store)
     await store.collections.drop(1, "large")

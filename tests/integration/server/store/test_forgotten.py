@@ -1,4 +1,4 @@
-"""What was deleted is in none of the files of a database any more, while the server runs."""
+"""Deleted data is in none of the files of a database any more, while the server runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many records a job had when, told without reading them."""
+"""Number of records of a job over time, without reading them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def write(store: Store, number: int) -> None:
     await store.items.write(KEY, None, packed(records))
 
 
-async def test_small_writes_that_share_a_chunk_are_told_apart(store: Store, clock: Clock) -> None:
+async def test_small_writes_that_share_a_chunk_are_distinguished(store: Store, clock: Clock) -> None:
     began, wanted = clock.now, []
     for number in range(1, 9):
         await write(store, 5)

@@ -45,7 +45,7 @@ async def test_two_servers_on_one_file_a_backup_and_a_vacuum_lose_and_double_not
 
 
 async def _write(http: Http, name: str) -> list[str]:
-    """What was acknowledged. An answer that is no yes was not stored: it is sent again."""
+    """Acknowledged writes. A write without an acknowledgement was not stored: it is sent again."""
     for number in range(WRITES):
         text = f"{name}{number}"
         await _stored(http, "/collections/1/s/both", [{"_key": text, "n": text}])

@@ -85,7 +85,7 @@ async def test_a_record_is_made_edited_and_deleted(http: Http, project: int, key
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"key": "", "record": "{}"}, "is required"),
         ({"key": "k", "record": "{"}, "is not JSON"),
@@ -99,13 +99,13 @@ async def test_a_record_is_made_edited_and_deleted(http: Http, project: int, key
     ],
     ids=["no key", "no JSON", "no object", "infinite", "too large", "another key", "taken", "changed", "deleted"],
 )
-async def test_what_cannot_be_saved_is_told_beside_its_field(
-    http: Http, project: int, fields: dict[str, str], told: str
+async def test_what_cannot_be_saved_is_reported_beside_its_field(
+    http: Http, project: int, fields: dict[str, str], message: str
 ) -> None:
     path = await records(http, project, "c", ["there"])
     answer = await submit(http, f"{path}/record", {"action": "save", **fields})
     document = page(answer, 400)
-    assert told in " ".join(texts(document, "//*[@role='alert']"))
+    assert message in " ".join(texts(document, "//*[@role='alert']"))
     assert document.xpath("//textarea[@name='record']")[0].text == "\n" + fields["record"]
     assert document.xpath("//*[@aria-invalid='true']")
 

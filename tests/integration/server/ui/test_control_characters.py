@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import lxml.html
 
-from scrapy_ext.api.control_characters import CONTROL_CHARACTERS
+from scrapy_ext.api.violations import CONTROL_CHARACTERS
 from tests.integration.server.platform.test_versions import checked
 from tests.support import packed_projects as packed
 from tests.support.http import Http

@@ -77,7 +77,7 @@ async def test_extracted_fields_are_a_table_and_no_markup(http: Http, site: Targ
     assert ["http", "article", "200"] in [row[:3] for row in rows(statistics)]
 
 
-async def test_what_the_service_refuses_is_told(http: Http) -> None:
+async def test_what_the_service_refuses_is_reported(http: Http) -> None:
     document = page(await submit(http, "/ui/extract", {"url": "http://localhost:9/", "httpResponseBody": "on"}))
     assert document.xpath("//section[@aria-label='Problem']")
     text = " ".join(texts(document, "//section[@aria-label='Problem']"))
@@ -85,7 +85,7 @@ async def test_what_the_service_refuses_is_told(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"url": "", "browserHtml": "on"}, "url: "),
         ({"url": "https://a.example/"}, "at least one"),
@@ -96,13 +96,13 @@ async def test_what_the_service_refuses_is_told(http: Http) -> None:
     ],
     ids=["no url", "no output", "both", "no JSON", "no object", "unknown"],
 )
-async def test_what_breaks_the_contract_is_told_before_anything_is_sent(
-    http: Http, fields: dict[str, str], told: str
+async def test_what_breaks_the_contract_is_reported_before_anything_is_sent(
+    http: Http, fields: dict[str, str], message: str
 ) -> None:
     answer = await submit(http, "/ui/extract", fields)
     assert answer.status in (400, 422)
     document = page(answer, answer.status)
-    assert told in " ".join(texts(document, "//*[@role='alert']"))
+    assert message in " ".join(texts(document, "//*[@role='alert']"))
     assert document.xpath("//input[@name='url']/@value") == [fields["url"]]
 
 

@@ -18,7 +18,7 @@ def dead(slot: int, fp: str, error: str = "ValueError: no price") -> dict[str, o
     return {"fp": f"{slot}/{fp}", "qdata": {"slot": slot, "fp": fp, "request": form, "error": error}}
 
 
-async def test_frontiers_and_slots_tell_what_they_hold(http: Http, project: int) -> None:
+async def test_frontiers_and_slots_are_shown_with_their_counts(http: Http, project: int) -> None:
     path = await queue(http, project, "0", [{"fp": f"{n:03}"} for n in range(130)])
     await queue(http, project, "1", [{"fp": "x"}])
     await queue(http, project, "dead-letters", [dead(0, "abc")])
@@ -49,7 +49,7 @@ async def test_what_a_slot_has_seen_is_paged(http: Http, project: int) -> None:
     assert seen == [f"{n:04}" for n in range(250)]
 
 
-async def test_what_was_set_aside_is_shown_with_its_error_and_queued_again(http: Http, project: int) -> None:
+async def test_dead_letters_are_shown_with_their_errors_and_queued_again(http: Http, project: int) -> None:
     letters = [dead(0, "abc"), dead(1, "abc~1", HOSTILE)]
     path = await queue(http, project, "dead-letters", letters)
     document = page(await http.get(f"{path}/dead-letters"))
@@ -65,7 +65,7 @@ async def test_what_was_set_aside_is_shown_with_its_error_and_queued_again(http:
     assert (await http.get(f"/hcf/{project}/shop/s/dead-letters/q")).lines == []
 
 
-async def test_what_is_no_dead_letter_is_told_and_stays(http: Http, project: int) -> None:
+async def test_what_is_no_dead_letter_is_reported_and_stays(http: Http, project: int) -> None:
     path = await queue(http, project, "dead-letters", [{"fp": "odd", "qdata": 5}])
     answer = await submit(http, path, {"action": "put back"})
     assert "is not a dead letter" in page(answer, 400).text_content()

@@ -52,7 +52,7 @@ async def test_a_search_looks_through_a_bounded_number_of_records(http: Http, pr
     assert second.xpath("//a[text()='Search further']") == []
 
 
-async def test_columns_tell_how_many_items_have_a_field_and_what_is_in_it(http: Http, project: int) -> None:
+async def test_columns_show_how_many_items_have_a_field_and_its_values(http: Http, project: int) -> None:
     key = await job(http, project)
     await http.post(f"/items/{key}", [{"a": 1, "b": "x"}, {"a": None, "b": [1]}, {"a": True}, {"a": 1.5, "b": {}}])
     document = page(await http.get(f"/ui/{key}/items"))
@@ -129,9 +129,9 @@ async def test_secrets_within_values_are_not_shown(http: Http, project: int) -> 
     text = (await http.get(f"/ui/{job_key}")).text
     assert "s3cret" not in text
     assert "https://b.example/?page=2" in text
-    told = {"keywords": "tents", "author": "Ann", "note": "12:30 at me@home"}
-    assert "tents" in (text := (await http.get(f"/ui/{await job(http, project, spider_args=told)}")).text)
-    assert all(value in text for value in told.values())
+    reported = {"keywords": "tents", "author": "Ann", "note": "12:30 at me@home"}
+    assert "tents" in (text := (await http.get(f"/ui/{await job(http, project, spider_args=reported)}")).text)
+    assert all(value in text for value in reported.values())
 
 
 async def test_the_head_of_a_job_that_goes_on_is_got_anew_on_every_part_of_it(http: Http, project: int) -> None:
@@ -144,20 +144,22 @@ async def test_the_head_of_a_job_that_goes_on_is_got_anew_on_every_part_of_it(ht
     assert page(await http.get(f"/ui/{key}/log")).xpath("//*[@data-refresh]") == []
 
 
-async def test_charts_tell_in_words_what_they_show(http: Http, project: int) -> None:
+async def test_charts_have_a_description_in_words(http: Http, project: int) -> None:
     key = await job(http, project)
     start = 1_800_000_000_000
     samples = [[start + n * 5000, 100 * n, 50 * n, 9 * n, 100_000_000 + n] for n in range(61)]
     await http.post(f"/samples/{key}", [*samples, ["odd"], [2**62, 1, 1, 1, 1], [1, 2], [-1, 1, 1, 1, 1]])
     document = page(await http.get(f"/ui/{key}"))
-    told = {each.xpath("string(./title)"): each.xpath("string(./desc)") for each in document.xpath("//svg")}
-    assert set(told) == {"Throughput, a minute", "Memory"}
-    assert "requests: 1\u202f200 at most, 1\u202f200 on average" in told["Throughput, a minute"]
-    assert "items: 600 at most" in told["Throughput, a minute"]
-    assert "100 MB last" in told["Memory"]
+    reported = {each.xpath("string(./title)"): each.xpath("string(./desc)") for each in document.xpath("//svg")}
+    assert set(reported) == {"Throughput, a minute", "Memory"}
+    assert "requests: 1\u202f200 at most, 1\u202f200 on average" in reported["Throughput, a minute"]
+    assert "items: 600 at most" in reported["Throughput, a minute"]
+    assert "100 MB last" in reported["Memory"]
 
 
-async def test_without_samples_the_throughput_is_told_from_when_records_were_stored(http: Http, project: int) -> None:
+async def test_without_samples_the_throughput_is_computed_from_the_times_of_the_records(
+    http: Http, project: int
+) -> None:
     key = await job(http, project)
     request = {"time": 1, "method": "GET", "url": "http://a.example/", "duration": 3, "rs": 4}
     for n in range(4):

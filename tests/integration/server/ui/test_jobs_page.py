@@ -1,4 +1,4 @@
-"""What can be done on the jobs page: filter, run, stop, run again, delete."""
+"""Actions of the jobs page: filter, run, stop, run again, delete."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_a_form_starts_a_spider_with_all_that_run_json_takes(http: Http, p
 
 
 @pytest.mark.parametrize(
-    ("field", "typed", "told"),
+    ("field", "typed", "message"),
     [
         ("spider", "", "must be 1 to 255 characters"),
         ("arguments", "category", "has on line 1 no name=value"),
@@ -100,15 +100,15 @@ async def test_a_form_starts_a_spider_with_all_that_run_json_takes(http: Http, p
     ],
     ids=range(9),
 )
-async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(
-    http: Http, project: int, field: str, typed: str, told: str
+async def test_what_is_wrong_is_reported_at_its_field_and_what_was_typed_stays(
+    http: Http, project: int, field: str, typed: str, message: str
 ) -> None:
     fields = {"spider": "books", "arguments": "keep=me", "priority": "2", "units": "1", "tags": "kept", field: typed}
     answer = await send(http, project, "jobs/run", *fields.items())
     assert answer.status == 400
     document = page(answer)
     (beside,) = document.xpath(f"//*[@id='{field}-hint']")
-    assert told in beside.text_content()
+    assert message in beside.text_content()
     (input_of,) = document.xpath(f"//*[@id='{field}']")
     assert (input_of.get("aria-invalid"), input_of.get("aria-describedby")) == ("true", f"{field}-hint")
     kept = {
@@ -121,7 +121,7 @@ async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(
     assert await listed(http, project) == []
 
 
-async def test_a_job_that_waits_or_runs_already_is_told(http: Http, project: int) -> None:
+async def test_a_job_that_waits_or_runs_already_is_reported(http: Http, project: int) -> None:
     for wanted in (200, 400):
         answer = await send(http, project, "jobs/run", ("spider", "books"), ("arguments", "a=1"))
         assert answer.status == wanted
@@ -190,7 +190,7 @@ async def test_a_form_that_no_page_has_is_refused(http: Http, project: int, fiel
     assert texts(page(answer), "//h1") == ["Invalid request"]
 
 
-async def test_nothing_chosen_is_told(http: Http, project: int) -> None:
+async def test_nothing_chosen_is_reported(http: Http, project: int) -> None:
     answer = await send(http, project, "jobs", ("action", "stop"))
     assert texts(page(answer), "//p[@role='status']") == ["No job was chosen."]
 
@@ -221,6 +221,6 @@ async def test_spiders_of_the_deployed_version_are_offered_and_others_refused(
     assert form.xpath("//datalist/option/@value") == ["novels"]
     assert texts(form, "//main//details/ul/li") == ["novels category (required) pages=3 Reads novels <all>."]
     answer = await send(http, project, "jobs/run", ("spider", "novel"))
-    (told,) = page(answer).xpath("//*[@id='spider-hint']")
-    assert "'novel' is no spider of version v1" in told.text_content()
-    assert "Use one of novels" in told.text_content()
+    (message,) = page(answer).xpath("//*[@id='spider-hint']")
+    assert "'novel' is no spider of version v1" in message.text_content()
+    assert "Use one of novels" in message.text_content()

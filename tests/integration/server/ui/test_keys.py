@@ -86,7 +86,7 @@ async def test_a_key_is_suspended_resumed_and_removed(server: RunningServer, htt
 
 
 @pytest.mark.parametrize(
-    ("fields", "field", "told"),
+    ("fields", "field", "message"),
     [
         ({"name": ""}, "name", "must be 1 to 64"),
         ({"name": HOSTILE}, "name", "must be 1 to 64"),
@@ -97,12 +97,12 @@ async def test_a_key_is_suspended_resumed_and_removed(server: RunningServer, htt
     ],
     ids=["no name", "hostile", "own", "project", "opens", "organisation"],
 )
-async def test_what_is_wrong_with_a_new_key_is_told_at_its_field(
-    http: Http, fields: dict[str, str], field: str | None, told: str
+async def test_what_is_wrong_with_a_new_key_is_reported_at_its_field(
+    http: Http, fields: dict[str, str], field: str | None, message: str
 ) -> None:
     answer = await submit(http, "/ui/keys", {"action": "add", "name": "fine", "opens": "platform", **fields})
     document = page(answer, 400)
-    assert told in " ".join(texts(document, "//*[@role='alert']"))
+    assert message in " ".join(texts(document, "//*[@role='alert']"))
     if field is not None:
         assert document.xpath(f"//input[@name='{field}'][@aria-invalid='true']/@value") == [fields[field]]
     assert row_of(document, "fine") == []

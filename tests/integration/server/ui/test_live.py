@@ -18,7 +18,7 @@ from tests.support.http import Http
 from tests.support.servers import RunningServer
 
 #: Seconds for what comes within one, on a machine that does much else.
-PATIENCE = 180
+TIMEOUT = 180
 
 
 class Stream:
@@ -28,7 +28,7 @@ class Stream:
     async def event(self) -> tuple[str, Any, str]:
         """The next event: its name, its data, its id."""
         fields: dict[str, str] = {}
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while True:
                 line = (await self.answer.content.readline()).decode()
                 assert line, "the stream has ended"
@@ -60,7 +60,7 @@ def lines(first: int, number: int, level: int = 20) -> list[dict[str, Any]]:
     return [{"time": n, "level": level, "message": f"Line {n} <b>"} for n in range(first, first + number)]
 
 
-async def test_lines_come_as_they_are_written_and_the_end_is_told(
+async def test_lines_come_as_they_are_written_and_the_end_is_reported(
     server: RunningServer, http: Http, project: int
 ) -> None:
     key = await job(http, project)
@@ -121,7 +121,7 @@ async def test_a_server_that_ends_waits_for_no_live_page(tmp_path: Path) -> None
             key = await job(http, 1)
         async with stream(server, f"/ui/{key}/log/live") as live:
             ended = asyncio.create_task(asyncio.to_thread(server.terminate))
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 await live.answer.content.read()  # ends, and is not cut off
                 assert await ended == 0
         assert "did not end within" not in server.log()

@@ -1,4 +1,4 @@
-"""The page of nodes, over HTTP, and what the store tells it of waiting jobs."""
+"""The page of nodes, over HTTP, and the counts of waiting jobs in the store."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ async def test_addresses_that_clients_print_lead_to_the_page(server: RunningServ
 
 
 @pytest.mark.parametrize("project", ["abc", "-1", "1.5", "9" * 30])
-async def test_a_project_that_is_no_number_is_told(http: Http, project: str) -> None:
+async def test_a_project_that_is_no_number_is_reported(http: Http, project: str) -> None:
     answer = await http.get(f"/?project={project}")
     assert answer.status == 400
     assert "project: must be a number" in page(answer).text_content()

@@ -132,7 +132,7 @@ async def test_the_command_line_of_a_script_that_has_a_secret_survives_an_edit(h
 
 
 @pytest.mark.parametrize(
-    ("wrong", "field", "told"),
+    ("wrong", "field", "message"),
     [
         ({"cron": "*/5 * * * *"}, "cron", "ranges, steps and lists are not supported"),
         ({"cron": "61 4 * * *"}, "cron", "minute must be 0 to 59, got 61"),
@@ -147,8 +147,8 @@ async def test_the_command_line_of_a_script_that_has_a_secret_survives_an_edit(h
     ],
     ids=["step", "range", "short", "no task", "line", "JSON", "priority", "no number", "tag", "description"],
 )
-async def test_what_is_wrong_is_told_at_its_field(
-    http: Http, project: int, wrong: dict[str, str], field: str | None, told: str
+async def test_what_is_wrong_is_reported_at_its_field(
+    http: Http, project: int, wrong: dict[str, str], field: str | None, message: str
 ) -> None:
     path = f"/ui/{project}/periodic"
     fields = {**FORM, **wrong}
@@ -156,7 +156,7 @@ async def test_what_is_wrong_is_told_at_its_field(
         fields["arguments"] = ""
     document = page(await submit(http, path, fields, shown_at=f"{path}/new"), 400)
     alerts = " ".join(texts(document, "//*[@role='alert']"))
-    assert told.removeprefix("tasks: ") in alerts
+    assert message.removeprefix("tasks: ") in alerts
     assert document.xpath("//input[@name='cron']/@value") == [fields["cron"]]
     if field is not None:
         (marked,) = document.xpath(f"//*[@name='{field}'][@aria-invalid='true'][1]")[:1]

@@ -103,7 +103,7 @@ async def test_tools_bring_the_key_themselves(server: RunningServer) -> None:
         assert (await http.get("/", Accept="text/html")).status == 401
 
 
-async def test_a_wrong_key_is_told_and_may_not_be_tried_without_end(server: RunningServer, browser: Browser) -> None:
+async def test_a_wrong_key_is_refused_and_may_not_be_tried_without_end(server: RunningServer, browser: Browser) -> None:
     # From an address of its own, which other tests do not come from.
     guesser = Browser(server.url, "127.0.0.9")
     answer = await guesser.log_in("wrong")
@@ -229,7 +229,7 @@ def cookie_of(answer: aiohttp.ClientResponse) -> tuple[str, str]:
 
 
 async def opens(server: RunningServer, name: str, value: str) -> bool:
-    """Whether a cookie opens a page, in a browser that never logged in."""
+    """Return True if a cookie opens a page in a browser that never logged in."""
     other = Browser(server.url)
     async with (
         other.session,

@@ -50,7 +50,7 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("list", "1"), "list has no arguments"),
         (("add", "https://hooks.example/"), "add needs a URL and events"),
@@ -62,13 +62,13 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
 )
-def test_what_is_wrong_is_told_in_one_line(
-    server: RunningServer, project: int, arguments: tuple[str, ...], told: str
+def test_what_is_wrong_is_reported_in_one_line(
+    server: RunningServer, project: int, arguments: tuple[str, ...], message: str
 ) -> None:
     code, out, error = run(server, project, *arguments)
     assert (code, out) == (1, "")
     assert error.startswith("scrapy platform webhooks: ")
-    assert told in error
+    assert message in error
     assert error.count("\n") == 1
 
 

@@ -84,7 +84,7 @@ async def test_it_is_kept_with_the_message_or_not_at_all(store: Store, monkeypat
     assert (sum((await store.jobs.states(PROJECT)).values()), await store.webhooks.waiting()) == (0, [])
 
 
-async def test_messages_without_a_name_large_ones_and_those_about_webhooks_are_not_told(store: Store) -> None:
+async def test_messages_without_a_name_large_ones_and_those_about_webhooks_are_not_sent(store: Store) -> None:
     await hook(store)
     large = json.dumps({"event": "large", "text": "x" * MAX_MESSAGE_BYTES}).encode()
     odd = [b'{"event":1}', b'{"a":"b"}', b'{"event":"nul\\u0000"}', b'{"event":"webhook:full"}', large]
@@ -125,13 +125,13 @@ async def test_failures_are_repeated_more_and_more_rarely_and_given_up_after_a_d
     await post(store, "b")
     clock.now += GIVE_UP
     await store.webhooks.failed(await claimed(store), "answered 500")
-    (event,) = await activity(store)  # told of the first only
+    (event,) = await activity(store)  # about the first only
     assert (event["event"], event["user"], event["webhook"]) == ("webhook:given-up", "webhook 1", 1)
     assert "7-1-1" in event["message"]
     assert "answered 500" in event["message"]
 
 
-async def test_what_takes_nothing_for_days_is_disabled_and_told_so(store: Store, clock: Clock) -> None:
+async def test_a_webhook_that_accepts_nothing_for_days_is_disabled_and_reported(store: Store, clock: Clock) -> None:
     await hook(store)
     start = clock.now
     await post(store, "a")
@@ -214,7 +214,7 @@ async def test_a_test_comes_first_also_to_a_disabled_webhook_and_is_not_repeated
     assert await store.webhooks.test(PROJECT, 2) is None
 
 
-async def test_a_webhook_that_was_removed_is_told_nothing(store: Store) -> None:
+async def test_a_webhook_that_was_removed_receives_nothing(store: Store) -> None:
     await hook(store)
     await post(store, "a")
     sent = await claimed(store)

@@ -54,12 +54,12 @@ async def settled(store: Store, number: int = 1, attempts: int = 1) -> Delivery:
     return newest
 
 
-async def test_what_happens_is_told_signed(store: Store, clock: Clock, receiver: Receiver) -> None:
+async def test_events_are_sent_signed(store: Store, clock: Clock, receiver: Receiver) -> None:
     await store.webhooks.add(PROJECT, f"{receiver.url}?x=1", ["job:*"], SECRET)
     async with sending(store, receiver.host):
         await post(store, "job:scheduled", "else", "job:started")
-        told = await receiver.has(2)
-    assert [each["event"] for each in told] == ["job:scheduled", "job:started"]
+        bodies = await receiver.has(2)
+    assert [each["event"] for each in bodies] == ["job:scheduled", "job:started"]
     for headers, body in receiver.requests:
         assert headers["webhook-id"] == json.loads(body)["id"]
         assert headers["webhook-timestamp"] == str(clock.now // 1000)
@@ -95,7 +95,7 @@ async def test_any_other_answer_is_a_failure_and_is_repeated_with_the_same_id(
         clock.now += FIRST_WAIT
         assert (await settled(store, attempts=2)).state
         await eventually_async(lambda: settled(store), lambda value: value.state == "delivered")
-    assert [each["id"] for each in receiver.told] == ["7-1-1"] * 2  # and nothing went to /elsewhere
+    assert [each["id"] for each in receiver.bodies] == ["7-1-1"] * 2  # and nothing went to /elsewhere
 
 
 async def test_a_slow_receiver_is_given_up_for_now_and_holds_nobody_up(

@@ -1,4 +1,4 @@
-"""Webhooks over HTTP: who is told, by a real server, also one that is killed."""
+"""Webhooks over HTTP: deliveries of a real server, also of one that is killed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_a_webhook_is_made_read_disabled_and_removed_and_its_secret_shown_
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"url": 1}, "url: must be a URL"),
         ({"url": "ftp://hooks.example/"}, "url: must begin with https:// or http://"),
@@ -69,10 +69,10 @@ async def test_a_webhook_is_made_read_disabled_and_removed_and_its_secret_shown_
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
 )
-async def test_what_is_wrong_is_told(http: Http, project: int, fields: dict[str, Any], told: str) -> None:
+async def test_faults_are_reported(http: Http, project: int, fields: dict[str, Any], message: str) -> None:
     answer = await add(http, project, **fields)
     assert (answer.status, answer.json["status"]) == (400, "badrequest")
-    assert told in answer.json["message"]
+    assert message in answer.json["message"]
     assert "secret@" not in answer.text
 
 

@@ -1,4 +1,4 @@
-"""What a request to POST /extract may be (extraction-api.md, Rules that hold for a request; Limits)."""
+"""Valid requests to POST /extract (extraction-api.md, Rules that hold for a request; Limits)."""
 
 import json
 
@@ -7,8 +7,7 @@ import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
-from scrapy_ext.api.extraction.fields import OPTIONS
-from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
+from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES, OPTIONS
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 
@@ -193,7 +192,7 @@ def test_fields_that_go_together_pass(body):
     assert check({"url": URL, **body}) == []
 
 
-def test_everything_that_is_wrong_is_told_at_once():
+def test_all_faults_are_reported_at_once():
     assert set(fields({"url": "x", "ipType": "x", "prodct": True, "product": True, "article": True})) == {
         "url",
         "ipType",
@@ -203,7 +202,7 @@ def test_everything_that_is_wrong_is_told_at_once():
 
 
 @pytest.mark.parametrize("name", [name for name in EXTRACT_TYPES if name != "serp"])
-def test_automatic_extraction_uses_a_browser_unless_told(name):
+def test_automatic_extraction_uses_a_browser_by_default(name):
     assert parse(json.dumps({"url": URL, name: True}).encode()).wants_browser
     for chosen in ({"extractFrom": "httpResponseBody"}, {f"{name}Options": {"extractFrom": "httpResponseBody"}}):
         assert not parse(json.dumps({"url": URL, name: True, **chosen}).encode()).wants_browser
@@ -211,7 +210,7 @@ def test_automatic_extraction_uses_a_browser_unless_told(name):
     assert parse(json.dumps({"url": URL, name: True, **others}).encode()).wants_browser
 
 
-def test_serp_uses_http_unless_told():
+def test_serp_uses_http_by_default():
     assert not parse(json.dumps({"url": URL, "serp": True}).encode()).wants_browser
     asked = {"url": URL, "serp": True, "serpOptions": {"extractFrom": "browserHtml"}}
     assert parse(json.dumps(asked).encode()).wants_browser
@@ -235,7 +234,7 @@ def test_serp_uses_http_unless_told():
         (b'{"a": 1} {}', "line 1, column 10"),
     ],
 )
-def test_invalid_json_tells_the_place(body, place):
+def test_invalid_json_is_reported_with_its_place(body, place):
     with pytest.raises(InvalidJsonError, match=place):
         parse(body)
 
@@ -265,7 +264,7 @@ def test_absent_echo_data_stays_absent():
     assert parse(json.dumps({"url": URL, "browserHtml": True}).encode()).echo_data is msgspec.UNSET
 
 
-def test_of_very_many_faults_the_first_are_told():
+def test_of_very_many_faults_the_first_are_reported():
     body = {"url": URL, "browserHtmll": True, "browserHtml": True} | {f"x{number}": 1 for number in range(100_000)}
     with pytest.raises(ContractError) as raised:
         parse(json.dumps(body).encode())

@@ -1,4 +1,4 @@
-"""When cron expressions run next, beside a plain definition that tries one minute after the other."""
+"""Next run of cron expressions, beside a plain definition that tries one minute after the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def utc(*parts: int) -> datetime:
 
 
 def runs_at(cron: str, when: datetime) -> bool:
-    """What an expression means, minute for minute."""
+    """Meaning of an expression, minute by minute."""
     minute, hour, day, month, weekday = cron.split()
     if (
         minute not in ("*", str(when.minute))

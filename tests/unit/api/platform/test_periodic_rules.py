@@ -34,7 +34,7 @@ def test_the_hour_with_least_to_do_is_suggested():
     assert suggested_hour({**busy, "* * * * *": 5}) == 7
 
 
-def test_all_that_is_wrong_is_told():
+def test_all_faults_are_reported():
     tasks = [Task(name="", priority=7), Task(name="py:a")]
     schedule = Schedule(
         id=1,
@@ -46,8 +46,8 @@ def test_all_that_is_wrong_is_told():
         addtags=[""],
         tasks=tasks,
     )
-    told = [(fault.field, fault.rule) for fault in schedule_faults(schedule)]
-    assert [field for field, _ in told] == [
+    faults = [(fault.field, fault.rule) for fault in schedule_faults(schedule)]
+    assert [field for field, _ in faults] == [
         *["cron"] * 3,
         "tasks",
         "tasks.name",

@@ -57,7 +57,7 @@ def test_with_a_budget_a_request_without_a_price_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ({"browserHTML": 1}, "browserHTML.*not a request kind"),
         ({"http": -1}, "must be a price"),
@@ -67,8 +67,8 @@ def test_with_a_budget_a_request_without_a_price_is_refused():
         ({"product": {"https": 1}}, "prices for http and browser"),
     ],
 )
-def test_a_price_that_is_none_is_told_with_its_name(table, told):
-    with pytest.raises(ContractError, match=rf"EXTRACT_API_PRICES.*{told}"):
+def test_a_price_that_is_none_is_reported_with_its_name(table, message):
+    with pytest.raises(ContractError, match=rf"EXTRACT_API_PRICES.*{message}"):
         Prices(table)
 
 

@@ -9,7 +9,7 @@ from scrapy_ext.client.extraction.coalescing import Coalescing
 
 
 class Work:
-    """Work that ends when it is told to, and counts how often it was begun."""
+    """Work that ends on demand, and counts its starts."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.begun = 0
@@ -31,7 +31,7 @@ async def begun(*coroutines) -> list[asyncio.Task]:
     return tasks
 
 
-async def test_what_is_under_way_is_done_once_and_told_to_all():
+async def test_work_that_is_under_way_is_done_once_for_all():
     coalescing, work, other = Coalescing(), Work(), Work()
     tasks = await begun(*(coalescing.share("a", work) for _ in range(3)), coalescing.share("b", other))
     work.end.set()

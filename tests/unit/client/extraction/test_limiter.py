@@ -258,14 +258,14 @@ async def test_a_request_cancelled_at_the_moment_of_its_turn_leaves_no_place_tak
         assert (limiter.active, limiter.waiting) == (0, 0)
 
 
-async def test_the_end_of_a_pause_is_told_even_when_nothing_waits():
+async def test_the_end_of_a_pause_is_notified_even_when_nothing_waits():
     limiter = Limiter(0, 0)
-    told: list[str] = []
-    limiter.on_room.append(told.append)
+    notified: list[str] = []
+    limiter.on_room.append(notified.append)
     limiter.refused(Scope.DOMAIN, A, 0.01, 0.0)
     assert (limiter.has_room(A), limiter.has_room(B)) == (False, True)
-    await eventually_async(lambda: told)
-    assert (told, limiter.has_room(A)) == ([A], True)
+    await eventually_async(lambda: notified)
+    assert (notified, limiter.has_room(A)) == ([A], True)
     limiter.close()
     assert limiter._timer is None
 

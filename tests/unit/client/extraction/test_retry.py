@@ -157,16 +157,16 @@ def test_a_row_that_cannot_be_used_names_the_setting_and_the_form(row):
         RetryPolicy.merged({"/server/internal": row})
 
 
-def test_a_row_that_does_not_exist_is_told():
+def test_a_row_that_does_not_exist_is_reported():
     with pytest.raises(ContractError, match="is not a problem type"):
         RetryPolicy.merged({"/server/interna": 3})
 
 
-def test_a_redirect_is_told():
+def test_a_redirect_is_reported():
     error = error_of(301, {"Location": "https://elsewhere.example/"}, b"")
     assert isinstance(error, UnexpectedAnswerError)
     assert "a redirect to https://elsewhere.example/" in str(error)
 
 
-def test_the_page_of_a_load_balancer_is_told_and_not_quoted():
+def test_the_page_of_a_load_balancer_is_named_and_not_quoted():
     assert "an HTML page" in str(error_of(502, {"Content-Type": "text/html"}, b"<html>"))

@@ -176,7 +176,7 @@ def test_any_number_of_domains_takes_a_bounded_number_of_rows(tally):
 # ── the table for the log ──
 
 
-def test_the_table_tells_domains_and_kinds_with_the_largest_first(tally):
+def test_the_table_has_domains_and_kinds_with_the_largest_first(tally):
     for _ in range(3):
         tally.answered(SHOP, "http", 0.5, 0.001)
     tally.answered(SHOP, "browser", 120.0, 0.01)

@@ -24,7 +24,7 @@ NEVER = 3600.0
 
 
 class Storage:
-    """Takes sends, stores records by index, and fails as it is told. What arrives can be looked at."""
+    """Platform that stores records by index, fails on demand, and keeps what arrives."""
 
     def __init__(self, *faults: Exception | None) -> None:
         self.faults = list(faults)
@@ -212,16 +212,16 @@ async def test_random_faults_lose_nothing_double_nothing_and_keep_the_order():
     assert sorted(storage.stored) == list(range(800))
 
 
-async def test_an_outage_is_told_once_when_it_starts_and_once_when_it_ends(caplog):
+async def test_an_outage_is_reported_once_when_it_starts_and_once_when_it_ends(caplog):
     caplog.set_level(logging.INFO)
     storage = Storage(*[down()] * 9)
     writer = storage.writer()
     writer.add(b"1")
     await writer.close()
-    told = [(record.levelname, record.getMessage()) for record in caplog.records]
-    assert [level for level, _ in told] == ["WARNING", "INFO"]
-    assert "Cannot store items now" in told[0][1]
-    assert "stores everything again, after 9 failures" in told[1][1]
+    logged = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert [level for level, _ in logged] == ["WARNING", "INFO"]
+    assert "Cannot store items now" in logged[0][1]
+    assert "stores everything again, after 9 failures" in logged[1][1]
 
 
 async def test_back_pressure_holds_those_who_wait_and_not_those_who_add():

@@ -43,7 +43,7 @@ def test_lines_are_the_same_however_they_arrive(size: int) -> None:
     assert cut(b"", size) == []
 
 
-def test_a_line_that_never_ends_is_told_and_not_held() -> None:
+def test_a_line_that_never_ends_is_reported_and_not_held() -> None:
     pieces = [b"http://a/\n", *[b"x" * 2**20] * (MAX_LINE_BYTES // 2**20 + 5), b"\nhttp://b/\n"]
     lines = [line for batch in read_lines(reader(pieces)) for line in batch]
     assert [(line.number, line.is_too_long) for line in lines] == [(1, False), (2, True), (3, False)]
@@ -102,7 +102,7 @@ def test_a_url_as_people_write_it_is_sent_as_scrapy_would_send_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (b"example.com", "must be an absolute http or https URL"),
         (b"http://[::1", "is not a URL"),
@@ -116,9 +116,9 @@ def test_a_url_as_people_write_it_is_sent_as_scrapy_would_send_it() -> None:
         (b'{"url": "https://example.com/", "echoData": "%s"}' % (b"x" * 6 * 2**20), "at most 5242880 bytes"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_line_is_told(line: bytes, told: str) -> None:
+def test_what_is_wrong_with_a_line_is_told(line: bytes, message: str) -> None:
     wanted = LineParser({}, {}).parse(InputLine(1, line))
-    assert any(told in str(violation) for violation in wanted.violations(()))
+    assert any(message in str(violation) for violation in wanted.violations(()))
     assert isinstance(wanted.domain, str)
 
 

@@ -1,4 +1,4 @@
-"""What a run knows of an earlier one from its output alone."""
+"""State of an earlier run, read from its output alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from scrapy_ext.commands.extraction.resume import OutputFile
 
 def record(line: int, *, failed: bool = False, **more: Any) -> bytes:
     outcome = {"error": {"type": "x"}} if failed else {"result": {"url": "http://a/", "httpResponseBody": "eA=="}}
-    told = {"line": line, "url": f"http://a/{line}", "fingerprint": f"{line:08x}", **outcome, **more}
-    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+    line_fields = {"line": line, "url": f"http://a/{line}", "fingerprint": f"{line:08x}", **outcome, **more}
+    return json.dumps(line_fields, separators=(",", ":")).encode() + b"\n"
 
 
 def looked(path: Path, content: bytes, *, again: bool = False) -> OutputFile:

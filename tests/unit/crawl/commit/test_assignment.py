@@ -15,7 +15,7 @@ from scrapy_ext.crawl.commit.assignment import (
     lease,
     next_step,
 )
-from scrapy_ext.crawl.commit.protocol import Checkpoint, Progress
+from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 
 SLOTS = 5
 
@@ -27,7 +27,7 @@ def settled(assignment: Assignment, workers: list[str], rounds: int = 12) -> Ass
             live = [name for name in assignment.owners if name != me and name in workers]
             step = next_step(assignment, me, live, SLOTS)
             if step is not None:
-                assignment = assignment.given(me, step.slots, Progress(), step.gone)
+                assignment = assignment.given(me, step.slots, Progress(), step.removed)
     return assignment
 
 
@@ -67,7 +67,7 @@ def test_a_slot_is_never_committed_by_two_whoever_is_taken_for_dead(seed: int) -
         else:
             seen, before, step = looked.pop(me)
             if seen == number:
-                number, assignment = number + 1, before.given(me, step.slots, Progress(), step.gone)
+                number, assignment = number + 1, before.given(me, step.slots, Progress(), step.removed)
                 works[me] = set(step.slots)
             else:
                 works[me] = assignment.of(me)

@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_ext.crawl.commit import tracking as module
-from scrapy_ext.crawl.commit.protocol import OpenBatch, Stored
+from scrapy_ext.crawl.commit.events import OpenBatch, Stored
 from scrapy_ext.crawl.commit.tracking import Entry, FinishedRequests
 
 URL = "http://a.example/"

@@ -15,15 +15,16 @@ from functools import partial
 import pytest
 
 from scrapy_ext.crawl.commit import protocol
-from scrapy_ext.crawl.commit.protocol import (
+from scrapy_ext.crawl.commit.events import (
     Acknowledge,
     Acknowledged,
+    Action,
     Append,
     Appended,
     Checkpoint,
     ChunkStored,
-    Commits,
     Due,
+    Event,
     Failed,
     FlushChildren,
     Flushed,
@@ -37,14 +38,11 @@ from scrapy_ext.crawl.commit.protocol import (
     Report,
     Stage,
     Staged,
-    State,
     Stop,
     StoreChunk,
     Stored,
-    Takeover,
-    Verdict,
-    verdict,
 )
+from scrapy_ext.crawl.commit.protocol import Commits, State, Takeover, Verdict, verdict
 
 #: By fingerprint: the items of a page, and the requests that it leads to.
 PAGES: dict[str, tuple[list[bytes], list[str]]] = {
@@ -56,7 +54,7 @@ ITEMS = sorted(item for items, _ in PAGES.values() for item in items)
 
 
 class Platform:
-    """What is durable, and what must hold of it."""
+    """Durable state, and its invariants."""
 
     def __init__(self) -> None:
         self.queue = {"batch-1": ["a", "c"]}
@@ -99,13 +97,13 @@ class Process:
         self.number = 0
         self.commits: Commits | None = None
         self.takeover = Takeover(Checkpoint(worker=name))
-        self.actions: list[protocol.Action] = self.takeover.begin()
+        self.actions: list[Action] = self.takeover.begin()
         self.batches: dict[str, OpenBatch] = {}
         self.to_run: list[Stored] = []
         self.sent: set[str] = set()
 
     def moves(self) -> list[Callable[[], None]]:
-        """What can happen next, likely things first."""
+        """Events that can happen next, likely ones first."""
         moves: list[Callable[[], None]] = [partial(self.carry_out, action) for action in self.actions]
         if self.commits is None or self.is_stopped:
             return moves
@@ -158,11 +156,11 @@ class Process:
 
     # ── the protocol ──
 
-    def carry_out(self, action: protocol.Action) -> None:
+    def carry_out(self, action: Action) -> None:
         self.actions.remove(action)
         self.feed(self.outcome(action))
 
-    def outcome(self, action: protocol.Action) -> protocol.Event | None:
+    def outcome(self, action: Action) -> Event | None:
         platform = self.platform
         match action:
             case FlushChildren():
@@ -192,7 +190,7 @@ class Process:
                 platform.forget(self.name, list(numbers))
         return None
 
-    def feed(self, event: protocol.Event | None) -> None:
+    def feed(self, event: Event | None) -> None:
         if event is None:
             return
         machine = self.commits or self.takeover
@@ -295,7 +293,7 @@ def committing(*lots: Lot) -> Commits:
 def reach(state: State) -> Commits:
     """A commit of one item in a state."""
     commits = committing(Lot([b"1"], Stored("a", {}, OpenBatch(0, "batch", 1), 0)))
-    events: list[protocol.Event] = [Due(), Flushed(), Staged(1), Appended(), ChunkStored(), Acknowledged()]
+    events: list[Event] = [Due(), Flushed(), Staged(1), Appended(), ChunkStored(), Acknowledged()]
     if state is State.STOPPED:
         commits.receive(Failed(RuntimeError("no")))
     while commits.state is not state:
@@ -357,7 +355,7 @@ def test_a_takeover_that_is_refused_reads_again() -> None:
     [
         (False, False, 0, Verdict.COMMIT),
         (False, True, 1, Verdict.RUN_AGAIN),
-        (False, True, 0, Verdict.SET_ASIDE),
+        (False, True, 0, Verdict.DEAD_LETTER),
         (True, False, 0, Verdict.LEAVE),
         (True, True, 1, Verdict.LEAVE),
     ],

@@ -1,4 +1,4 @@
-"""When a request is really done, and what it has led to."""
+"""Completion of a request, and the requests and items that it led to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextvars import copy_context
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.commit.protocol import OpenBatch, Payload, Stored
+from scrapy_ext.crawl.commit.events import OpenBatch, Payload, Stored
 from scrapy_ext.crawl.commit.tracking import START, Entry, Tracker, current
 
 

@@ -11,7 +11,7 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, XmlResponse
 from scrapy_ext.api.extraction import check
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.errors import error_of
-from scrapy_ext.crawl.extraction.escalation import WALLS, Escalation, Memory, by_browser
+from scrapy_ext.crawl.extraction.escalation import WALLS, BrowserDomains, Escalation, by_browser
 from scrapy_ext.crawl.extraction.responses import ExtractHtmlResponse
 
 URL = "https://books.example/"
@@ -135,11 +135,11 @@ def test_a_site_that_banned_the_service_is_tried_by_browser():
     assert parsed(True).reason_after(overload) is None
 
 
-# ── what is wrong is told before anything is sent ──
+# ── errors are reported before anything is sent ──
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (7, 'meta["extract_api_escalate"]: must be True, a CSS selector or a dict, got int. Write True, a CSS'),
         (["h1"], "must be True, a CSS selector or a dict, got list"),
@@ -164,25 +164,25 @@ def test_a_site_that_banned_the_service_is_tried_by_browser():
         ({"selector": "h1"}, "['selector']: is not known. Use css, xpath, status, check and to."),
     ],
 )
-def test_what_cannot_be_read_is_told(value, told):
+def test_what_cannot_be_read_is_reported(value, message):
     with pytest.raises(ContractError) as raised:
         Escalation.parse(value, SPIDER)
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
-def test_everything_that_is_wrong_is_told_at_once():
+def test_all_faults_are_reported_at_once():
     with pytest.raises(ContractError) as raised:
         Escalation.parse({"css": "h1[", "xpath": "//[", "status": 7, "check": "no", "to": 1, "x": 1}, SPIDER)
     assert len(raised.value.violations) == 6
 
 
-def test_a_method_that_is_not_there_is_told_also_where_no_spider_was_known():
+def test_a_method_that_is_not_there_is_reported_also_where_no_spider_was_known():
     with pytest.raises(ContractError, match="names 'is_book', which is no method of the spider"):
         parsed({"check": "is_book"}, None).reason(page(), SPIDER)
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"httpRequestMethod": "POST"}, "which cannot send a POST request"),
         ({"httpRequestMethod": "HEAD"}, "which cannot send a HEAD request"),
@@ -190,26 +190,26 @@ def test_a_method_that_is_not_there_is_told_also_where_no_spider_was_known():
         ({"httpRequestText": "a"}, "which cannot send a request body (httpRequestText)"),
     ],
 )
-def test_what_no_browser_can_send_is_told(fields, told):
+def test_what_no_browser_can_send_is_reported(fields, message):
     with pytest.raises(ContractError) as raised:
         parsed(True).browser_fields({**PAGE, **fields})
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert str(raised.value).startswith('meta["extract_api_escalate"]: ')
 
 
-def test_a_selector_without_the_page_is_told():
+def test_a_selector_without_the_page_is_reported():
     fields = {"url": URL, "product": True, "extractFrom": "httpResponseBody"}
     with pytest.raises(ContractError, match=r'has a selector, and the page is not asked for. Add "httpResponseBody"'):
         parsed("h1").browser_fields(fields)
     assert parsed(True).browser_fields(fields) == {"url": URL, "product": True}
 
 
-def test_a_browser_request_that_breaks_a_rule_is_told():
+def test_a_browser_request_that_breaks_a_rule_is_reported():
     with pytest.raises(ContractError) as raised:
         parsed({"to": {"screenshots": True, "httpResponseBody": True}}).browser_fields(PAGE)
-    told = str(raised.value)
-    assert 'meta["extract_api_escalate"]["to"]: screenshots: is not a field of an extraction request' in told
-    assert "cannot be combined with httpResponseBody" in told
+    message = str(raised.value)
+    assert 'meta["extract_api_escalate"]["to"]: screenshots: is not a field of an extraction request' in message
+    assert "cannot be combined with httpResponseBody" in message
     assert parsed({"to": {"new": 1}}).browser_fields(PAGE, extra_fields=["new"])
 
 
@@ -261,7 +261,7 @@ def test_the_browser_is_asked_for_the_same(fields, expected):
     assert by_browser({"url": URL, **fields}) == {"url": URL, **expected}
 
 
-def test_headers_that_a_browser_takes_go_along_and_others_are_told_once(caplog):
+def test_headers_that_a_browser_takes_go_along_and_others_are_reported_once(caplog):
     headers = [{"name": "referer", "value": "https://a.example/"}, {"name": "X-Left-Out", "value": "1"}]
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
@@ -305,7 +305,7 @@ def test_malformed_fields_are_left_to_the_rules(fields):
 SHOP = "shop.example"
 
 
-def cheap_tries(memory: Memory, requests: int, *, escalated: bool = True) -> list[int]:
+def cheap_tries(memory: BrowserDomains, requests: int, *, escalated: bool = True) -> list[int]:
     """The numbers of the requests that tried the cheap way."""
     tries = []
     for number in range(1, requests + 1):
@@ -316,33 +316,33 @@ def cheap_tries(memory: Memory, requests: int, *, escalated: bool = True) -> lis
 
 
 def test_a_domain_that_needed_the_browser_goes_there_and_tries_the_cheap_way_ever_less_often():
-    tries = cheap_tries(Memory(), 6000)
+    tries = cheap_tries(BrowserDomains(), 6000)
     gaps = [later - earlier - 1 for earlier, later in pairwise(tries)]
     assert gaps == [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000, 1000]
 
 
 def test_other_domains_are_not_concerned():
-    memory = Memory()
+    memory = BrowserDomains()
     memory.learn(SHOP, escalated=True)
     assert memory.prefers_browser(SHOP)
     assert not memory.prefers_browser("books.example")
 
 
 def test_where_the_cheap_way_works_again_it_is_taken_again():
-    memory = Memory()
+    memory = BrowserDomains()
     cheap_tries(memory, 5)
     assert len(cheap_tries(memory, 100, escalated=False)) == 100 - 6
 
 
 def test_while_one_request_tries_the_cheap_way_the_others_take_the_browser():
-    memory = Memory()
+    memory = BrowserDomains()
     for _ in range(16):
         memory.learn(SHOP, escalated=True)
     assert [memory.prefers_browser(SHOP) for _ in range(31)] == [True] * 10 + [False] + [True] * 20
 
 
 def test_what_is_remembered_is_bounded():
-    memory = Memory()
+    memory = BrowserDomains()
     memory.learn(SHOP, escalated=True)
     for number in range(2 * memory.DOMAINS):
         memory.learn(f"{number}.example", escalated=True)

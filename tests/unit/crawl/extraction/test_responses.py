@@ -87,7 +87,7 @@ def test_a_response_can_be_made_into_one_of_scrapys_own_classes(kind):
 
 
 def cached(storage, response: Response, folder: Path) -> Response:
-    """What a cache gives back of what was stored."""
+    """Response that a cache returns for a stored one."""
     cache = storage(Settings({"HTTPCACHE_DIR": str(folder), "HTTPCACHE_EXPIRATION_SECS": 0}))
     crawler = get_crawler(Spider)
     spider = crawler.spider = Spider.from_crawler(crawler, "books")

@@ -12,7 +12,7 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
-from scrapy_ext.api.extraction.limits import MAX_COOKIES
+from scrapy_ext.api.extraction.fields import MAX_COOKIES
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.crawl.extraction import cookies as cookies_module
 from scrapy_ext.crawl.extraction.escalation import by_browser
@@ -119,7 +119,7 @@ def test_a_null_in_a_tag_is_kept():
     assert body_of({"tags": {"a": None}})["tags"] == {"a": None}
 
 
-def test_none_for_a_field_that_is_not_there_is_told_once(caplog):
+def test_none_for_a_field_that_is_not_there_is_reported_once(caplog):
     options = BodyOptions(params={"ipType": "datacenter"})
     for _ in range(3):
         fields = {"screenshotOptions": None, "ipType": None, "customHttpRequestHeaders": None, "jobId": None}
@@ -150,13 +150,13 @@ def test_without_automap_exactly_the_fields_are_sent():
 
 
 @pytest.mark.parametrize("fields", ["browserHtml", ["browserHtml"], 1])
-def test_meta_that_is_no_dict_is_told(fields):
+def test_meta_that_is_no_dict_is_reported(fields):
     with pytest.raises(ContractError, match='meta\\["extract_api"\\]: must be True, False or a dict'):
         body_of(fields)
 
 
 @pytest.mark.parametrize("name", [b"browserHtml", 1, None])
-def test_names_of_fields_that_are_no_text_are_told(name):
+def test_names_of_fields_that_are_no_text_are_reported(name):
     with pytest.raises(ContractError, match="must have text as names of fields"):
         body_of({name: True})
 
@@ -172,7 +172,7 @@ def test_names_of_fields_that_are_no_text_are_told(name):
     ],
 )
 @pytest.mark.parametrize("by", ["meta", "settings"])
-def test_bytes_in_fields_are_told_and_not_sent_as_something_else(fields, place, by):
+def test_bytes_in_fields_are_reported_and_not_sent_as_something_else(fields, place, by):
     with pytest.raises(ContractError, match="must not be bytes") as caught:
         body_of(**{"fields": fields} if by == "meta" else {"options": BodyOptions(params=fields)})
     assert [fault.field for fault in caught.value.violations] == [place]
@@ -348,12 +348,12 @@ def test_an_explicit_cookie_header_is_left_to_the_rules():
     assert "the Cookie header cannot be set" in rules_broken(body)
 
 
-def test_a_browser_gets_the_headers_that_make_sense_for_it_and_others_are_told_once(caplog):
+def test_a_browser_gets_the_headers_that_make_sense_for_it_and_others_are_reported_once(caplog):
     headers = {
         "Referer": "https://books.example/",
         "User-Agent": "mine",
         "Accept-Language": "de",
-        "X-Told-Once": "1",
+        "X-Reported-Once": "1",
         "Cookie": "a=b",
     }
     for _ in range(3):
@@ -362,8 +362,8 @@ def test_a_browser_gets_the_headers_that_make_sense_for_it_and_others_are_told_o
             "userAgent": "mine",
             "acceptLanguage": "de",
         }
-    told = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert ["X-Told-Once" in record.getMessage() for record in told] == [True]
+    reported = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert ["X-Reported-Once" in record.getMessage() for record in reported] == [True]
 
 
 def default_headers(**settings) -> set[str]:

@@ -1,4 +1,4 @@
-"""What waits is sent and what is wanted is read, and who is fed hears of each error."""
+"""Waiting requests are sent, wanted ones are read, and the consumer is notified of each error."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Consumer:
         self.expects_requests = True
         self.unplaced = 0
         self.taken = []
-        self.told = []
+        self.calls = []
         self.fails = {}
         self.changed = asyncio.Event()
 
-    def tell(self, what):
-        self.told.append(what)
+    def notify(self, what):
+        self.calls.append(what)
         self.changed.set()
         if self.fails.get(what):
             raise self.fails[what].pop(0)
 
     async def before_work(self):
-        self.tell("work")
+        self.notify("work")
 
-    async def look_at(self, batches):
-        self.tell("look")
+    async def look_up(self, batches):
+        self.notify("look")
 
     def take(self, slot, batch):
         self.taken += [fp for fp, _ in batch.requests]
@@ -47,10 +47,10 @@ class Consumer:
         pass
 
     async def when_empty(self):
-        self.tell("empty")
+        self.notify("empty")
 
     def give_up(self, error):
-        self.told.append(error)
+        self.calls.append(error)
         self.changed.set()
 
     async def until(self, condition):
@@ -69,14 +69,14 @@ class Slots:
 
     def reader(self, slot):
         async def read(mincount, known):
-            self.consumer.tell("read")
+            self.consumer.notify("read")
             return [batch for batch in self.batches.get(slot, []) if batch.id not in known]
 
         return SlotReader(slot, read)
 
     def writer(self, slot):
         async def send(body, index):
-            self.consumer.tell("send")
+            self.consumer.notify("send")
             for line in body.split():
                 self.batches.setdefault(slot, []).append(Batch(f"{slot}-{line}", [(line.decode(), None)]))
             self.feeder.added(slot)
@@ -101,7 +101,7 @@ async def feeder(consumer):
 
 async def test_what_is_sent_to_an_own_slot_comes_back(feeder, consumer):
     feeder.start(consumer, {0, 1})
-    await consumer.until(lambda: "empty" in consumer.told)
+    await consumer.until(lambda: "empty" in consumer.calls)
     assert not feeder.has_work
     for number in range(3):
         feeder.send(number % 2, b"r%d" % number)
@@ -113,8 +113,8 @@ async def test_what_is_sent_to_an_own_slot_comes_back(feeder, consumer):
 async def test_what_is_sent_to_a_slot_of_another_is_not_read(feeder, consumer):
     feeder.start(consumer, {0})
     feeder.send(5, b"theirs")
-    await consumer.until(lambda: "send" in consumer.told)
-    await consumer.until(lambda: consumer.told[-1] == "empty")
+    await consumer.until(lambda: "send" in consumer.calls)
+    await consumer.until(lambda: consumer.calls[-1] == "empty")
     assert consumer.taken == []
 
 
@@ -123,40 +123,40 @@ async def test_all_is_durable_when_it_was_flushed(feeder, consumer):
     for slot in range(20):
         feeder.send(slot, b"x")
     await feeder.flush()
-    assert consumer.told.count("send") == 20
+    assert consumer.calls.count("send") == 20
     assert not feeder.has_work
 
 
 async def test_a_failure_that_passes_is_tried_again(feeder, consumer):
     consumer.fails = {"read": [Unreachable("away")] * 3}
     feeder.start(consumer, {0})
-    await consumer.until(lambda: "empty" in consumer.told)
-    assert not any(isinstance(told, Exception) for told in consumer.told)
+    await consumer.until(lambda: "empty" in consumer.calls)
+    assert not any(isinstance(call, Exception) for call in consumer.calls)
 
 
 @pytest.mark.parametrize(
     "error", [Forbidden("no"), Fenced("replaced"), ValueError("odd")], ids=lambda e: type(e).__name__
 )
 @pytest.mark.parametrize("call", ["read", "work", "look"])
-async def test_a_failure_that_does_not_pass_is_told(feeder, consumer, call, error):
+async def test_a_failure_that_does_not_pass_is_reported(feeder, consumer, call, error):
     feeder.start(consumer, set())
     feeder.send(0, b"x")
     await feeder.flush()
     consumer.fails = {call: [error]}
     feeder.own({0})
-    await consumer.until(lambda: error in consumer.told)
+    await consumer.until(lambda: error in consumer.calls)
 
 
-async def test_an_idle_worker_that_was_replaced_is_told(feeder, consumer):
+async def test_an_idle_worker_that_was_replaced_is_notified(feeder, consumer):
     error = Fenced("replaced")
     consumer.fails = {"empty": [error]}
     feeder.start(consumer, {0})
-    await consumer.until(lambda: error in consumer.told)
+    await consumer.until(lambda: error in consumer.calls)
 
 
 async def test_a_worker_that_waits_for_others_outlasts_an_outage(feeder, consumer):
     consumer.fails = {"empty": [Unreachable("away")]}
     feeder.start(consumer, {0})
-    await consumer.until(lambda: consumer.told.count("empty") >= 1)
+    await consumer.until(lambda: consumer.calls.count("empty") >= 1)
     feeder.poll()
-    await consumer.until(lambda: consumer.told.count("empty") >= 2)
+    await consumer.until(lambda: consumer.calls.count("empty") >= 2)

@@ -1,4 +1,4 @@
-"""Whose turn it is among hosts."""
+"""Order of the hosts in a slot."""
 
 import heapq
 import random
@@ -68,7 +68,7 @@ def test_a_host_at_its_capacity_waits_and_holds_nobody_up():
     assert hosts.pop() is None
 
 
-def test_a_host_that_got_room_is_served_when_the_queue_is_told():
+def test_a_host_that_got_room_is_served_when_the_queue_is_notified():
     limited = {"a"}
     hosts = HostQueue(lambda host, out: host not in limited)
     hosts.push(0, "a", "x")

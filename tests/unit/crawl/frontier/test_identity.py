@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter, fingerprint
 
-from scrapy_ext.api.platform.dead_letters import next_fingerprint
+from scrapy_ext.api.platform.frontier import next_fingerprint
 from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.frontier.identity import SlotFingerprints
 from scrapy_ext.crawl.frontier.marks import Parent, mark

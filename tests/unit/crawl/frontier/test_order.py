@@ -7,8 +7,7 @@ from scrapy import Request
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
-from scrapy_ext.crawl.frontier.hosts import HostQueue
-from scrapy_ext.crawl.frontier.order import Order, warn_of_own_queues
+from scrapy_ext.crawl.frontier.hosts import HostQueue, Order, warn_of_own_queues
 from scrapy_ext.settings import SettingError
 
 START = {"is_start_request": True}

@@ -1,4 +1,4 @@
-"""Headers of the user are told from those that Scrapy adds, without a word in the meta."""
+"""Headers of the user are distinguished from those that Scrapy adds, without a meta key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was met lately is known, and what was met long ago is forgotten."""
+"""Recent fingerprints are known, and old ones are forgotten."""
 
 from scrapy_ext.crawl.frontier.fingerprint_set import Recent
 

@@ -1,9 +1,10 @@
-"""Which slot a request is in."""
+"""Slot of a request."""
 
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.frontier.slots import Worker, host_of, slot_of
+from scrapy_ext.crawl.frontier.identity import host_of, slot_of
+from scrapy_ext.crawl.frontier.workers import Worker
 
 
 def test_a_host_is_always_in_one_slot():

@@ -48,7 +48,7 @@ async def settled() -> None:
 
 @pytest.fixture
 def visits() -> Visits:
-    return Visits(FairSemaphore("pages", permits=2, waiting=6, patience=30))
+    return Visits(FairSemaphore("pages", permits=2, waiting=6, timeout=30))
 
 
 async def test_a_domain_alone_gets_every_place_in_the_order_of_arrival(visits: Visits) -> None:
@@ -112,7 +112,7 @@ async def test_who_leaves_at_the_moment_of_his_turn_passes_it_on(visits: Visits)
 
 
 async def test_patience_ends_with_a_refusal() -> None:
-    semaphore = FairSemaphore("pages", permits=1, waiting=1, patience=0.01)
+    semaphore = FairSemaphore("pages", permits=1, waiting=1, timeout=0.01)
     async with AsyncExitStack() as inside:
         await inside.enter_async_context(semaphore.permit("a"))
         with pytest.raises(ExtractionError, match="came free in time"):
@@ -124,7 +124,7 @@ async def test_patience_ends_with_a_refusal() -> None:
 
 @pytest.fixture
 def reserved() -> Visits:
-    return Visits(FairSemaphore("extraction", permits=2, waiting=20, patience=30, reserve=True))
+    return Visits(FairSemaphore("extraction", permits=2, waiting=20, timeout=30, reserve=True))
 
 
 async def test_a_domain_that_holds_every_place_keeps_none_from_another(reserved: Visits) -> None:

@@ -1,4 +1,4 @@
-"""What a maintainer of the vocabularies may rely on: their form is checked, and faults name the file and the entry."""
+"""The form of the vocabularies is checked, and faults name the file and the entry."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from scrapy_ext.server.store.read_ahead import ahead
 
 
 class FaultError(Exception):
-    """What goes wrong here."""
+    """Error of these tests."""
 
 
 async def _parts(count: int, *, fault: bool = False) -> AsyncIterator[int]:

@@ -1,4 +1,4 @@
-"""What charts draw: rates of what grows, on axes with round numbers, escaped."""
+"""Charts: rates of counters, on axes with round numbers, escaped."""
 
 from __future__ import annotations
 

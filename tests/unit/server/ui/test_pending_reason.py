@@ -1,4 +1,4 @@
-"""Why a pending job does not run yet."""
+"""Reason that a pending job does not run yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def node(units: int, *tags: str, used: int = 0) -> Node:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "nodes", "told"),
+    ("metadata", "nodes", "message"),
     [
         ({}, [], "no node is running"),
         ({"node_tags": ["gpu", "eu"]}, [node(4), node(4, "eu")], "no node has the tags eu, gpu"),
@@ -27,9 +27,9 @@ def node(units: int, *tags: str, used: int = 0) -> Node:
     ],
     ids=range(7),
 )
-def test_what_a_job_waits_for_is_told(metadata: dict[str, Any], nodes: list[Node], told: str) -> None:
-    assert waiting(metadata, Capacity(nodes, True)) == told
+def test_what_a_job_waits_for_is_reported(metadata: dict[str, Any], nodes: list[Node], message: str) -> None:
+    assert waiting(metadata, Capacity(nodes, True)) == message
 
 
-def test_a_project_without_code_is_told() -> None:
+def test_a_project_without_code_is_reported() -> None:
     assert waiting({}, Capacity([node(1)], False)) == "no version of the project is deployed"

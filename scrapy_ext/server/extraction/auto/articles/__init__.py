@@ -1,1 +1,1 @@
-"""The text of an article: the box that holds it, the lines of that box, and which of them are of the text."""
+"""Text of an article: the box that contains it, the lines of that box, and which of them are of the text."""

@@ -1,12 +1,11 @@
-"""The article of a page: which one of the markup, its text with the element that holds it, and its HTML.
+"""Article of a page: the right one of its structured data, its text with the element around it, and its HTML.
 
-The box that holds most of the prose of the page is read line by line. Where it has hardly any of the text that a
-coarse library finds on the page, and the page does not call it its article, a careful library is used. Where the
-page's markup has the whole text, and the page itself less than half of it, as when a script is yet to write it,
-that of the markup is taken.
+The box with most of the prose of the page is read line by line. Where it has hardly any of the text that a coarse
+library finds, and the page does not name it its article, a careful library is used. Where the structured data has the
+whole text, and the page less than half of it, as before a script writes it, that of the structured data is used.
 
-trafilatura is the careful library: the most precise on prose, and it misses pages that are built otherwise.
-resiliparse is fast and takes in too much rather than too little.
+trafilatura is the careful library: the most precise on prose, and it misses pages of an unusual structure. resiliparse
+is fast and returns too much rather than too little.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from lxml.html import HtmlElement
 from resiliparse.extract.html2text import extract_plain_text
 from trafilatura import bare_extraction
 
-from scrapy_ext.server.extraction.auto.articles.body_lines import Run, runs_of, text_of, text_runs
-from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, Prose
+from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of, text_runs
+from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, ArticleBox
 from scrapy_ext.server.extraction.auto.page.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
@@ -39,22 +38,21 @@ ARTICLE_TYPES: Final = (
     "AdvertiserContentArticle", "SatiricalArticle", "MedicalScholarlyArticle", "LiveBlogPosting",
     "SocialMediaPosting", "APIReference", "Recipe", "HowTo",
 )  # fmt: skip
-#: What tells of the page itself, and so of its article when nothing else does.
+#: Types of the page itself, which are used when there is no article.
 PAGE_TYPES: Final = ("WebPage", "ItemPage", "AboutPage", "MedicalWebPage")
 
 
 def main_article(page: Page, focus: Focus) -> Thing | None:
-    """The article that the page is about, where several stand in the markup; else what tells of the page itself."""
+    """Return the article that the page is about, where there are several; else the entity of the page itself."""
     things = page.markup.things(*ARTICLE_TYPES)
     if len(things) > 1:
         own = [thing for thing in things if _is_main(page, thing, focus)]
-        # Many articles of which none is this page's are a list of others.
+        # Many articles without one of this page are a list.
         things = own or (things if len(things) <= 2 else [])
     return _first_thing(things) or _first_thing(page.markup.things(*PAGE_TYPES))
 
 
 def _first_thing(things: list[Thing]) -> Thing | None:
-    """The one with the most to say of the first few."""
     return max(things[:3], key=lambda thing: len(thing.properties), default=None)
 
 
@@ -75,16 +73,16 @@ def _is_main(page: Page, thing: Thing, focus: Focus) -> bool:
 
 logger = logging.getLogger(__name__)
 
-#: The careful extraction and the cleaning of HTML take time by the square of the elements of some pages. Those with
-#: more than this (of several hundred real pages, none has) get the coarse one, and plain paragraphs.
+#: Careful extraction and cleaning of HTML take time by the square of the elements of some pages. Pages with more
+#: elements (none of several hundred real pages) get the coarse extraction and plain paragraphs.
 MAX_ELEMENTS: Final = 20_000
 
 _BREAKS: Final = frozenset({"p", "head", "item", "list", "quote", "code", "row", "table", "lb", "fw", "div"})
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
-    """The main text of a page, and the element that holds it, as far as that can be told.
+class ArticleBody:
+    """The main text of a page, and the element that contains it, as far as that is known.
 
     ``part`` is a copy of that element without the blocks whose text is not of the main text; only articles have it.
     """
@@ -94,8 +92,8 @@ class Body:
     part: HtmlElement | None = None
 
 
-def body_html(page: Page, body: Body) -> str | None:
-    """The content as clean HTML, with the pictures and embedded things that stand in it."""
+def body_html(page: Page, body: ArticleBody) -> str | None:
+    """Return the content as clean HTML, with its images and embedded content."""
     if not body.text:
         return None
     if body.part is not None and len(page.elements) <= MAX_ELEMENTS:
@@ -106,19 +104,19 @@ def body_html(page: Page, body: Body) -> str | None:
 
 
 def careful_text(page: Page, tree: HtmlElement) -> str:
-    """The text that trafilatura finds in a tree, which is of no use afterwards."""
+    """Return the text that trafilatura finds in a tree, which cannot be used afterwards."""
     if not _has_text(page) or len(page.elements) > MAX_ELEMENTS:
         return ""
     try:
         found = bare_extraction(tree, url=page.url, favor_precision=True, include_comments=False, with_metadata=False)
     except LIBRARY_FAULTS:
-        logger.debug("careful extraction gave up", exc_info=True)
+        logger.debug("Careful extraction failed; the coarse extraction is used.", exc_info=True)
         return ""
     return "" if found is None or isinstance(found, dict) else _rendered(found.body)
 
 
 def coarse_text(page: Page) -> str:
-    """The text that resiliparse finds: rather too much."""
+    """Return the text that resiliparse finds: rather too much."""
     if not _has_text(page):
         return ""
     source = page.source.decode("utf-8", "replace")
@@ -130,7 +128,7 @@ def _has_text(page: Page) -> bool:
 
 
 def _rendered(tree: etree._Element) -> str:
-    """The text of trafilatura's tree: paragraphs with an empty line between them, items and rows line by line."""
+    """Return the text of trafilatura's tree: paragraphs with an empty line between them, items line by line."""
     paragraphs = []
     for block in tree:
         pieces: list[str] = []
@@ -144,9 +142,9 @@ def _rendered(tree: etree._Element) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-#: With less than this part of what the coarse look finds, the box was not that of the article.
+#: The least share of the coarse text that the right box has.
 TOO_LITTLE: Final = 0.3
-#: With less than this part of a text in the markup that is at least so long, in characters, the page does not show it.
+#: With less than this share of a text in structured data of this length, in characters, the page does not show it.
 HALF: Final = 0.5
 MIN_STATED: Final = 500
 
@@ -165,58 +163,58 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 def article_body(
     page: Page, focus: Focus, headline: str | None, known: Iterable[str] = (), stated: Thing | None = None
-) -> Body:
-    """The text of an article: rather a sentence too few than a menu too many.
+) -> ArticleBody:
+    """Return the text of an article: rather a sentence too few than a menu too many.
 
-    Lines at its beginning that say nothing but the headline, or what is ``known`` from elsewhere (who wrote it,
-    when), are not part of it. ``stated`` is the article of the markup.
+    Lines at its beginning with only the headline or ``known`` data (authors, dates) are not part of it. ``stated`` is
+    the article of the structured data.
     """
-    prose = Prose(page, focus)
+    prose = ArticleBox(page, focus)
     runs = text_runs(runs_of(page, prose.box, prose.noise), focus.heading, headline or "")
     runs = runs[_head_lines([run.text for run in runs], headline or "", known) :]
-    body = Body(text_of(runs), prose.box, _kept_part(prose, runs) if runs else None)
+    body = ArticleBody(text_of(runs), prose.box, _kept_part(prose, runs) if runs else None)
     if not prose.marked:
         body = _wider(page, body, headline or "", known)
     whole = (stated.text("articleBody") if stated else None) or ""
-    return Body(whole) if len(whole) >= MIN_STATED and len(body.text) < HALF * len(whole) else body
+    return ArticleBody(whole) if len(whole) >= MIN_STATED and len(body.text) < HALF * len(whole) else body
 
 
-def _wider(page: Page, body: Body, headline: str, known: Iterable[str]) -> Body:
-    """The body, or what a library finds where that is much more."""
+def _wider(page: Page, body: ArticleBody, headline: str, known: Iterable[str]) -> ArticleBody:
+    """Return the body, or the text of a library where that is much longer."""
     coarse = coarse_text(page)
     if len(body.text) >= TOO_LITTLE * len(coarse):
         return body
     text = careful_text(page, copy.deepcopy(page.tree))
     text = text if len(text) >= TOO_LITTLE * len(coarse) else coarse
     lines = text.splitlines()
-    return Body("\n".join(lines[_head_lines(lines, headline, known) :]).lstrip())
+    return ArticleBody("\n".join(lines[_head_lines(lines, headline, known) :]).lstrip())
 
 
 def _head_lines(lines: list[str], headline: str, known: Iterable[str]) -> int:
-    """How many of the first lines say only what is told elsewhere; never all."""
-    told = sorted({part.casefold() for part in known if part}, key=len, reverse=True)
+    """Return the number of first lines with only known data; never all lines."""
+    known_parts = sorted({part.casefold() for part in known if part}, key=len, reverse=True)
     for position, line in enumerate(lines[:MAX_HEAD_LINES]):
         is_headline = bool(headline) and line.casefold() == headline.casefold()
-        if not is_headline and not _says_only(line, told):
+        if not is_headline and not _says_only(line, known_parts):
             return position
     return min(MAX_HEAD_LINES, max(0, len(lines) - 1))
 
 
-def _says_only(line: str, told: list[str]) -> bool:
-    """Whether a line says nothing, or nothing but what is told already, as bylines do."""
+def _says_only(line: str, known: list[str]) -> bool:
+    """Return whether a line has no words, or only known data, as bylines do."""
     if not _WORD.search(line):
         return True
     if len(line) > MAX_BYLINE_LENGTH:
         return False
     rest = line.casefold()
-    for part in told:
+    for part in known:
         rest = rest.replace(part, " ")
-    # Without any of it, the line is something else, however short.
+    # A line without known data is something else, however short.
     return rest != line.casefold() and not _LETTER.search(_BYLINE_WORDS.sub(" ", rest))
 
 
-def _kept_part(prose: Prose, runs: list[Run]) -> HtmlElement | None:
-    """A copy of the box with the text of the runs only. Pictures and the like stay, with their captions."""
+def _kept_part(prose: ArticleBox, runs: list[TextRun]) -> HtmlElement | None:
+    """Return a copy of the box with the text of the lines only. Images and the like stay, with their captions."""
     box = prose.box
     if sum(1 for _ in zip(range(MAX_ELEMENTS + 1), box.iter(), strict=False)) > MAX_ELEMENTS:
         return None
@@ -246,7 +244,7 @@ def _kept_part(prose: Prose, runs: list[Run]) -> HtmlElement | None:
 
 
 def _is_shown(node: HtmlElement) -> bool:
-    """Whether what is no text is a picture, or something else to look at or to hear."""
+    """Return whether an element without text of the article is an image, or other media."""
     if node.tag in _MEDIA:
         return True
     names = f"{node.get('class', '')} {node.get('id', '')}".lower()
@@ -258,7 +256,6 @@ def _is_shown(node: HtmlElement) -> bool:
 
 
 def _prune(part: HtmlElement) -> None:
-    """Take out elements without anything in them."""
     for node in reversed(list(part.iterdescendants())):
         if node.tag not in _EMPTY and not len(node) and not (node.text or "").strip():
             if node.text and not node.tail:

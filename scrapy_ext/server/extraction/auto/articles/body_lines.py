@@ -1,6 +1,6 @@
-"""The lines of the box around an article, and the choice of those that are its text.
+"""Lines of the box around an article, and the choice of those that are its text.
 
-A line is text between the borders of two blocks. Where a line is not surely of the text, it is left out.
+A line is text between the borders of two blocks. A doubtful line is left out.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from scrapy_ext.server.extraction.auto.page.urls import site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _TABLE_CELLS: Final = ("td", "th")
-#: Blocks that stand line by line in their list or table.
+#: Blocks that follow each other line by line in a list or table.
 _ROWS: Final = ("li", "dt", "dd", *_TABLE_CELLS)
 _GROUPS: Final = ("ul", "ol", "dl", "table")
 _SPACE = re.compile(r"\s+")
 
 
 @dataclass(slots=True, eq=False)
-class Run:
-    """A line of text, of one block. Two breaks in a row end it, as they are how some pages set paragraphs apart.
+class TextRun:
+    """A line of text of one block. Two line breaks in a row end it, as some pages separate paragraphs so.
 
-    ``linked`` is how many of its characters are in links, ``away`` in links to other sites; ``pieces`` are the elements
-    whose text (False) or tail (True) it is made of.
+    ``linked`` is the number of its characters in links, ``away`` in links to other sites; ``pieces`` are the elements
+    whose text (False) or tail (True) it consists of.
     """
 
     node: HtmlElement
@@ -44,22 +44,22 @@ class Run:
 
     @property
     def tag(self) -> str:
-        """The name of its block."""
+        """The tag of its block."""
         return str(self.node.tag)
 
 
-def runs_of(page: Page, box: HtmlElement, noise: AbstractSet[HtmlElement]) -> list[Run]:
-    """The runs of a box in the order of the page, without those of what is noise."""
+def runs_of(page: Page, box: HtmlElement, noise: AbstractSet[HtmlElement]) -> list[TextRun]:
+    """Return the lines of a box in the order of the page, without those of noise."""
     collector = _Collector(page, noise)
     collector.walk(box, box, None)
     collector.close(box)
     return collector.runs
 
 
-def text_of(runs: Iterable[Run]) -> str:
-    """The text of runs: paragraphs with an empty line between them, items and rows line by line."""
+def text_of(runs: Iterable[TextRun]) -> str:
+    """Return the text of lines: paragraphs with an empty line between them, items and rows line by line."""
     pieces: list[str] = []
-    last: Run | None = None
+    last: TextRun | None = None
     for run in runs:
         if last is not None:
             pieces.append(_between(last, run))
@@ -68,7 +68,7 @@ def text_of(runs: Iterable[Run]) -> str:
     return "".join(pieces)
 
 
-def _between(first: Run, second: Run) -> str:
+def _between(first: TextRun, second: TextRun) -> str:
     if first.node is second.node or first.tag not in _ROWS or second.tag not in _ROWS:
         return "\n\n"
     if first.tag in _TABLE_CELLS and second.tag in _TABLE_CELLS and first.node.getparent() is second.node.getparent():
@@ -76,22 +76,21 @@ def _between(first: Run, second: Run) -> str:
     return "\n" if _group(first) is _group(second) else "\n\n"
 
 
-def _group(run: Run) -> HtmlElement | None:
-    """The list or the table in which a run stands."""
+def _group(run: TextRun) -> HtmlElement | None:
     return next((up for up in run.node.iterancestors() if up.tag in _GROUPS), None)
 
 
 class _Collector:
     def __init__(self, page: Page, noise: AbstractSet[HtmlElement]) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[TextRun] = []
         self._page = page
         self._noise = noise
         self._site = site_of(page.url)
         self._parts: list[str] = []
-        self._run: Run | None = None
+        self._run: TextRun | None = None
 
     def walk(self, node: HtmlElement, block: HtmlElement, link: HtmlElement | None) -> None:
-        """Take in an element of a block, in a link or not."""
+        """Read an element of a block, in a link or not."""
         is_block = node.tag in BLOCKS
         if node in self._noise:
             if is_block:
@@ -118,7 +117,7 @@ class _Collector:
             self._run.lines, self._run.text = text, one_line(text)
             self.runs.append(self._run)
         self._parts.clear()
-        self._run = Run(block)
+        self._run = TextRun(block)
 
     def _break(self, block: HtmlElement) -> None:
         said = next((part for part in reversed(self._parts) if not part.isspace() or part == "\n"), None)
@@ -132,7 +131,7 @@ class _Collector:
         if not text:
             return
         if self._run is None:
-            self._run = Run(block)
+            self._run = TextRun(block)
         self._parts.append(text if block.tag == "pre" else _SPACE.sub(" ", text))
         self._run.pieces.append((node, tail))
         if link is not None:
@@ -143,51 +142,51 @@ class _Collector:
                 self._run.away += length
 
 
-#: Longer lines are prose, whatever they begin with.
+#: Longer lines are prose, whatever their first words.
 MAX_PHRASE_LENGTH: Final = 160
-#: What lines end with that says nothing.
+#: Signs at the end of lines that are ignored.
 _END_SIGNS: Final = " :.!…»›→?"
 
 
 _VOCABULARY: Final = load_vocabulary("article_lines")
-#: Lines that say nothing of the subject, wherever they stand.
+#: Lines without any content of their own.
 _NOTHING = _VOCABULARY.pattern("nothing")
 
-#: Beginnings of short lines that ask for something, or say whose the pictures and the text are.
+#: Beginnings of short lines with requests to readers, or credits.
 _ASIDE = _VOCABULARY.pattern("aside")
 
-#: Short lines with which a page turns to other things. What they head goes with them.
+#: Short lines that lead to other things; the lines below them are left out as well.
 _TURN = _VOCABULARY.pattern("turn")
 
-#: Short lines after which readers talk.
+#: Short lines above the comments of readers.
 _TALK = _VOCABULARY.pattern("talk")
 
 
-#: The part of its text that links have, from which a line is one of links; and of its items, from which a list is.
+#: The share of text in links from which a line is one of links, and of such items from which a list is.
 ALL_LINKS: Final = 0.9
 MOST_ITEMS: Final = 0.6
-#: What a line may have before its link, as in "Read more: the link".
+#: Label before a link, as in "Read more: the link".
 _LABEL = re.compile(r"[^:：]{1,30}[:：]")
-#: The part of the prose after which a line may end the text, and the part that must not be lost so.
+#: The share of the prose after which a line may end the text, and the share that must not be lost so.
 LATE: Final = 0.5
 TOO_MUCH: Final = 0.12
 #: Shorter lines, in characters, are hardly prose.
 MIN_PROSE: Final = 40
 MAX_TURN_LENGTH: Final = 80
-#: Quotations that are pulled out of the text have a length between these.
+#: Shortest and longest pull quote, in characters.
 MIN_QUOTATION: Final = 30
 MAX_QUOTATION: Final = 400
-#: They are looked for in texts with no more lines and characters than these, as that takes time by the product of both.
+#: Longest text, in lines and characters, in which pull quotes are searched: it takes time by the product of both.
 MAX_RUNS: Final = 2000
 MAX_WHOLE: Final = 300_000
-#: Lines before the text and after it are no longer.
+#: Longest lines before the text and after it.
 MAX_HEAD_LENGTH: Final = 120
 MAX_TAIL_LENGTH: Final = 60
 MAX_HEAD_WORDS: Final = 5
-#: The part of the prose above a heading that must stand below it.
+#: The share of the prose above a heading that must be below it.
 BELOW: Final = 0.3
 
-#: Lines without any are ornaments; those of underscores are set between parts of a text by agencies.
+#: Lines without any are ornaments; agencies put lines of underscores between parts of a text.
 _SIGN = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W_]")
 _SENTENCE_END = re.compile(r"[.!?…:;。！？।؟][\"'”’»)\]」』]*$")
@@ -195,8 +194,8 @@ _CELLS: Final = frozenset(("td", "th", "dt", "pre"))
 _BYLINE = _VOCABULARY.pattern("byline", re.IGNORECASE)
 
 
-def text_runs(runs: list[Run], heading: HtmlElement | None, headline: str) -> list[Run]:
-    """The runs that are of the text, which begins below the heading."""
+def text_runs(runs: list[TextRun], heading: HtmlElement | None, headline: str) -> list[TextRun]:
+    """Return the lines that are of the text, which begins below the heading."""
     runs = _below_heading(runs, heading, headline)
     kept = [not _is_aside(run) for run in runs]
     _leave_out_links(runs, kept)
@@ -206,7 +205,7 @@ def text_runs(runs: list[Run], heading: HtmlElement | None, headline: str) -> li
     return _trimmed([run for run, keep in zip(runs, kept, strict=True) if keep])
 
 
-def _below_heading(runs: list[Run], heading: HtmlElement | None, headline: str) -> list[Run]:
+def _below_heading(runs: list[TextRun], heading: HtmlElement | None, headline: str) -> list[TextRun]:
     inside = set(heading.iter()) if heading is not None else set()
     key = letters_of(headline)
     above = sum(map(_prose, runs))
@@ -222,13 +221,13 @@ def _below_heading(runs: list[Run], heading: HtmlElement | None, headline: str) 
     return runs
 
 
-def _prose(run: Run) -> int:
-    """The characters of a line outside of links, as far as it is prose."""
+def _prose(run: TextRun) -> int:
+    """Return the number of characters of a line outside of links, 0 for a line that is no prose."""
     length = len(run.text) - run.linked
     return length if length >= MIN_PROSE else 0
 
 
-def _is_aside(run: Run) -> bool:
+def _is_aside(run: TextRun) -> bool:
     if not _SIGN.search(run.text):
         return True
     if len(run.text) > MAX_PHRASE_LENGTH:
@@ -239,8 +238,8 @@ def _is_aside(run: Run) -> bool:
     return _NOTHING.fullmatch(folded.strip(_END_SIGNS)) is not None
 
 
-def _leave_out_links(runs: list[Run], kept: list[bool]) -> None:
-    """Leave out lines that are nothing but links to other pages of the site, and lists of such."""
+def _leave_out_links(runs: list[TextRun], kept: list[bool]) -> None:
+    """Leave out lines that are only links to other pages of the site, and lists of such."""
     lists: dict[HtmlElement, list[int]] = {}
     for position, run in enumerate(runs):
         if run.tag in _CELLS:
@@ -257,7 +256,7 @@ def _leave_out_links(runs: list[Run], kept: list[bool]) -> None:
                 kept[position] = False
 
 
-def _is_link(run: Run) -> bool:
+def _is_link(run: TextRun) -> bool:
     if 2 * run.away > run.linked:
         return False
     if run.linked >= ALL_LINKS * len(run.text):
@@ -266,8 +265,8 @@ def _is_link(run: Run) -> bool:
     return label is not None and run.linked >= ALL_LINKS * (len(run.text) - label.end() - 1) > 0
 
 
-def _leave_out_repeated(runs: list[Run], kept: list[bool]) -> None:
-    """Leave out quotations that are pulled out of the text, as they stand in it as well."""
+def _leave_out_repeated(runs: list[TextRun], kept: list[bool]) -> None:
+    """Leave out pull quotes, as the text contains them as well."""
     keys = [letters_of(run.text) for run in runs]
     whole = "\n".join(keys)
     if len(keys) > MAX_RUNS or len(whole) > MAX_WHOLE:
@@ -281,7 +280,7 @@ def _leave_out_repeated(runs: list[Run], kept: list[bool]) -> None:
         seen.add(key)
 
 
-def _end_at_turn(runs: list[Run], kept: list[bool]) -> None:
+def _end_at_turn(runs: list[TextRun], kept: list[bool]) -> None:
     """Leave out the lines that lead to other things, and end the text at those with little of it below."""
     prose = [_prose(run) if keep else 0 for run, keep in zip(runs, kept, strict=True)]
     whole = sum(prose)
@@ -297,9 +296,9 @@ def _end_at_turn(runs: list[Run], kept: list[bool]) -> None:
         seen += prose[position]
 
 
-def _leave_out_headings(runs: list[Run], kept: list[bool]) -> None:
-    """Leave out headings below which all was left out, and those at the end."""
-    next_kept: Run | None = None
+def _leave_out_headings(runs: list[TextRun], kept: list[bool]) -> None:
+    """Leave out headings with no line left below them, and those at the end."""
+    next_kept: TextRun | None = None
     for position in range(len(runs) - 1, -1, -1):
         run = runs[position]
         if kept[position] and run.tag in HEADINGS:
@@ -310,7 +309,7 @@ def _leave_out_headings(runs: list[Run], kept: list[bool]) -> None:
             next_kept = run
 
 
-def _trimmed(runs: list[Run]) -> list[Run]:
+def _trimmed(runs: list[TextRun]) -> list[TextRun]:
     start, end = 0, len(runs)
     while start < end and _is_head_line(runs[start], runs[start + 1 : end]):
         start += 1
@@ -319,8 +318,8 @@ def _trimmed(runs: list[Run]) -> list[Run]:
     return runs[start:end]
 
 
-def _is_head_line(run: Run, below: list[Run]) -> bool:
-    """Whether a line at the beginning is a byline, a date, or the name of a section."""
+def _is_head_line(run: TextRun, below: list[TextRun]) -> bool:
+    """Return whether a line at the beginning is a byline, a date, or the name of a section."""
     text = run.text
     if len(text) > MAX_HEAD_LENGTH or run.tag in HEADINGS:
         return False
@@ -335,8 +334,8 @@ def _is_head_line(run: Run, below: list[Run]) -> bool:
     return len(text.split()) <= MAX_HEAD_WORDS and len(text) < MIN_PROSE
 
 
-def _is_tail_line(run: Run) -> bool:
-    """Whether a line at the end is a date, a link, or a heading of what is no more there."""
+def _is_tail_line(run: TextRun) -> bool:
+    """Return whether a line at the end is a date, a link, or a heading without text below it."""
     text = run.text
     if len(text) > MAX_TAIL_LENGTH:
         return False

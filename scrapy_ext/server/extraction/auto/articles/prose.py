@@ -1,4 +1,4 @@
-"""The box that holds most of the prose of a page, and the elements in that box that are something else."""
+"""The box with most of the prose of a page, and the elements in that box that are something else."""
 
 from __future__ import annotations
 
@@ -13,29 +13,25 @@ from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
-# Names are those of ``class``, ``id`` and ``itemprop`` in lower case. Words that are part of many others count between
-# borders only.
+# Names are those of ``class``, ``id`` and ``itemprop`` in lower case. Short words match only as whole words.
 
 _VOCABULARY: Final = load_vocabulary("article_parts")
-_START: Final = _VOCABULARY.text("start")
-_END: Final = _VOCABULARY.text("end")
 
-#: Parts where readers talk.
+#: Parts with comments of readers.
 _TALK_NAME = _VOCABULARY.pattern("talk")
 #: Parts about other things: menus, suggestions, forms to subscribe, notices.
 OTHER_THINGS = _VOCABULARY.pattern("other_things")
-#: Parts that tell of the article, or of its pictures, and buttons.
+#: Parts about the article or its images, and buttons.
 _ABOUT_IT = _VOCABULARY.pattern("about_it")
 #: Names of the box around the text of an article.
 _TEXT_BOX = _VOCABULARY.pattern("text_box")
 
 
 def _is_other(names: str) -> bool:
-    """Whether the names of an element are those of something else than text, by what it is about or what it is."""
     return bool(OTHER_THINGS.search(names) or _ABOUT_IT.search(names))
 
 
-#: Elements that begin a line.
+#: Block-level elements.
 BLOCKS: Final = frozenset({
     "p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "blockquote", "pre", "td", "th", "dd", "dt", "div", "section",
     "article", "main", "header", "footer", "aside", "nav", "ul", "ol", "table", "tr", "tbody", "thead", "tfoot",
@@ -60,31 +56,31 @@ _ROLES: Final = frozenset({
     "tablist", "toolbar", "button", "form",
 })  # fmt: skip
 
-#: Shorter lines, in characters, count as no prose when the box is looked for.
+#: Shortest line of prose in the search for the box, in characters.
 MIN_PROSE: Final = 40
-#: What a character is worth in scripts that need fewer of them.
+#: Weight of a character in scripts that need fewer of them.
 DENSITY: Final = 3
 _DENSE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-#: A part with this share of the prose is of the text, whatever its name; a form or a header with this one, too.
+#: Shares of the prose from which a part is of the text whatever its name (MUCH), and a form or header, too (SOME).
 MUCH: Final = 0.5
 SOME: Final = 0.3
-#: Where less than this is left without what is named as something else, names are not to be trusted.
+#: The least share that is left without the parts named as something else; with less, names are ignored.
 TOO_FEW: Final = 0.2
-#: How much of the prose of a box one inside of it must have to be the better one, one that is named so, and one
+#: Shares of the prose of a box that a box inside must have to be chosen: in general, for one named so, and for one
 #: with a paragraph beside it.
 NEARLY_ALL: Final = 0.85
 MOST: Final = 0.6
 ALL_BUT_PARAGRAPHS: Final = 0.97
-#: Prose between the headline and the box from which it is no standfirst, but the beginning of the text.
+#: ArticleBox between the headline and the box from which it is the beginning of the text, not a standfirst.
 INTRODUCTION: Final = 150
-#: Prose from which a header holds some of the text.
+#: ArticleBox from which a header has some of the text.
 LONG_HEADER: Final = 400
 
 
-class Prose:
-    """The ``box`` that holds most of the prose of a page, and the elements in it that are something else (``noise``).
+class ArticleBox:
+    """The ``box`` with most of the prose of a page, and the elements in it that are something else (``noise``).
 
-    ``marked`` tells whether the page itself calls the box an article.
+    ``marked`` is true where the page itself names the box an article.
     """
 
     def __init__(self, page: Page, focus: Focus) -> None:
@@ -102,7 +98,7 @@ class Prose:
         self.marked = any(map(self._is_named_article, (self.box, *self.box.iterancestors())))
 
     def _masses(self, without: AbstractSet[HtmlElement]) -> dict[HtmlElement, int]:
-        """For each element that has any, the characters of prose in it, links not counted."""
+        """Return the characters of prose in each element that has any, without links."""
         own: dict[HtmlElement, int] = {}
         # The block in which an element stands, None in what is left out; and the blocks that links begin in.
         blocks: dict[HtmlElement, HtmlElement | None] = {}
@@ -147,7 +143,7 @@ class Prose:
         mass = self._raw.get(node, 0)
         whole = self._raw.get(self._body, 0) or 1
         if mass >= MUCH * whole:
-            # Readers may have more to say than the article has.
+            # Comments may be longer than the article.
             return bool(_TALK_NAME.search(names)) and node not in self._focus.path
         if tag in _NEVER:
             return True
@@ -158,7 +154,7 @@ class Prose:
         if node in self._page.hidden or node.get("role") in _ROLES:
             return True
         if tag == "p" or tag in HEADINGS:
-            # Their ids are often made of their own words.
+            # Their ids are often generated from their own text.
             names = (node.get("class") or "").lower()
         if not names:
             return False
@@ -168,7 +164,7 @@ class Prose:
         return by_name and bool(other(names))
 
     def _has_text(self, node: HtmlElement, mass: int, whole: int) -> bool:
-        """Whether a form (some are around whole pages), a header or a figure has some of the text in it."""
+        """Return whether a form (some are around whole pages), a header or a figure has some of the text."""
         if node.tag == "figure":
             return next(node.iter(*_QUOTED), None) is not None
         return mass >= SOME * whole or (node.tag == "header" and mass >= LONG_HEADER)
@@ -185,7 +181,7 @@ class Prose:
             box = child
 
     def _enough(self, box: HtmlElement, child: HtmlElement) -> float:
-        """The part of the prose of a box that one inside of it must have to be the better one."""
+        """Return the share of the prose of a box that a box inside must have to be chosen."""
         before = True
         for node in box:
             if node is child:
@@ -199,7 +195,7 @@ class Prose:
         return MOST if self._is_named_article(child) else NEARLY_ALL
 
     def _marked_box(self) -> HtmlElement:
-        """The element that the page calls the text of its article, where that is one; else its body."""
+        """Return the element that the page names as the text of its article, where there is one; else its body."""
         marked: list[HtmlElement] = []
         passed: set[HtmlElement] = set()
         for node in self._page.elements:

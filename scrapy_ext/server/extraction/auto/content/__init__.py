@@ -1,1 +1,1 @@
-"""The main content of any page: its blocks of text, and a model that tells content from what stands around it."""
+"""Main content of any page: its blocks of text, and a model that separates content from what surrounds it."""

@@ -1,7 +1,7 @@
-"""A page as the blocks of text that a reader sees, each with the boxes that it stands in.
+"""Blocks of text of a page, as a reader sees them, each with the boxes around it.
 
-A block is a run of text that no block-level element interrupts: a paragraph, a heading, a cell, the label of a button.
-A box is a block-level element around blocks. What is counted of a box holds for all that is in it.
+A block is a run of text without a block-level element in it: a paragraph, a heading, a cell, the label of a button. A
+box is a block-level element around blocks; its sums include all blocks inside of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INLINE: Final = frozenset({
     "i", "img", "ins", "kbd", "label", "mark", "nobr", "picture", "q", "rp", "rt", "ruby", "s", "samp", "small",
     "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 })  # fmt: skip
-#: Those of them that style a part of a word as often as a word of its own: no space is put around their text.
+#: Inline elements that often style a part of a word: no space is put around their text.
 _WITHIN_WORDS: Final = frozenset({
     "abbr", "b", "big", "cite", "code", "em", "font", "i", "mark", "nobr", "s", "small", "strong", "sub", "sup",
     "u", "wbr",
@@ -29,7 +29,7 @@ _UNREAD: Final = frozenset(
     {"head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "video", "canvas"}
 )
 _WORD = re.compile(r"\w+")
-#: Stands for the end of a line within a block, while its other white space is made one space.
+#: Placeholder of a line break within a block, while other white space is collapsed.
 _BREAK: Final = "\ufdd0"
 
 #: The blocks of a page that are read. Of several hundred real pages, the longest has 9,000.
@@ -58,12 +58,12 @@ class Box:
         self.tag: str = node.tag
         self.depth: int = parent.depth + 1 if parent else 0
         self.words = self.link_words = self.blocks = 0
-        #: How many boxes beside it, itself included, have the same tag and class.
+        #: Number of sibling boxes, itself included, with the same tag and class.
         self.twins = 1
         self.children: list[Box] = []
 
     def chain(self) -> list[Box]:
-        """The box and those around it, from the inside."""
+        """Return the box and those around it, from the inside."""
         found, box = [self], self.parent
         while box is not None:
             found.append(box)
@@ -71,8 +71,8 @@ class Box:
         return found
 
 
-class Block:
-    """A run of text in one line, the words in it and in its links, and what the inline elements in it are called."""
+class TextBlock:
+    """A run of text in one line, the words in it and in its links, and the names of the inline elements in it."""
 
     __slots__ = ("box", "inline", "link_words", "tags", "text", "words")
 
@@ -82,7 +82,7 @@ class Block:
         self.link_words = min(self.words, len(_WORD.findall(link_text))) if link_text else 0
 
 
-class Blocks(list[Block]):
+class Blocks(list[TextBlock]):
     """The blocks of a page with text, in its order; ``root`` is the box around them all."""
 
     def __init__(self, page: Page, limit: int = MAX_BLOCKS) -> None:
@@ -109,7 +109,7 @@ class Blocks(list[Block]):
         return box
 
     def _walk(self, node: HtmlElement, box: Box) -> None:
-        """Read an element. Trees are no deeper than the parser lets them be (see :class:`Page`)."""
+        """Read an element. The parser bounds the depth of the tree (see :class:`Page`)."""
         self._read(node.text)
         for child in node:
             tag = child.tag
@@ -151,7 +151,6 @@ class Blocks(list[Block]):
                 self._link_texts.append(text)
 
     def _end(self, box: Box) -> None:
-        """End the run of text that stands in a box."""
         if self._texts:
             text = "".join(self._texts)
             if box.tag == "pre":
@@ -160,7 +159,7 @@ class Blocks(list[Block]):
             if _BREAK in text:
                 text = "\n".join(line for part in text.split(_BREAK) if (line := part.strip()))
             if text and len(self) < self._limit:
-                block = Block(box, text, " ".join(self._link_texts), " ".join(self._inline), frozenset(self._tags))
+                block = TextBlock(box, text, " ".join(self._link_texts), " ".join(self._inline), frozenset(self._tags))
                 if block.words:
                     self.append(block)
             self._texts.clear()

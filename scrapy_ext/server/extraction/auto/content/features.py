@@ -1,7 +1,7 @@
-"""Features of a block of text and of its page, in numbers, for the model that finds the main content.
+"""Features of a block of text and of its page, as numbers, for the model that finds the main content.
 
-:data:`BLOCK_NAMES` names the numbers of a block in their order; those of the page follow. The model of
-``block_model.json`` is trained on exactly these: whoever changes them trains it anew.
+:data:`BLOCK_NAMES` are the names of the numbers of a block in their order; those of the page follow. The model of
+``block_model.json`` is trained on exactly these: train it again after any change of them.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.content.blocks import Block, Blocks, Box
+from scrapy_ext.server.extraction.auto.content.blocks import Blocks, Box, TextBlock
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("page_parts")
-# What authors call the parts of their pages, in groups. A part is known by the beginning of a word in a class or id.
+# Names of parts of pages, in groups, which match at the beginning of a word in a class or id.
 NAME_GROUPS: Final = _VOCABULARY.table("name_groups")
-# What headings say over what is rarely or only sometimes content.
+# Words of headings above parts that are rarely or only sometimes content.
 HEADING_GROUPS: Final = _VOCABULARY.table("heading_groups")
 URL_GROUPS: Final = _VOCABULARY.table("url_groups")
 URL_SAYS: Final = {name: re.compile(words) for name, words in URL_GROUPS.items()}
 NAME_BITS: Final = {name: 1 << place for place, name in enumerate(NAME_GROUPS)}
 HEADING_BITS: Final = {name: 1 << place for place, name in enumerate(HEADING_GROUPS)}
-#: What is read of names and of headings, in characters.
+#: Longest names and headings that are read, in characters.
 MAX_NAMES_LENGTH: Final = 300
 
 
@@ -38,12 +38,12 @@ _SAYS: Final = _grouped(HEADING_GROUPS, r"(?<!\w)", r"(?!\w)")
 
 
 def name_bits(names: str) -> int:
-    """The groups that these names (in lower case) belong to, a bit each."""
+    """Return the groups that these names (in lower case) belong to, a bit for each."""
     return _bits(_NAMED, NAME_BITS, names)
 
 
 def heading_bits(text: str) -> int:
-    """The groups that the words of a heading belong to, a bit each."""
+    """Return the groups that the words of a heading belong to, a bit for each."""
     return _bits(_SAYS, HEADING_BITS, text.casefold())
 
 
@@ -71,7 +71,7 @@ _MARKUP: Final = {
 
 
 def page_features(page: Page, blocks: Blocks) -> dict[str, float]:
-    """The numbers of a page, by name."""
+    """Return the numbers of a page, by name."""
     words = max(1, blocks.root.words)
     prose = sum(block.words for block in blocks if block.words >= PROSE_WORDS and 3 * block.link_words < block.words)
     tags = [block.box.tag for block in blocks]
@@ -118,7 +118,7 @@ def _address_features(page: Page) -> dict[str, float]:
     return {"page_path": float(path.rstrip("/").count("/")), **says}
 
 
-#: How many boxes up from a block its surroundings are counted.
+#: Boxes above a block whose sums are features of it.
 _STEPS: Final = (0, 1, 2, 3, 5)
 _PARTS: Final = (
     "nav", "footer", "header", "aside", "main", "article", "section", "form", "button", "ul", "ol", "table",
@@ -139,7 +139,7 @@ _TAG_CODES: Final = {tag: float(code) for code, tag in enumerate(_TAGS, 1)}
 _HEADING_LEVELS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _ENDS: Final = frozenset('.!?。！？…"”')
 _WORD = re.compile(r"\w+")
-#: What is read of a text for the kinds of its signs, in characters.
+#: Characters of a text whose kinds are counted.
 _SAMPLE: Final = 120
 #: Blocks on either side that count as near.
 _NEAR: Final = 6
@@ -163,7 +163,7 @@ _log = math.log1p
 
 
 class _Inherited:
-    """What holds for a box because of those around it: worked out once a box."""
+    """Features of a box that its blocks inherit, computed once for a box."""
 
     __slots__ = ("best", "core", "h1", "names", "own", "parts", "twin_words", "twins")
 
@@ -171,7 +171,7 @@ class _Inherited:
     parts: int
     twins: int
     twin_words: int
-    #: The levels of the first box around it, or itself, that the core, the best parent, the first <h1> stand in.
+    #: The levels of the first box around it, or itself, that contains the core, the best parent, the first <h1>.
     core: float
     best: float
     h1: float
@@ -182,7 +182,7 @@ class _Inherited:
         node = box.node
         part = _PART_BITS.get(box.tag, 0) | _PART_BITS.get(_ROLES.get(node.get("role") or "", ""), 0)
         self.parts = part | (above.parts if above else 0)
-        # Of the repeats around it the one with the most parts, and of equals the innermost.
+        # Of the repeated boxes around it the one with the most siblings, and of equals the innermost.
         self.twins, self.twin_words = (above.twins, above.twin_words) if above else (0, 0)
         if 1 < box.twins >= self.twins:
             self.twins, self.twin_words = box.twins, box.words
@@ -190,7 +190,7 @@ class _Inherited:
 
 @lru_cache(maxsize=4096)
 def _flags(own: int, inherited: int, bits: tuple[int, ...]) -> tuple[float, ...]:
-    """For each bit 2 where it is an element's own, 1 where it is that of an element around it, else 0."""
+    """Return 2 for each bit of an element's own, 1 for one of an element around it, else 0."""
     return tuple(2.0 if own & bit else 1.0 if inherited & bit else 0.0 for bit in bits)
 
 
@@ -206,21 +206,19 @@ def _surroundings(box: Box) -> list[float]:
 
 
 class _Group:
-    """The blocks of a page in boxes of the same tag and names, in boxes of the same names."""
-
     __slots__ = ("blocks", "link_words", "words")
 
     def __init__(self) -> None:
         self.blocks = self.words = self.link_words = 0
 
-    def add(self, block: Block) -> None:
+    def add(self, block: TextBlock) -> None:
         self.blocks += 1
         self.words += block.words
         self.link_words += block.link_words
 
 
 class Features:
-    """The numbers of the blocks of a page: ``rows`` has a row a block, ``of_page`` what holds for all of them.
+    """The numbers of the blocks of a page: ``rows`` has a row for each block, ``of_page`` is the same for all of them.
 
     ``names`` are those of the numbers of a row and of the page after them.
     """
@@ -275,7 +273,7 @@ class Features:
                 under, level, since_heading = heading_bits(block.text), _HEADING_LEVELS[box.tag], 0
         return rows
 
-    def _of_text(self, block: Block) -> tuple[float, ...]:
+    def _of_text(self, block: TextBlock) -> tuple[float, ...]:
         text, words = block.text, block.words
         sample = text[:_SAMPLE]
         letters = sum(map(str.isalpha, sample))
@@ -289,7 +287,7 @@ class Features:
     def _to_h1(self, at: int) -> float:
         return -_NO_WAY if self._h1 is None else float(max(-_FAR, min(_FAR, at - self._h1)))
 
-    def _of_title(self, block: Block) -> float:
+    def _of_title(self, block: TextBlock) -> float:
         if block.words >= _TITLE_WORDS or not self._title:
             return 0.0
         return len(self._title.intersection(_WORD.findall(block.text.casefold()))) / len(self._title)
@@ -305,7 +303,7 @@ class Features:
         found = self._inherited.get(box)
         if found is None:
             above = self._of(box.parent) if box.parent else None
-            # What <body> is called says nothing of its parts.
+            # The names of <body> say nothing about its parts.
             found = self._inherited[box] = _Inherited(box, above, self._names_of(box.names) if box.parent else 0)
             found.core = self._core.get(box, above.core if above else _NO_WAY)
             found.best = self._best.get(box, above.best if above else _NO_WAY)
@@ -314,8 +312,6 @@ class Features:
 
 
 class _Near:
-    """The blocks before and after each."""
-
     def __init__(self, blocks: Blocks) -> None:
         self._sums = [(0, 0)]
         for block in blocks:
@@ -350,7 +346,7 @@ def _groups(blocks: Blocks) -> tuple[dict[_Key, _Group], list[_Key]]:
 
 
 def _core(root: Box) -> list[Box]:
-    """The boxes from the root down that each hold more than half of the words of the page that are not in links."""
+    """Return the boxes from the root down that each contain more than half of the page's words outside of links."""
     found, box, enough = [root], root, (root.words - root.link_words) / 2
     while inner := next((child for child in box.children if child.words - child.link_words > enough), None):
         found.append(inner)
@@ -359,7 +355,7 @@ def _core(root: Box) -> list[Box]:
 
 
 def _best_parent(blocks: Blocks) -> Box:
-    """The box with the most prose right in it, or in boxes one or two further in."""
+    """Return the box with the most prose in it, or in boxes one or two levels further in."""
     scores: dict[Box, float] = {}
     for block in blocks:
         if block.words >= 12 and 2 * block.link_words < block.words:

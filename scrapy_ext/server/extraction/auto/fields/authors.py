@@ -1,4 +1,4 @@
-"""Who wrote a page."""
+"""Authors of a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_AUTHORS: Final = 20
 MAX_NAME_LENGTH: Final = 120
-#: What is read of a text with names.
+#: Longest text with names that is read, in characters.
 MAX_TEXT_LENGTH: Final = 300
 #: A line that begins with "by" and is longer is a sentence.
 MAX_LINE_LENGTH: Final = 100
@@ -34,14 +34,13 @@ _NAMES: Final = _VOCABULARY.words("names")
 _NAMED = _VOCABULARY.pattern("named")
 _NOT_NAMED = _VOCABULARY.pattern("not_named")
 _PROFILE = _VOCABULARY.pattern("profile", re.IGNORECASE)
-_BY: Final = _VOCABULARY.text("by")
 _LEADING = _VOCABULARY.pattern("leading", re.IGNORECASE)
-#: What stands behind a name in one line with it.
+#: Text behind a name in the same line.
 _TRAILING = _VOCABULARY.pattern("trailing")
 _SEPARATORS = _VOCABULARY.pattern("separators")
 #: Qualifications belong to the name before them.
 _QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
-#: Offices that stand right behind a name, as elements beside it often hold them.
+#: Job titles right behind a name, often in an element beside it.
 _TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
 _OFFICE = _VOCABULARY.pattern("office", re.IGNORECASE)
 _NO_NAME = _VOCABULARY.pattern("no_name", re.IGNORECASE)
@@ -50,7 +49,7 @@ _DIGIT = re.compile(r"\d")
 
 
 def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] | None:
-    """The authors of a page: of its markup, its metadata, or of what it calls so by its heading."""
+    """Return the authors of a page: of its structured data, its metadata, or named as such by its heading."""
     found: dict[str, Author] = {}
     sites = _site_names(page, article)
     sources: tuple[Callable[[], list[Author]], ...] = (
@@ -59,28 +58,27 @@ def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] 
         lambda: _shown(page, focus),
         lambda: _of_by_lines(page, focus),
     )
-    # A site is the author of its pages only where they tell of nobody else.
-    told: list[Author] = []
+    # A site is the author of its pages only where they name nobody else.
+    chosen: list[Author] = []
     for source in sources:
         authors = source()
         people = [author for author in authors if letters_of(author.name or "") not in sites]
-        told = people or told or authors
+        chosen = people or chosen or authors
         if people:
             break
-    for author in told:
+    for author in chosen:
         found.setdefault((author.name or "").casefold(), author)
     return list(found.values())[:MAX_AUTHORS] or None
 
 
 def _site_names(page: Page, article: Thing | None) -> set[str]:
-    """What the site of a page is called, as far as the page tells."""
     names = [page.meta("og:site_name", "application-name"), host_of(page.url).removeprefix("www.").partition(".")[0]]
     publishers = article.texts("publisher") if article else []
     return {bare for name in (*names, *publishers) if (bare := letters_of(name or ""))}
 
 
 def authors_in(page: Page, article: Thing | None) -> list[Author]:
-    """The authors that the markup has of an article."""
+    """Return the authors of an article in structured data."""
     found: list[Author] = []
     for value in article.values("author", "creator") if article else ():
         raw, url, email = one_line(text_of(value)), None, None
@@ -103,7 +101,7 @@ def _of_metas(page: Page) -> list[Author]:
 
 
 def _shown(page: Page, focus: Focus) -> list[Author]:
-    """The authors of the named place that is nearest to the heading."""
+    """Return the authors in the part named so that is nearest to the heading."""
     best: tuple[float, list[Author]] | None = None
     for node in _nodes(page):
         distance = abs(focus.distance(node))
@@ -142,7 +140,6 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
 
 
 def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
-    """The names of a line that begins with "by" near the heading."""
     for node, text in page.lines:
         if len(text) <= MAX_LINE_LENGTH and _LEADING.match(text) and abs(focus.distance(node)) <= NEAR // 2:
             names = [name for name in names_in(text) if name[:1].isupper() and len(name.split()) <= 4]
@@ -152,7 +149,7 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
 
 
 def names_in(raw: str) -> list[str]:
-    """The names in a text such as ``By Jane Doe and John Roe, PhD | 3 May``."""
+    """Return the names in a text such as ``By Jane Doe and John Roe, PhD | 3 May``."""
     if "://" in raw:
         return []
     text = _TRAILING.sub("", _LEADING.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))).strip(" ,;:|")
@@ -165,7 +162,7 @@ def names_in(raw: str) -> list[str]:
             names[-1] += f", {part}"
             continue
         if names and _DIGIT.search(part):
-            continue  # A date, or how many others there are.
+            continue  # A date, or the number of others.
         name = _without_title(part)
         if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
             names.append(name)
@@ -173,11 +170,11 @@ def names_in(raw: str) -> list[str]:
 
 
 def _without_title(text: str) -> str:
-    """A name without the office that stands behind it; as it is where a comma is between them."""
+    """Return a name without the job title behind it; unchanged where a comma separates them."""
     name = _TITLE_BEHIND.sub("", text)
     return name if "," not in text and len(name.split()) >= 2 else text
 
 
 def _are_names(parts: list[str]) -> bool:
-    """Whether the parts of a text between commas are all names of people, rather than one's name and office."""
+    """Return whether the parts of a text between commas are all names, rather than a name and a job title."""
     return all(_QUALIFICATION.fullmatch(part) or 2 <= len(part.split()) <= 4 for part in parts)

@@ -1,7 +1,7 @@
-"""Dates: read as people and machines write them, written as ISO 8601, never guessed; when a page was published.
+"""Dates: read as people and machines write them, written as ISO 8601, never guessed; and the dates of a page.
 
-A date without a time keeps midnight and, as a time whose zone is not stated, has no zone. Where day and month could
-be taken for one another, and neither the language nor the country of the page decides, there is no date.
+A date without a time gets midnight and, like a time without a zone, no zone. Where day and month are ambiguous, and
+neither the language nor the country of the page decides, there is no date.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Texts with a date are no longer.
 MAX_TEXT_LENGTH: Final = 200
-#: Lines that nothing names are dates when they are no longer than this, and no more than this of them is no date.
+#: Lines without a name are dates when they are no longer than this, and have no more than this beside the date.
 MAX_LINE_LENGTH: Final = 50
 MAX_WORDS_LENGTH: Final = 20
 #: Earlier years are placeholders.
 EARLIEST_YEAR: Final = 1971
-#: How far ahead a page may date itself.
+#: The furthest date in the future that is believed.
 LATEST: Final = timedelta(days=366)
 
 _MONTH: Final = r"[^\W\d_]{3,12}\.?"
 _YEAR: Final = r"(?:19|20)\d\d"
 _VOCABULARY: Final = load_vocabulary("dates")
-#: Years of two digits are years only beside a word that is a month, and where nothing is counted by them.
+#: Two digits are a year only beside the name of a month, and where no unit follows them.
 _SURE_MONTH: Final = _VOCABULARY.text("month")
 _SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
-#: Dates as people write them. Times that stand by them are left to the machine-readable ones.
+#: Dates as people write them; times are read from machine-readable dates only.
 _WRITTEN = re.compile(
     rf"""
       (?<!\d)(?P<iso>{_YEAR}[-/.]\d\d?[-/.]\d\d?)(?!\d)
@@ -76,7 +76,7 @@ class Date(NamedTuple):
 
 
 def read(text: str | None, page: Page) -> Date | None:
-    """The first date in a short text; None where there is none, or none that can only mean one day."""
+    """Return the first date in a short text; None where there is none, or only ambiguous ones."""
     raw = one_line(text)[:MAX_TEXT_LENGTH]
     moment = _of_machine(raw)
     if moment is not None:
@@ -85,7 +85,6 @@ def read(text: str | None, page: Page) -> Date | None:
 
 
 def _of_machine(text: str) -> datetime | None:
-    """The moment of a text that is a date in ISO 8601, or nearly."""
     compact = _COMPACT.fullmatch(text)
     if compact:
         return _moment([int(part) for part in compact.groups()])
@@ -106,10 +105,10 @@ def _zone(text: str) -> timezone:
 
 
 def _moment(parts: list[int]) -> datetime | None:
-    """The moment of year, month, day and so on; None for one that there is not, or that no page is of."""
+    """Return the moment of year, month, day and so on; None for one that does not exist or is implausible."""
     try:
         year, month, day, hour, minute, second = [*parts, 0, 0, 0][:6]
-        return _plausible(datetime(year, month, day, hour, minute, second))  # noqa: DTZ001 (the zone is not told)
+        return _plausible(datetime(year, month, day, hour, minute, second))  # noqa: DTZ001 (the zone is unknown)
     except ValueError:
         return None
 
@@ -148,7 +147,7 @@ def _numeric(text: str, page: Page) -> datetime | None:
 
 
 def _with_short_year(text: str, page: Page) -> datetime | None:
-    """The moment of ``Jan 12, 24``; None for ``Jan 12, 13``, which may as well be two days."""
+    """Return the moment of ``Jan 12, 24``; None for ``Jan 12, 13``, which may as well be two days."""
     rest, year = text[:-2], int(text[-2:])
     if year == int(_NUMBERS.findall(rest)[0]) + 1 and rest[-1:] == " ":
         return None
@@ -160,7 +159,7 @@ def _full_year(year: int) -> int:
 
 
 def _order(page: Page) -> str | None:
-    """How the page writes dates in numbers, as far as its language and country tell."""
+    """Return the order of day and month in numeric dates of the page, as far as language and country decide it."""
     if page.language in _DAY_FIRST_LANGUAGES:
         return "DMY"
     country = host_of(page.url).rpartition(".")[2]
@@ -191,14 +190,14 @@ def _formatted(moment: datetime) -> str:
 
 
 def is_mostly_date(text: str) -> bool:
-    """Whether a line is hardly anything else than a date."""
-    # Most lines have no number, which is told much faster than that they have no date.
+    """Return whether a line is a date and little else."""
+    # Most lines have no number, and this is found much faster than that they have no date.
     match = _WRITTEN.search(text) if _NUMBERS.search(text) else None
     return match is not None and len(text) - len(match.group()) <= MAX_WORDS_LENGTH
 
 
 MAX_NODES: Final = 60
-#: How far from the heading, in elements, a date that nothing names stands at most.
+#: Greatest distance from the heading, in elements, of a date in an element that is not named so.
 NEAR: Final = 40
 
 _PUBLISHED_METAS: Final = _VOCABULARY.words("published_metas")
@@ -210,13 +209,13 @@ _MODIFIED_WORD = _VOCABULARY.pattern("modified_word", re.IGNORECASE)
 
 
 def published_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
-    """When a page was published: of its markup, its metadata, or the dates that are shown by its heading."""
+    """Return the date of publication: of structured data, metadata, or a date near the heading."""
     stated = article.texts("datePublished", "dateCreated", "uploadDate") if article else []
     return _first_date(page, [*stated, *_contents(page, _PUBLISHED_METAS)]) or _shown(page, focus, modified=False)
 
 
 def modified_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
-    """When a page was last changed."""
+    """Return the date of the last change."""
     stated = article.texts("dateModified") if article else []
     return _first_date(page, [*stated, *_contents(page, _MODIFIED_METAS)]) or _shown(page, focus, modified=True)
 
@@ -230,7 +229,7 @@ def _first_date(page: Page, texts: Iterable[str]) -> Date | None:
 
 
 def _shown(page: Page, focus: Focus, *, modified: bool) -> Date | None:
-    """The date that the page shows and names as wanted, the nearest to the heading first."""
+    """Return the date that the page shows and names as wanted, the nearest to the heading first."""
     best: tuple[float, Date] | None = None
     for node in _nodes(page, focus):
         sure = _is_wanted(page, node, modified=modified)
@@ -249,7 +248,7 @@ def _of_node(page: Page, node: HtmlElement) -> Date | None:
 
 
 def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
-    """The nodes that may show a date: those named so, and short lines that are hardly anything else."""
+    """Yield the nodes that may show a date: those named so, and short lines that are a date and little else."""
     lines = [node for node, text in page.lines if len(text) <= MAX_LINE_LENGTH and is_mostly_date(text)]
     candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
     for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:
@@ -258,7 +257,7 @@ def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
 
 
 def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
-    """Whether a node is called the wanted date (True), just a date (False), or the other one (None)."""
+    """Return True for a node named as the wanted date, False for just a date, None for the other one."""
     names = page.names(node)
     is_modified = bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(node_text(node, MAX_TEXT_LENGTH)))
     if modified or is_modified:

@@ -22,7 +22,7 @@ _SITE_PART = re.compile(r"^(.{15,}?)\s+[|»·•–—-]\s+([^|»·•–—]{2,
 
 
 def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
-    """The headline: the heading that readers see, else that of the markup, else the title."""
+    """Return the headline: the visible heading, else that of structured data, else the title."""
     if focus.heading_text and _is_of_page(page, focus.heading_text):
         return focus.heading_text
     stated = thing.text("headline") if thing else None
@@ -31,14 +31,14 @@ def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
 
 
 def _is_of_page(page: Page, heading: str) -> bool:
-    """Whether a heading has anything to do with the titles of its page, as far as there are any."""
+    """Return whether a heading shares a word with the titles of its page, as far as there are any."""
     words = set(_WORD.findall(heading.casefold()))
     titles = [title for title in (page.title, page.meta("og:title", "twitter:title")) if title]
     return not titles or any(not words.isdisjoint(_WORD.findall(title.casefold())) for title in titles)
 
 
 def without_site(page: Page, title: str) -> str:
-    """A title without the name of its site at the end."""
+    """Return a title without the name of its site at the end."""
     site = one_line(page.meta("og:site_name", "application-name")).casefold()
     match = _SITE_PART.match(title)
     if match and (not site or match.group(2).casefold() in site or site in match.group(2).casefold()):
@@ -47,7 +47,7 @@ def without_site(page: Page, title: str) -> str:
 
 
 MAX_BREADCRUMBS: Final = 20
-#: What is longer is not the name of a section.
+#: Longer texts are not names of sections.
 MAX_NAME_LENGTH: Final = 200
 _TRAIL_NAMES: Final = ("breadcrumb", "bread-crumb", "crumbs")
 MAX_NODES: Final = 20
@@ -56,7 +56,7 @@ MAX_LINKS: Final = 60
 
 
 def breadcrumbs_of(page: Page) -> list[Breadcrumb] | None:
-    """The longest trail of the page's markup, else of the part that it calls its breadcrumbs."""
+    """Return the longest breadcrumb trail of the structured data, else of the part named so."""
     trails = [_of_thing(page, thing) for thing in page.markup.all("BreadcrumbList")]
     if not any(trails):
         trails = [_of_node(page, node) for node in _nodes(page)]
@@ -87,7 +87,7 @@ def _name_and_url(page: Page, entry: Thing) -> tuple[str | None, str | None]:
             name = name or item.text("name", "title")
             reference = item.id or item.text("url", "@id")
         else:
-            # Microdata gives the text of an item that is no thing of its own, JSON-LD its address.
+            # For an item that is no entity of its own, microdata has its text, JSON-LD its address.
             reference = text_of(item)
     reference = reference or entry.text("url") or entry.id
     return one_line(name)[:MAX_NAME_LENGTH] or None, page.link(reference)
@@ -112,5 +112,5 @@ def _of_node(page: Page, node: HtmlElement) -> list[Breadcrumb]:
         for crumb in found
         if crumb.name and len(crumb.name) <= MAX_NAME_LENGTH
     ]
-    # One link is no trail, and so many are a menu.
+    # One link is no trail, and more are a menu.
     return trail if 2 <= len(trail) <= MAX_BREADCRUMBS else []

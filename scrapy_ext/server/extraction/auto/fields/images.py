@@ -1,4 +1,4 @@
-"""Images of a page, at the best size it offers."""
+"""Images of a page, at the best size that it offers."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from scrapy_ext.server.extraction.auto.page.page import Page
 
 MAX_IMAGES: Final = 100
 
-#: Where pages keep the address of the large or not yet loaded image, the best first.
+#: Attributes with the address of the large or not yet loaded image, the best first.
 _SOURCES: Final = (
     "data-zoom-image", "data-large_image", "data-large", "data-zoom", "data-old-hires", "data-full",
     "data-original", "data-lazy-src", "data-src", "src",
 )  # fmt: skip
 _SETS: Final = ("data-srcset", "srcset")
 _WIDTH = re.compile(r"\s(\d+(?:\.\d+)?)[wx]$")
-#: Not images of anything: placeholders, pixels that count visits, signs.
+#: Placeholders, tracking pixels and icons.
 _NO_IMAGE = re.compile(
     r"(?:^data:|\.svg(?:$|[?#])|/(?:blank|spacer|pixel|placeholder|transparent|loading|spinner|1x1)[^/]*$|sprite|/icons?/)",
     re.IGNORECASE,
 )
-#: Sides under this, in pixels, are those of signs and pictures of people.
+#: Smaller sides, in pixels, are those of icons and avatars.
 _SMALLEST: Final = 90
 
 
 def of_thing(page: Page, thing: Thing | None) -> list[Image]:
-    """The images that markup names, absolute, each once."""
+    """Return the images of an entity of structured data, absolute, each once."""
     if thing is None:
         return []
     return images(page, (text for value in thing.values("image") for text in _addresses(value)))
 
 
 def of_metas(page: Page) -> list[Image]:
-    """The images that the page offers for a preview (OpenGraph, Twitter)."""
+    """Return the images for previews (OpenGraph, Twitter)."""
     names = ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src")
     return images(page, (content for name in names for content in page.metas.get(name, ())))
 
 
 def of_nodes(page: Page, nodes: Iterable[HtmlElement]) -> list[Image]:
-    """The images of ``<img>`` elements that are not signs or placeholders."""
+    """Return the images of ``<img>`` elements that are no icons or placeholders."""
     return images(page, (source for node in nodes if not _small(node) and (source := _best_source(node))))
 
 
 def images(page: Page, references: Iterable[str | None]) -> list[Image]:
-    """Absolute images of references, each once whatever its size, in their order."""
+    """Return absolute images of references, each once whatever its size, in their order."""
     found: dict[str, str] = {}
     for reference in references:
         if reference and not _NO_IMAGE.search(reference) and (url := page.link(reference)):
@@ -60,7 +60,7 @@ def images(page: Page, references: Iterable[str | None]) -> list[Image]:
 
 
 def merged(*lists: list[Image]) -> list[Image]:
-    """The images of several lists, each once."""
+    """Return the images of several lists, each once."""
     found = {image.url.partition("?")[0]: image for some in reversed(lists) for image in reversed(some)}
     return list(reversed(found.values()))
 
@@ -93,7 +93,7 @@ def _best_source(node: HtmlElement) -> str | None:
 
 
 def _largest_of_set(srcset: str | None) -> str | None:
-    """The widest candidate of a ``srcset``. Commas stand inside of URLs too: only one before a space parts."""
+    """Return the widest candidate of a ``srcset``. Only commas before a space separate, as URLs contain commas too."""
     best: tuple[float, str] | None = None
     for candidate in re.split(r",\s+", (srcset or "").strip())[:50]:
         width = _WIDTH.search(candidate)

@@ -10,20 +10,20 @@ from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
-#: What is longer is no price; what is read of it, no more.
+#: Longest text of a price that is read, in characters.
 MAX_TEXT_LENGTH: Final = 200
 
 _PLAIN_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,10})?")
 _ISO_CODE = re.compile(r"[A-Z]{3}")
-#: Digits that end in a whole part and two raised digits, set apart by markup alone: ``12 99``.
+#: A whole amount and two raised digits, separated by markup alone: ``12 99``.
 _RAISED_CENTS = re.compile(r"^(\D{0,8}\d{1,3}(?:[.,]\d{3})*)\s(\d{2})(?=\D{0,8}$)")
-#: ``12 . 99``, as it comes of digits and sign in elements of their own.
+#: ``12 . 99``, from digits and sign in elements of their own.
 _SPACED_SIGN = re.compile(r"(?<=\d)\s?([.,])\s?(?=\d)")
 
 _VOCABULARY: Final = load_vocabulary("currencies")
-#: Signs and words that stand for one currency wherever they are.
+#: Signs and words of one currency in every country.
 _CURRENCIES: Final = {sign: code for code, signs in _VOCABULARY.groups("signs").items() for sign in signs}
-#: Signs that several countries share: the currency by the top-level domain of the shop.
+#: Signs of several currencies: the currency by the top-level domain of the shop.
 _SHARED: Final = {
     sign: dict(member.split() for member in members) for sign, members in _VOCABULARY.groups("shared").items()
 }
@@ -34,7 +34,7 @@ _BESIDE_AMOUNT = re.compile(rf"(?<![^\W\d_])({_SIGNS})\s?[.:]?\s?\d|\d\s?({_SIGN
 
 
 class Money(NamedTuple):
-    """An amount as the schema writes it (``"10500.99"``), with the currency as the page has it, if any."""
+    """An amount in the format of the schema (``"10500.99"``), with the currency as the page writes it, if any."""
 
     amount: str
     currency_raw: str | None = None
@@ -46,7 +46,7 @@ class Money(NamedTuple):
 
 
 def from_markup(text: str | None) -> Money | None:
-    """The amount of a property of markup, where a lone point is always a decimal sign."""
+    """Return the amount of a property of structured data, where a lone point is always a decimal sign."""
     if not text:
         return None
     text = one_line(text.partition("\n")[0][:MAX_TEXT_LENGTH])
@@ -56,8 +56,8 @@ def from_markup(text: str | None) -> Money | None:
 
 
 def from_text(text: str) -> Money | None:
-    """The first amount in a text that people read; None when there is none, or it is nought."""
-    # Imported here, as every library of extraction: the server starts without them.
+    """Return the first amount in a text for readers; None when there is none, or it is zero."""
+    # Imported here, so that the server starts without it.
     from price_parser import Price
 
     text = _RAISED_CENTS.sub(r"\1.\2", _SPACED_SIGN.sub(r"\1", one_line(text[:MAX_TEXT_LENGTH])))
@@ -69,7 +69,7 @@ def from_text(text: str) -> Money | None:
 
 
 def currency_in(text: str) -> str | None:
-    """The sign, code or word of a currency that stands next to an amount in a text."""
+    """Return the sign, code or word of a currency next to an amount in a text."""
     match = _BESIDE_AMOUNT.search(text)
     return match.group(1) or match.group(2) if match else None
 
@@ -83,7 +83,7 @@ def _money(amount: str, currency: str | None) -> Money | None:
 
 
 def iso_code(raw: str | None, url: str) -> str | None:
-    """The ISO 4217 code of a currency as written; None where the sign is shared and the site does not tell.
+    """Return the ISO 4217 code of a currency as written; None where several share the sign and the site has no country.
 
     ``$`` on a site of no country means US dollars.
     """

@@ -1,1 +1,1 @@
-"""The posts of a thread, in the structured data of a page and on the page itself."""
+"""Posts of a thread, in the structured data of a page and on the page itself."""

@@ -1,9 +1,9 @@
-"""Where the texts of the posts of a thread stand, on pages of any forum software.
+"""Elements with the texts of the posts of a thread, on pages of any forum software.
 
-Elements are put in groups by what their author calls them (``post-body``, ``message-content``, the ``bbWrapper`` of
-XenForo, the ``cooked`` of Discourse), without the numbers in it. Of the groups that are called like the text of a post,
-that with the most text is taken; then, as long as each of its elements holds one of another group that has most of its
-text, the inner one. Where nothing is called so, boxes that repeat with a date each are the posts.
+Elements are grouped by their names (``post-body``, ``message-content``, the ``bbWrapper`` of XenForo, the ``cooked`` of
+Discourse) without digits. Of the groups named like the text of a post, that with the most text is chosen; then, as long
+as each of its elements contains one of another group with most of its text, the inner one. Where no group is named so,
+boxes that repeat with a date each are the posts.
 """
 
 from __future__ import annotations
@@ -23,21 +23,19 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_POSTS: Final = 500
 MAX_CANDIDATES: Final = 4_000
-#: The part of the text of the outer group that the inner one must have.
+#: The share of the text of the outer group that the inner one must have.
 MOST: Final = 0.5
-#: That part, where the inner one is plainly called the text of a post and the outer one is not.
+#: That share, where the inner one is clearly named as the text of a post and the outer one is not.
 MOST_OF_SURE: Final = 0.05
-#: Boxes that nothing but their dates tells have more text, in characters, on average.
+#: Least average text, in characters, of boxes that only their dates identify.
 SHORTEST: Final = 60
-#: An element that holds so many texts of posts is none itself.
+#: An element with this many texts of posts is none itself.
 FEWEST_HELD: Final = 2
-#: What the lengths of texts are worth by how plainly their elements are called the text of a post.
+#: Weights of the lengths of texts, by how clearly their elements are named as the text of a post.
 _PLAIN, _LIKELY, _VAGUE = 1.0, 0.7, 0.4
 
 _VOCABULARY: Final = load_vocabulary("forums")
-_SEPARATOR: Final = _VOCABULARY.text("separator")
 _POST: Final = _VOCABULARY.text("post")
-_TEXT: Final = _VOCABULARY.text("text")
 _SURE_NAME = _VOCABULARY.pattern("sure_name")
 _LIKELY_NAME = _VOCABULARY.pattern("likely_name")
 _VAGUE_NAME = _VOCABULARY.pattern("vague_name")
@@ -69,7 +67,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def bodies_of(page: Page) -> list[HtmlElement]:
-    """The elements of the texts of the posts, in the order of the page."""
+    """Return the elements of the texts of the posts, in the order of the page."""
     groups = _without_boxes_of_several(_groups(page))
     lengths = {name: sum(len(_squeezed(node)) for node in nodes) for name, nodes in groups.items()}
     scores = {name: lengths[name] * _worth(name) * (1.0 if len(nodes) > 1 else 0.4) for name, nodes in groups.items()}
@@ -83,7 +81,7 @@ def bodies_of(page: Page) -> list[HtmlElement]:
 
 
 def _groups(page: Page) -> dict[str, list[HtmlElement]]:
-    """The elements that may hold the text of a post, by what they are called; none in another of its group."""
+    """Group the elements that may contain the text of a post by their names; none inside of another of its group."""
     outside = _outside(page)
     found: dict[str, dict[HtmlElement, None]] = {}
     for node in page.named(*_WANTED)[:MAX_CANDIDATES]:
@@ -93,20 +91,20 @@ def _groups(page: Page) -> dict[str, list[HtmlElement]]:
             if not _worth(name):
                 continue
             group = found.setdefault(name, {})
-            # Of elements in elements of one name, the outer is the post: quotes and answers are in it.
+            # Of nested elements of one name, the outer one is the post: it contains quotes and answers.
             if not any(ancestor in group for ancestor in node.iterancestors()):
                 group[node] = None
     return {name: list(nodes) for name, nodes in found.items() if any(_squeezed(node) for node in nodes)}
 
 
 def _without_boxes_of_several(groups: dict[str, list[HtmlElement]]) -> dict[str, list[HtmlElement]]:
-    """The groups without those in whose elements several texts stand that are plainly called those of posts."""
+    """Drop the groups whose elements contain several texts that are clearly named as those of posts."""
     sure = {node for name, nodes in groups.items() if _worth(name) == _PLAIN and len(nodes) > 1 for node in nodes}
     held = Counter(ancestor for node in sure for ancestor in node.iterancestors() if ancestor not in sure)
     found = {}
     for name, nodes in groups.items():
         inner = max((held[node] for node in nodes), default=0)
-        # One name may be given to a post and to its text.
+        # A post and its text may have the same name.
         if _worth(name) == _PLAIN or inner < FEWEST_HELD or inner < sum(1 for node in nodes if held[node]):
             found[name] = nodes
     return found
@@ -128,18 +126,16 @@ def _worth(name: str) -> float:
 
 
 def _outside(page: Page) -> Parts:
-    """What is not of the thread: side bars, menus, forms, signatures, quotes."""
-
     def begins(node: HtmlElement) -> bool:
         named = node.tag in _OUTSIDE_TAGS or _OUTSIDE.search(page.names(node))
-        # What holds the heading of the page is the page, whatever it is called.
+        # A part with the heading of the page is the page, whatever its name.
         return bool(named) and node.tag != "body" and next(node.iter("h1"), None) is None
 
     return Parts(begins)
 
 
 def _narrowed(groups: dict[str, list[HtmlElement]], name: str) -> list[HtmlElement]:
-    """The elements of a group, or of the innermost group that stands in it one by one with most of its text."""
+    """Return the elements of a group, or of the innermost group with one element in each and most of its text."""
     nodes = groups[name]
     sure = _worth(name) == _PLAIN
     for _ in range(4):
@@ -157,7 +153,7 @@ def _narrowed(groups: dict[str, list[HtmlElement]], name: str) -> list[HtmlEleme
                 inner.append((own, is_sure, other))
         if not inner:
             break
-        # The outer ones first: a step too far would lose text.
+        # The outermost group first: a step too far would lose text.
         _, sure, nodes = max(inner, key=lambda each: each[0])
     return nodes
 
@@ -171,7 +167,7 @@ def _squeezed(node: HtmlElement) -> str:
 
 
 def _by_dates(page: Page) -> list[HtmlElement]:
-    """The outermost boxes that hold one each of the dates that stand alike, if they say more than the date."""
+    """Return the outermost boxes with one date each, of dates in the same kind of place, if they have more text."""
     outside = _outside(page)
     shown = (node for node, text in page.lines if len(text) <= 50 and is_mostly_date(text))
     dates = [node for node in (*page.tree.iter("time"), *shown) if not outside.hold(node)]
@@ -188,13 +184,13 @@ def _by_dates(page: Page) -> list[HtmlElement]:
 
 
 def boxes_of(bodies: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
-    """The box of each body: the outermost element that holds it and no other."""
+    """Return the box of each body: the outermost element that contains it and no other."""
     bodies = list(bodies)
     return {body: _lone_box(body) for body in bodies} if len(bodies) == 1 else own_boxes(bodies)
 
 
 def _lone_box(body: HtmlElement) -> HtmlElement:
-    """Around the only post of a page: up to what is called a post, or nearly nothing."""
+    """Return the box of the only post of a page: up to an element that is named a post."""
     for ancestor, _ in zip(body.iterancestors(), range(6), strict=False):
         names = f"{ancestor.get('class') or ''} {ancestor.get('id') or ''}".lower()
         if ancestor.tag == "article" or re.search(rf"(?:^|[\s_-]){_POST}(?:$|[\s_-])", names):

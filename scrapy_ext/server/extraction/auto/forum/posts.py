@@ -1,4 +1,4 @@
-"""The posts of a thread: as its page shows them, and as its structured data states them."""
+"""Posts of a thread: as its page shows them, and as its structured data has them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scrapy_ext.server.extraction.auto.page.text import lines, node_text, one_li
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_TEXT_LENGTH: Final = 200_000
-#: What is looked at of one post.
+#: Elements of a post that are read.
 MAX_ELEMENTS: Final = 600
 MAX_MEDIA: Final = 50
 MAX_HASHTAGS: Final = 50
@@ -44,7 +44,7 @@ _MEMBER_SINCE = _VOCABULARY.pattern("member_since", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Post:
-    """A post as far as it is known."""
+    """The known data of a post."""
 
     text: str
     id: str | None = None
@@ -61,7 +61,7 @@ class Post:
 
 
 def posts_of(page: Page) -> list[Post]:
-    """The posts that a page shows, in its order."""
+    """Return the posts that a page shows, in its order."""
     boxes = boxes_of(bodies_of(page))
     dates = _dates_by_box(page, boxes)
     found = []
@@ -93,7 +93,7 @@ def _text(body: HtmlElement) -> str:
 
 
 def _dates_by_box(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlElement, str]:
-    """The first date of each box that is not in its text, nor of its author."""
+    """Return the first date of each box that is neither in its text nor of its author."""
     bodies, wanted = set(boxes), set(boxes.values())
     nodes: dict[HtmlElement, None] = dict.fromkeys(page.tree.iter("time"))
     nodes.update(dict.fromkeys(page.tree.xpath(_DATED)))
@@ -136,7 +136,7 @@ def _date(page: Page, node: HtmlElement) -> str | None:
 
 
 def in_utc(iso: str) -> str:
-    """A date with its zone as one in UTC; as it is where the zone is not told."""
+    """Return a date with a zone in UTC; unchanged without a zone."""
     moment = datetime.fromisoformat(iso)
     return iso if moment.tzinfo is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -154,7 +154,7 @@ def _number(box: HtmlElement, body: HtmlElement, around: list[HtmlElement]) -> s
 
 
 def _permalink(page: Page, around: list[HtmlElement], number: str | None) -> str | None:
-    """The link to the post itself: that with its number, else the first that looks like one."""
+    """Return the link to the post itself: that with its number, else the first that looks like one."""
     links = [(link, url) for link in around if link.tag == "a" and (url := page.link(link.get("href")))]
     if number and len(number) > 2:
         for _, url in links:
@@ -166,7 +166,6 @@ def _permalink(page: Page, around: list[HtmlElement], number: str | None) -> str
 
 
 def _anchor(page: Page, box: HtmlElement, body: HtmlElement, number: str | None) -> str | None:
-    """The address of the page with the id of the post, where it has one."""
     for node in (box, body):
         own = node.get("id") or ""
         if number and own.endswith(number) and re.fullmatch(r"[\w-]{1,60}", own):
@@ -184,7 +183,7 @@ def _likes(page: Page, around: list[HtmlElement]) -> int | None:
 
 
 def _author(page: Page, around: list[HtmlElement]) -> tuple[str | None, str | None]:
-    """Where the author of a post is from, and since when a member, as the box says. Never who it is."""
+    """Return the location of the author of a post, and the date of joining, as the box shows them; never the name."""
     location = joined = None
     for node in around:
         if len(node) > 3 or (location and joined):
@@ -233,13 +232,13 @@ _REACTIONS: Final = {
 
 
 def thread_of(page: Page) -> Thing | None:
-    """The thing that is the thread: its first post, with the others as its comments or answers."""
+    """Return the entity that is the thread: its first post, with the others as its comments or answers."""
     things = page.markup.things(*THREAD_TYPES)
     return max(things[:5], key=lambda thing: len(thing.properties), default=None)
 
 
 def posts_in(page: Page, thread: Thing | None) -> list[Post]:
-    """The posts of a thread: the first, and those in answer to it, in the order of the markup."""
+    """Return the posts of a thread: the first and its answers, in the order of the structured data."""
     if thread is None:
         return []
     found: list[Post] = []
@@ -257,7 +256,7 @@ def _things(thread: Thing, depth: int) -> Iterator[Thing]:
     if depth > 0:
         names = ("acceptedAnswer", "suggestedAnswer") if "Question" in thread.types else ("comment",)
         for thing in thread.things(*names):
-            # What people remark on an answer to a question is no post of its own.
+            # A remark on an answer to a question is no post of its own.
             yield from _things(thing, 0 if "Answer" in thing.types else depth - 1)
 
 

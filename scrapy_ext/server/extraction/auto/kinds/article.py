@@ -1,4 +1,4 @@
-"""Articles: news, posts, guides, what a page tells in prose."""
+"""Articles: news, posts, guides and other prose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Article, ArticleMetadata, Audio, Author, Image, Video
 
-from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES, Body, article_body, body_html, main_article
+from scrapy_ext.server.extraction.auto.articles.body import (
+    ARTICLE_TYPES,
+    ArticleBody,
+    article_body,
+    body_html,
+    main_article,
+)
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.dates import Date, modified_on, published_on
@@ -20,13 +26,13 @@ from scrapy_ext.server.extraction.auto.page.records import now
 from scrapy_ext.server.extraction.auto.page.text import first, plain
 
 MAX_MEDIA: Final = 50
-#: A text that is shorter is hardly an article.
+#: Shortest text of an article, in characters.
 SHORT: Final = 400
 _VIDEO_PLAYER = re.compile(r"youtube(?:-nocookie)?\.com/embed|player\.vimeo\.com|dailymotion\.com/embed|/video/|wistia")
 
 
 def extract(page: Page) -> Article:
-    """The article of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the article of a page. Only ``url`` and ``metadata`` are always present."""
     focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
     thing = main_article(page, focus)
     headline = headline_of(page, thing, focus)
@@ -60,7 +66,6 @@ def extract(page: Page) -> Article:
 
 
 def _known(authors: list[Author] | None, *dates: Date | None) -> list[str]:
-    """The names and dates of an article as its page writes them."""
     return [author.name or "" for author in authors or ()] + [date.raw for date in dates if date]
 
 
@@ -76,7 +81,6 @@ def _images(page: Page, thing: Thing | None, part: HtmlElement | None) -> list[I
 
 
 def _media(page: Page, thing: Thing | None, part: HtmlElement | None, tag: str, type_name: str) -> list[str]:
-    """The addresses of the videos or audios of an article: of its markup, and of the elements that play them."""
     found: list[str] = []
     for media in thing.things(tag, "associatedMedia") if thing else ():
         if type_name in media.types:
@@ -90,8 +94,7 @@ def _media(page: Page, thing: Thing | None, part: HtmlElement | None, tag: str, 
     return list(urls)[:MAX_MEDIA]
 
 
-def _probability(thing: Thing | None, body: Body, dated: bool) -> float:
-    """How sure it is that the page is an article, by what it has of one."""
+def _probability(thing: Thing | None, body: ArticleBody, dated: bool) -> float:
     marked = thing is not None and not thing.types.isdisjoint(ARTICLE_TYPES)
     if len(body.text) < SHORT:
         return 0.5 if marked else 0.1

@@ -25,7 +25,7 @@ from scrapy_ext.server.extraction.auto.page.records import now, origin
 from scrapy_ext.server.extraction.auto.page.text import letters_of, one_line
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
 
-#: Texts of which this many first characters are equal, signs and spaces apart, are of one post.
+#: Texts with this many equal first letters and digits are of one post.
 ALIKE: Final = 40
 
 #: ``/t/name/12``, ``/threads/name.12``, ``/topic/12-name``, ``/comments/1abc2d``, ``/12-name.html``, ``/name-12``.
@@ -39,7 +39,7 @@ _ID_IN_QUERY = re.compile(r"(?:^|&)(?:t|tid|topic|thread|threadid|topic_id|id)=(
 
 
 def extract(page: Page) -> ForumThread:
-    """The thread of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the thread of a page. Only ``url`` and ``metadata`` are always present."""
     thread = thread_of(page)
     stated, shown = posts_in(page, thread), posts_of(page)
     posts = _together(stated, shown)
@@ -58,8 +58,10 @@ def extract(page: Page) -> ForumThread:
 
 
 def _together(stated: list[Post], shown: list[Post]) -> list[Post]:
-    """The posts of the page or, where it shows fewer, of the markup; each with what the other knows of it."""
-    more = len(shown) > len(stated) and (not stated or 2 * sum(_is_plain(post) for post in shown) >= len(shown))
+    """Return the posts of the page or, where it shows fewer, of structured data; each completed from the other."""
+    more = len(shown) > len(stated) and (
+        not stated or 2 * sum(post.date is not None or post.id is not None for post in shown) >= len(shown)
+    )
     chosen, other = (shown, stated) if more or _longer(shown, stated) else (stated, shown)
     by_text = {_beginning(post.text): post for post in reversed(other)}
     for post in chosen:
@@ -70,13 +72,8 @@ def _together(stated: list[Post], shown: list[Post]) -> list[Post]:
     return chosen
 
 
-def _is_plain(post: Post) -> bool:
-    """Whether a part of the page is surely a post."""
-    return post.date is not None or post.id is not None
-
-
 def _longer(shown: list[Post], stated: list[Post]) -> bool:
-    """Whether as many posts are shown as the markup has, which cuts them short."""
+    """Return whether the page shows as many posts as structured data has, which cuts them short."""
     return len(shown) == len(stated) and sum(len(post.text) for post in shown) > sum(len(post.text) for post in stated)
 
 
@@ -128,7 +125,6 @@ def _item(page: Page, post: Post, sure: float) -> SocialMediaPost:
 
 
 def _probability(thread: Thing | None, posts: list[Post]) -> float:
-    """How sure it is that these are posts of a thread."""
     if thread is not None:
         return 0.98
     dated = sum(post.date is not None for post in posts)

@@ -1,6 +1,6 @@
-"""Job postings: what a page that offers one job tells of it.
+"""Job postings: the data of a page that offers one job.
 
-Each field is taken from the markup of the job where it is there, else from what the page labels, names or places so.
+Each field is taken from structured data where it is there, else by the labels, names and position of elements.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date,
 from scrapy_ext.server.extraction.auto.fields.headings import headline_of
 from scrapy_ext.server.extraction.auto.jobs import (
     JobDescription,
-    Reading,
+    TextReader,
     description_of,
     employment_type,
     has_money,
@@ -38,11 +38,11 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 MAX_NAME_LENGTH: Final = 120
 MAX_LINE_LENGTH: Final = 40
 MAX_NODES: Final = 30
-#: How far from the heading, in elements, a part that only its name or its words tell stands at most.
+#: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
 NEAR: Final = 120
-#: Fewer jobs in the markup are of one page rather than of a list.
+#: Most jobs in the structured data of the page of one job; more are a list.
 SEVERAL: Final = 3
-#: A description that is shorter, in characters, is hardly one.
+#: Shortest description, in characters.
 SHORT: Final = 200
 
 _VOCABULARY: Final = load_vocabulary("jobs")
@@ -61,7 +61,7 @@ _LOCATION_NAMES: Final = _VOCABULARY.words("location_names")
 _LOCATION_NAME = _VOCABULARY.pattern("location_name")
 _SALARY_NAMES: Final = _VOCABULARY.words("salary_names")
 _SALARY_NAME = _VOCABULARY.pattern("salary_name")
-#: A label that stands in one element with its value.
+#: A label in one element with its value.
 _LEADING_LABEL = _VOCABULARY.pattern("leading_label")
 #: ``Cook at The Blue Door``, ``The Blue Door hiring Cook in Leeds, UK``, whatever follows them.
 _HIRING_TITLE = _VOCABULARY.pattern("hiring_title")
@@ -72,12 +72,12 @@ _SINGLE_ID = re.compile(r"[\w#][\w./#-]{1,39}")
 
 
 def extract(page: Page) -> JobPosting:
-    """The job posting of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the job posting of a page. Only ``url`` and ``metadata`` are always present."""
     return _Extraction(page).item()
 
 
 class _Extraction:
-    """One page with the parts of it that several fields look at."""
+    """One page with the parts of it that several fields need."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -113,7 +113,7 @@ class _Extraction:
         return item
 
     def _title(self, headline: str | None) -> str | None:
-        """The heading without what titles add: "at Company", the place, "(m/f/d)" stays."""
+        """Return the heading without additions of titles ("at Company", the place); "(m/f/d)" stays."""
         match = _HIRING_TITLE.match(headline or "")
         return match.group(1) or match.group(2) if match else headline
 
@@ -132,7 +132,6 @@ class _Extraction:
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
     def _company_of_title(self) -> str | None:
-        """The company of ``Cook at The Blue Door`` and ``The Blue Door hiring Cook``."""
         match = _HIRING_TITLE.match(self._page.meta("og:title") or self._page.title or "")
         return one_line(match.group("at") or match.group("by")) or None if match else None
 
@@ -150,17 +149,12 @@ class _Extraction:
         return self._first(
             "baseSalary",
             (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, page.url)),
-            ("label", self._labelled_salary),
+            ("label", lambda: salary_in(self._labels.value(_SALARY, has_money), page.url)),
             ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), page.url)),
             ("line near the heading", self._salary_of_lines),
         )
 
-    def _labelled_salary(self) -> BaseSalary | None:
-        found = self._labels.value(_SALARY, has_money)
-        return salary_in(found.value, self._page.url) if found else None
-
     def _salary_of_lines(self) -> BaseSalary | None:
-        """An amount for a time, in a line that says little else."""
         for node, text in self._page.lines:
             if len(text) <= 80 and abs(self._focus.distance(node)) <= NEAR and has_money(text) and rate_in(text):
                 found = salary_in(text, self._page.url)
@@ -191,19 +185,14 @@ class _Extraction:
         def fits(text: str) -> bool:
             return _SINGLE_ID.fullmatch(text) is not None and any(letter.isdigit() for letter in text)
 
-        def labelled() -> str | None:
-            found = self._labels.value(_IDENTIFIER, fits)
-            return found.value if found else None
-
         return self._first(
             "jobPostingId",
             (origin(self._job, "identifier"), lambda: _identifier_of(self._job)),
-            ("label", labelled),
+            ("label", lambda: self._labels.value(_IDENTIFIER, fits)),
             ("attribute data-job-id", self._id_attribute),
         )
 
     def _id_attribute(self) -> str | None:
-        """The number of the job that an element around the heading has."""
         for node in self._focus.path:
             for name in ("data-job-id", "data-jobid", "data-posting-id", "data-vacancy-id"):
                 if _SINGLE_ID.fullmatch(value := (node.get(name) or "").strip()):
@@ -230,7 +219,7 @@ class _Extraction:
             ("label", lambda: self._dated(_START)),
         )
         if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
-            # The only date of the page is that of its end.
+            # The only date of the page is the deadline.
             published = None
         item.datePublished, item.datePublishedRaw = published or (None, None)
         item.dateModified, item.dateModifiedRaw = modified or (None, None)
@@ -241,15 +230,13 @@ class _Extraction:
         return read(self._job.text(*names), self._page) if self._job else None
 
     def _dated(self, labels: re.Pattern[str]) -> Date | None:
-        found = self._labels.value(labels, lambda text: read(text, self._page) is not None)
-        return read(found.value, self._page) if found else None
+        return read(self._labels.value(labels, lambda text: read(text, self._page) is not None), self._page)
 
     def _labelled(self, labels: re.Pattern[str]) -> str | None:
-        found = self._labels.value(labels, lambda text: len(text) <= MAX_NAME_LENGTH)
-        return found.value if found else None
+        return self._labels.value(labels, lambda text: len(text) <= MAX_NAME_LENGTH)
 
     def _named(self, whole: re.Pattern[str], parts: tuple[str, ...]) -> str | None:
-        """The short text of the part that is called so and stands nearest to the heading."""
+        """Return the short text of the part with this name that is nearest to the heading."""
         best: tuple[int, str] | None = None
         for node in self._page.named(*parts)[:MAX_NODES]:
             text = node_text(node, MAX_NAME_LENGTH + 1)
@@ -261,8 +248,8 @@ class _Extraction:
                 best = min(best or (distance, text), (distance, text))
         return best[1] if best else None
 
-    def _line(self, reading: Reading) -> str | None:
-        """What a short line by the heading tells, and nothing else."""
+    def _line(self, reading: TextReader) -> str | None:
+        """Return the value of a short line by the heading with little else."""
         for node, text in self._page.lines:
             if len(text) > MAX_LINE_LENGTH or abs(self._focus.distance(node)) > NEAR or node.tag in _CONTROLS:
                 continue
@@ -272,7 +259,6 @@ class _Extraction:
         return None
 
     def _probability(self, item: JobPosting, description: JobDescription) -> float:
-        """How sure it is that the page is of one job, by what it has of a job."""
         if self._job is not None:
             return 0.98 if len(self._jobs) <= SEVERAL else 0.5
         signs = sum(
@@ -293,7 +279,7 @@ class _Extraction:
 
 
 def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:
-    """The job that the page is about: the one of its own address, else the first, unless they are a list."""
+    """Return the job that the page is about: the one of its own URL, else the first, unless they are a list."""
     for job in jobs if len(jobs) > 1 else ():
         if page.is_at(page.link(job.text("url", "sameAs", "mainEntityOfPage") or job.id)):
             return job
@@ -301,21 +287,16 @@ def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:
 
 
 def _place_of(job: Thing | None) -> str | None:
-    """The place of the markup, from the smallest part to the country, as one line."""
     for value in job.values("jobLocation", "applicantLocationRequirements") if job else ():
         if isinstance(value, str):
             return one_line(value) or None
         address = next((inner for inner in value.values("address")), value)
         if isinstance(address, str):
             return one_line(address) or None
-        parts = [
-            address.text("addressLocality"),
-            address.text("addressRegion"),
-            address.text("addressCountry"),
-        ]
-        told = ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(value))
-        if told:
-            return told
+        parts = [address.text("addressLocality"), address.text("addressRegion"), address.text("addressCountry")]
+        place = ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(value))
+        if place:
+            return place
     return None
 
 

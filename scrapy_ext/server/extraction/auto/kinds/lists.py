@@ -1,4 +1,7 @@
-"""Lists of articles and of products: the things that a page of a section, a category or search results shows."""
+"""Lists of articles and of products: the entries of a section, a category or search results.
+
+Each kind of list has a function that scores groups of entries; the best group is the list (:mod:`lists.listing`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from zyte_common_items import (
     ArticleFromList,
     ArticleList,
     ArticleListMetadata,
-    Author,
     Breadcrumb,
     Image,
     Link,
@@ -20,14 +22,15 @@ from zyte_common_items import (
     ProductListMetadata,
 )
 
+from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_in
-from scrapy_ext.server.extraction.auto.fields.dates import Date, read
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.fields.money import Money, iso_code
+from scrapy_ext.server.extraction.auto.fields.money import iso_code
+from scrapy_ext.server.extraction.auto.jobs import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
-from scrapy_ext.server.extraction.auto.lists.judges import articles_on, products_on
-from scrapy_ext.server.extraction.auto.lists.listing import Listed
+from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
@@ -35,26 +38,143 @@ from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.records import now
 from scrapy_ext.server.extraction.auto.page.text import first, one_line
 from scrapy_ext.server.extraction.auto.page.urls import parts_of, same_page
-from scrapy_ext.server.extraction.auto.products.offers import Offer, offer_of
+from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES, Offer, offer_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+#: The least score of a list of articles.
+ENOUGH_FOR_ARTICLES: Final = 4.5
+#: Shortest headline, in Latin letters; names of sections and products are shorter.
+SHORTEST_HEADLINE: Final = 25
+
+_LISTS: Final = load_vocabulary("lists")
+_ARTICLE_NAMES = _LISTS.pattern("article_names")
+_ARTICLE_ADDRESS = _LISTS.pattern("article_address", re.IGNORECASE)
+#: URLs of pages that are no articles, even with dates and summaries.
+_OTHER_ADDRESS = _LISTS.pattern("other_address", re.IGNORECASE)
+_PRODUCTS = re.compile(r"product(?!ion)|(?:^|[\s_-])(?:sku|cart|price)(?:$|[\s_-])")
+#: The least number of entries of a list that the structured data does not have.
+FEWEST: Final = 3
+#: Names of this length are headlines where there are many with an image each.
+LONG_HEADLINE: Final = 35
+#: Text before a link in a sentence, in characters; before a headline there is at most a date.
+FEWEST_BEFORE: Final = 20
+MOST_BEFORE: Final = 100
+
+
+def articles_on(page: Page) -> PageList:
+    """Return the list of articles of a page; empty when it has none."""
+    return find_list(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
+
+
+def _score_articles(shape: Shape) -> float:
+    dated, summarised = shape.part(lambda card: card.content.date), shape.part(lambda card: card.content.summary)
+    by, marked = shape.part(lambda card: card.content.authors), shape.marked
+    long = shape.name_length >= SHORTEST_HEADLINE
+    headed, led = shape.part(lambda card: card.linked_heading is not None), shape.leads_to(_ARTICLE_ADDRESS)
+    # Long names are headlines where they are headings or in URLs, and there are many.
+    titled = long and (
+        (headed >= 0.6 and (led >= 0.6 or summarised >= 0.6)) or (led >= 0.6 and len(shape.group.entries) >= 6)
+    )
+    pictured = shape.pictured >= 0.6 and shape.of_site >= 0.5 and shape.matches(_PRODUCTS) < 0.5
+    titled = titled or (shape.name_length >= LONG_HEADLINE and pictured and len(shape.group.entries) >= 6)
+    known = marked >= 0.5 or dated >= 0.5 or by >= 0.5 or titled
+    if marked < 0.5 and (shape.leads_to(_OTHER_ADDRESS) >= 0.5 or len(shape.group.entries) < FEWEST):
+        return 0.0
+    if shape.part(_is_of_author) >= 0.5 or shape.part(_is_in_prose) >= 0.5:
+        return 0.0
+    if not known or shape.prices >= 0.4 or shape.counted >= 0.5:
+        return 0.0
+    score = 2.0 * dated + 1.5 * summarised + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.content.image)
+    score += 1.5 if long else 0.0
+    score += headed + shape.matches(_ARTICLE_NAMES) + led
+    return score + shape.size - 3.0 * shape.prices - 3.0 * shape.orders
+
+
+def _is_of_author(card: Card) -> bool:
+    """Return whether the name of an entry is that of its author: a post of a thread, a person."""
+    return any(card.name == author.name for author in card.content.authors or ())
+
+
+def _is_in_prose(card: Card) -> bool:
+    parent = card.entry.link.getparent()
+    before = one_line(parent.text)[-MOST_BEFORE:] if parent is not None else ""
+    return len(before) >= FEWEST_BEFORE and not is_mostly_date(before)
+
+
+#: The least score of a list of products.
+ENOUGH_FOR_PRODUCTS: Final = 4.0
+
+_SHOPS: Final = load_vocabulary("products")
+_PRODUCT_NAMES = _SHOPS.pattern("list_names")
+_PRODUCT_ADDRESS = _SHOPS.pattern("list_address", re.IGNORECASE)
+
+
+def products_on(page: Page) -> PageList:
+    """Return the list of products of a page; empty when it has none."""
+    return find_list(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
+
+
+def _score_products(shape: Shape) -> float:
+    image, named = shape.part(lambda card: card.content.image), shape.matches(_PRODUCT_NAMES)
+    known = (
+        shape.prices >= 0.5
+        or shape.marked >= 0.5
+        or (named >= 0.8 and image >= 0.5 and shape.leads_to(_PRODUCT_ADDRESS) >= 0.5)
+    )
+    if not known or shape.of_site < 0.5 or shape.counted >= 0.5:
+        return 0.0
+    score = (
+        4.0 * shape.prices + image + named + shape.orders + 3.0 * shape.marked + 0.5 * shape.leads_to(_PRODUCT_ADDRESS)
+    )
+    return score + shape.size - 2.0 * shape.part(lambda card: card.content.date)
+
+
+_JOB_TYPES: Final = ("JobPosting",)
+#: The least score of a list of jobs.
+ENOUGH_FOR_JOBS: Final = 4.5
+
+_JOBS: Final = load_vocabulary("jobs")
+_JOB_ADDRESS = _JOBS.pattern("list_address", re.IGNORECASE)
+_JOB_NAMES = _JOBS.pattern("list_names")
+_JOB_WORDS = _JOBS.pattern("list_words", re.IGNORECASE)
+
+
+def jobs_on(page: Page) -> PageList:
+    """Return the list of jobs of a page; empty when it has none."""
+    of_page = is_of_jobs(page)
+
+    def score(shape: Shape) -> float:
+        leads, named, worded = (
+            shape.leads_to(_JOB_ADDRESS),
+            shape.matches(_JOB_NAMES),
+            shape.part(lambda card: _JOB_WORDS.search(card.content.text)),
+        )
+        signs = sum(part >= 0.5 for part in (leads, named, worded, float(of_page)))
+        if shape.marked < 0.5 and signs < 2:
+            return 0.0
+        return 2.0 * leads + 1.5 * named + 2.0 * worded + 1.0 * of_page + 3.0 * shape.marked + shape.size
+
+    return find_list(page, score, things_of(page, *_JOB_TYPES), ENOUGH_FOR_JOBS)
+
 
 #: Longer names are no categories.
 MAX_CATEGORY_LENGTH: Final = 100
-#: Things of one image are fewer: of two sizes, or two colours.
+#: Entries of one image from which it is a placeholder; fewer are two sizes, or two colours.
 MANY_OF_ONE_IMAGE: Final = 3
 
-#: The number of things after the name of a category.
+#: The count after the name of a category.
 COUNT = re.compile(r"\s*[(\[]\d[\d.,]*[)\]]$|\s+\d+\s*(?:results|items|products)$", re.IGNORECASE)
 
 
-def sure_of(listed: Listed) -> ProbabilityMetadata:
-    """The metadata of an item of a list."""
+def sure_of(listed: PageList) -> ProbabilityMetadata:
+    """Return the metadata of an item of a list."""
     return ProbabilityMetadata(probability=listed.sure)
 
 
 def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
-    """The name of the category that a page lists: its heading, or the end of its breadcrumbs.
+    """Return the name of the category that a page lists: its heading, or the end of its breadcrumbs.
 
-    None where neither is there: a title may be that of a shop or a slogan.
+    The title is not used: it may be that of a shop or a slogan.
     """
     if parts_of(page.url).path in {"", "/"}:
         return None
@@ -67,10 +187,10 @@ def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
 
 
 def article_list(page: Page) -> ArticleList:
-    """The list of articles of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the list of articles of a page. Only ``url`` and ``metadata`` are always present."""
     listed = articles_on(page)
-    found = [_article_of_card(page, listed, card) for card in listed.cards]
-    found = found or [_article_of_thing(page, listed, url, thing) for url, thing in listed.stated.items()]
+    found = [_article(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
+    found = found or [_article(page, listed, url, thing) for url, thing in listed.stated.items()]
     return ArticleList(
         url=page.url,
         canonicalUrl=page.canonical_url,
@@ -80,43 +200,38 @@ def article_list(page: Page) -> ArticleList:
     )
 
 
-def _article_of_card(page: Page, listed: Listed, card: Card) -> ArticleFromList:
-    thing = listed.thing(card.url)
-    date = _date(page, thing) or card.block.date
-    pictures = images.merged([card.block.image] if card.block.image else [], images.of_thing(page, thing))
-    return ArticleFromList(
-        url=card.url,
-        headline=first((card.name, _headline(thing))),
-        datePublished=date.iso if date else None,
-        datePublishedRaw=date.raw if date else None,
-        authors=_authors(page, thing) or card.block.authors,
-        articleBody=first((_summary(card), thing.text("description") if thing else None)),
-        mainImage=pictures[0] if pictures else None,
-        images=pictures or None,
-        inLanguage=page.language_of(thing),
-        metadata=sure_of(listed),
+def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: Card | None = None) -> ArticleFromList:
+    """Return an article of the page's list, or without a card of its structured data alone."""
+    shown = card.content if card else None
+    date = (read(thing.text("datePublished", "dateCreated"), page) if thing else None) or (
+        shown.date if shown else None
     )
-
-
-def _article_of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> ArticleFromList:
-    date, pictures = _date(page, thing), images.of_thing(page, thing)
+    pictures = images.of_thing(page, thing)
+    if shown is not None:
+        pictures = images.merged([shown.image] if shown.image else [], pictures)
     return ArticleFromList(
         url=url,
-        headline=_headline(thing),
+        headline=first((card.name if card else None, _headline(thing))),
         datePublished=date.iso if date else None,
         datePublishedRaw=date.raw if date else None,
-        authors=_authors(page, thing),
-        articleBody=thing.text("articleBody", "description"),
+        authors=authors_in(page, thing) or (shown.authors if shown else None),
+        articleBody=_body(thing, card),
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
         inLanguage=page.language_of(thing),
         metadata=sure_of(listed),
     )
+
+
+def _body(thing: Thing | None, card: Card | None) -> str | None:
+    if card is None:
+        return thing.text("articleBody", "description") if thing else None
+    return first((_summary(card), thing.text("description") if thing else None))
 
 
 def _summary(card: Card) -> str | None:
-    summary = card.block.summary
-    # A text that begins with the headline is that of the whole entry.
+    summary = card.content.summary
+    # A text with the headline at its beginning is that of the whole entry.
     return summary if summary and not summary.startswith(card.name or summary) else None
 
 
@@ -124,16 +239,8 @@ def _headline(thing: Thing | None) -> str | None:
     return one_line(thing.text("headline", "name")) or None if thing else None
 
 
-def _date(page: Page, thing: Thing | None) -> Date | None:
-    return read(thing.text("datePublished", "dateCreated"), page) if thing else None
-
-
-def _authors(page: Page, thing: Thing | None) -> list[Author] | None:
-    return authors_in(page, thing) or None
-
-
 def product_list(page: Page) -> ProductList:
-    """The list of products of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the list of products of a page. Only ``url`` and ``metadata`` are always present."""
     listed, pagination = products_on(page), Pagination(page)
     trail, following = breadcrumbs_of(page), pagination.next
     return ProductList(
@@ -148,52 +255,36 @@ def product_list(page: Page) -> ProductList:
     )
 
 
-def _products(page: Page, listed: Listed) -> list[ProductFromList] | None:
-    found = [_product_of_card(page, listed, card) for card in listed.cards]
-    found = found or [_product_of_thing(page, listed, url, thing) for url, thing in listed.stated.items()]
+def _products(page: Page, listed: PageList) -> list[ProductFromList] | None:
+    found = [_product(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
+    found = found or [_product(page, listed, url, thing) for url, thing in listed.stated.items()]
     shown = Counter(item.mainImage.url for item in found if item.mainImage)
     for item in found:
-        # A picture of several things is a sign, or stands in until theirs are loaded.
+        # An image of several entries is an icon or a placeholder.
         if item.mainImage and shown[item.mainImage.url] >= MANY_OF_ONE_IMAGE:
             item.mainImage = None
     return found or None
 
 
-def _product_of_card(page: Page, listed: Listed, card: Card) -> ProductFromList:
-    thing = listed.thing(card.url)
-    offer = offer_of(thing) if thing else Offer()
-    # What readers see is of this product and this day; markup fills in what the entry does not show.
-    price = card.block.price or offer.price
-    item = ProductFromList(
-        url=card.url,
-        name=first((one_line(thing.text("name")) if thing else None, card.name)),
-        mainImage=card.block.image or _image(page, thing),
-        productId=card.block.number,
-        metadata=sure_of(listed),
-    )
-    _set_price(page, item, price, card.block.tags.regular_price(price) if price else None, offer)
-    return item
-
-
-def _product_of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> ProductFromList:
-    offer = offer_of(thing)
+def _product(page: Page, listed: PageList, url: str, thing: Thing | None, card: Card | None = None) -> ProductFromList:
+    """Return a product of the page's list, or without a card of its structured data alone."""
+    shown, offer = card.content if card else None, offer_of(thing) if thing else Offer()
+    # The visible price is current; structured data is used for prices that the entry does not show.
+    price, regular = (shown.price if shown else None) or offer.price, offer.regular_price
     item = ProductFromList(
         url=url,
-        name=one_line(thing.text("name")) or None,
-        mainImage=_image(page, thing),
+        name=first((one_line(thing.text("name")) if thing else None, card.name if card else None)),
+        mainImage=(shown.image if shown else None) or _image(page, thing),
+        productId=shown.number if shown else None,
         metadata=sure_of(listed),
     )
-    _set_price(page, item, offer.price, offer.regular_price, offer)
+    if price is not None:
+        regular = shown.tags.regular_price(price) if shown else regular
+        item.price = price.amount
+        item.regularPrice = regular.amount if regular and regular.value > price.value else None
+        item.currencyRaw = price.currency_raw
+        item.currency = iso_code(offer.currency, page.url) or iso_code(price.currency_raw, page.url)
     return item
-
-
-def _set_price(page: Page, item: ProductFromList, price: Money | None, regular: Money | None, offer: Offer) -> None:
-    if price is None:
-        return
-    item.price = price.amount
-    item.regularPrice = regular.amount if regular and regular.value > price.value else None
-    item.currencyRaw = price.currency_raw
-    item.currency = iso_code(offer.currency, page.url) or iso_code(price.currency_raw, page.url)
 
 
 def _image(page: Page, thing: Thing | None) -> Image | None:

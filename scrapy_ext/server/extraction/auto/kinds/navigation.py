@@ -1,4 +1,4 @@
-"""Navigation among articles, products and jobs: where a page of a section, a category or openings leads."""
+"""Navigation among articles, products and jobs: the links of a section, a category or a list of openings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from zyte_common_items import (
 )
 
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, category_of, sure_of
-from scrapy_ext.server.extraction.auto.lists.judges import articles_on, jobs_on, products_on
-from scrapy_ext.server.extraction.auto.lists.listing import Listed
+from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, articles_on, category_of, jobs_on, products_on, sure_of
+from scrapy_ext.server.extraction.auto.lists.listing import PageList
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
 from scrapy_ext.server.extraction.auto.page.page import Page
@@ -35,9 +34,9 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 T = TypeVar("T", ArticleNavigation, ProductNavigation, JobPostingNavigation)
 
 MAX_CATEGORIES: Final = 200
-#: Links to categories that stand alone are as likely something else.
+#: The least number of subcategories: a lone link is as likely something else.
 FEWEST_CATEGORIES: Final = 2
-#: How sure it is that a link under the page's own address leads to a part of its category.
+#: The probability that a link below the page's own URL leads to a subcategory.
 SURE_OF_CATEGORY: Final = 0.8
 
 _VOCABULARY: Final = load_vocabulary("lists")
@@ -48,12 +47,14 @@ _NOT_UNDER = _VOCABULARY.pattern("not_under", re.IGNORECASE)
 def _navigation(
     item: type[T],
     metadata: Callable[..., Any],
-    things_on: Callable[[Page], Listed],
+    things_on: Callable[[Page], PageList],
     page: Page,
     *,
     categorised: bool = True,
 ) -> T:
-    """The links to things, to parts of the category, and to the next page. Only ``url`` and ``metadata`` are sure."""
+    """Return the links to things, to subcategories, and to the next page. Only ``url`` and ``metadata`` are always
+    there.
+    """
     listed, pagination = things_on(page), Pagination(page)
     category: dict[str, Any] = {}
     if categorised:
@@ -71,14 +72,14 @@ def _navigation(
 
 article_navigation: Final = partial(_navigation, ArticleNavigation, ArticleNavigationMetadata, articles_on)
 product_navigation: Final = partial(_navigation, ProductNavigation, ProductNavigationMetadata, products_on)
-#: The categories of jobs are as likely places, companies and times of work, and the schema has none.
+#: The schema has no categories of jobs: links like them may as well be places, companies and working hours.
 job_posting_navigation: Final = partial(
     _navigation, JobPostingNavigation, JobPostingNavigationMetadata, jobs_on, categorised=False
 )
 
 
-def requests(listed: Listed) -> list[ProbabilityRequest] | None:
-    """The requests for what is listed, each once, in the order of the page."""
+def requests(listed: PageList) -> list[ProbabilityRequest] | None:
+    """Return the requests for the entries of a list, each once, in the order of the page."""
     found = [ProbabilityRequest(url=card.url, name=card.name, metadata=sure_of(listed)) for card in listed.cards]
     found = found or [
         ProbabilityRequest(
@@ -89,17 +90,17 @@ def requests(listed: Listed) -> list[ProbabilityRequest] | None:
     return found or None
 
 
-def sub_categories(page: Page, listed: Listed) -> list[ProbabilityRequest] | None:
-    """The requests for the parts of the page's category: what its links name one step below its own address.
+def sub_categories(page: Page, listed: PageList) -> list[ProbabilityRequest] | None:
+    """Return the requests for subcategories: named links one path segment below the page's own URL.
 
-    What is listed on the page itself is none, nor is what has a number like that of an item.
+    Entries of the page's own list are left out, and URLs with a number like that of an item.
     """
     path = re.sub(r"\.(?:html?|php|aspx?)$", "", parts_of(page.url).path).rstrip("/")
     if not path:
         return None
     items = {bare(url) for url in (*listed.urls, *listed.stated)}
     items_beside = Counter(parts_of(url).path.rstrip("/").rpartition("/")[0] for url in listed.urls)
-    # Where things lie directly under the category, so may what the list leaves out.
+    # Where entries are directly below the category, other links there may be entries as well.
     if items_beside[path] > max(1, len(items) // 10):
         return None
     found: dict[str, ProbabilityRequest] = {}

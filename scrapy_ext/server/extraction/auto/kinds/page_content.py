@@ -1,4 +1,4 @@
-"""The content of a page of any kind: its main text, and the links around it."""
+"""Content of a page of any kind: its main text, and the links around it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from zyte_common_items import PageContent, PageContentMetadata
 from scrapy_ext.server.extraction.auto.content.main_content import Content, main_content
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import next_page, pagination_links
-from scrapy_ext.server.extraction.auto.navigation.site_links import (
-    footer_links,
-    header_links,
-    sidebar_links,
-)
+from scrapy_ext.server.extraction.auto.navigation.site_links import footer_links, header_links, sidebar_links
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.records import now
 
-#: A text of this many characters is surely the content of a page.
+#: Length of text, in characters, from which it is certainly the content of a page.
 ENOUGH: Final = 250
 _PLAIN_ID = re.compile(r"[\w-]{1,80}")
 
 
 def extract(page: Page) -> PageContent:
-    """The content of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the content of a page. Only ``url`` and ``metadata`` are always present."""
     focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
     content = main_content(page)
     return PageContent(
@@ -47,7 +43,7 @@ def extract(page: Page) -> PageContent:
 
 
 def _xpath(page: Page, node: HtmlElement) -> str:
-    """By its id where that is the only one, as this outlives changes around it; else by its place."""
+    """Return an XPath by the id of the node where that is unique, as it outlives changes; else by its position."""
     own = node.get("id") or ""
     if _PLAIN_ID.fullmatch(own) and len(page.tree.xpath("//*[@id=$own]", own=own)) == 1:
         return f'//*[@id="{own}"]'
@@ -55,5 +51,5 @@ def _xpath(page: Page, node: HtmlElement) -> str:
 
 
 def _probability(content: Content) -> float:
-    """Every page with a text has content; the less of it, the less sure it is that it is the right text."""
+    """Return the probability: every page with a text has content, and little text may be the wrong one."""
     return round(min(1.0, 0.1 + 0.9 * len(content.text) / ENOUGH), 2) if content.text else 0.0

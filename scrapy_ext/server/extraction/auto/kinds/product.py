@@ -1,7 +1,7 @@
-"""Products: what a page that sells one thing tells of it.
+"""Products: the data of a page that sells one thing.
 
-Each field is taken from the page's markup where it is there, else from the page itself: what is named, labelled or
-placed as such a thing usually is. What no source tells is left out.
+Each field is taken from the structured data of the page where it is there, else from the page itself: by the names,
+labels and position of its elements. Fields without any source are left out.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 MAX_FEATURES: Final = 50
 MAX_PROPERTIES: Final = 200
 MAX_LISTS: Final = 40
-#: The colour or size of a thing is not longer; what is, tells of several.
+#: Longest colour or size; longer texts are about several.
 MAX_ATTRIBUTE_LENGTH: Final = 120
 #: The main image has no side of fewer pixels.
 SMALLEST_IMAGE: Final = 150
-#: Points of a list that are shorter on average, in characters, are links or options.
+#: Least average length of features, in characters; shorter items are links or options.
 SHORTEST_FEATURE: Final = 15
-#: More products with offers than these are a list rather than one thing and a few like it.
+#: Most products with offers on the page of one product; more are a list.
 SEVERAL: Final = 3
 
 _VOCABULARY: Final = load_vocabulary("products")
@@ -55,19 +55,19 @@ _GALLERIES: Final = (
     "main-image",
     "landingimage",
 )
-#: Where a price is from that no markup has.
+#: Source of a price that is not in structured data.
 _SHOWN: Final = "price on the page"
 _PRICE_METAS: Final = ("product:sale_price:amount", "product:price:amount", "og:price:amount")
 _CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency", "og:price:currency")
 
 
 def extract(page: Page) -> Product:
-    """The product of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the product of a page. Only ``url`` and ``metadata`` are always present."""
     return _Extraction(page, main_product(page)).item()
 
 
 class _Extraction:
-    """One page with the parts of it that several fields look at."""
+    """One page with the parts of it that several fields need."""
 
     def __init__(self, page: Page, product: Thing | None) -> None:
         self._page = page
@@ -82,11 +82,11 @@ class _Extraction:
         page, product, focus = self._page, self._product, self._focus
         item = Product(url=page.url, canonicalUrl=page.canonical_url, name=self._name)
         self._set_price(item)
-        told = self._offer.availability or availability_on(page, focus, priced=False)
-        item.availability = told or availability_on(page, focus, priced=bool(item.price))
+        stated = self._offer.availability or availability_on(page, focus, priced=False)
+        item.availability = stated or availability_on(page, focus, priced=bool(item.price))
         if not self._offer.availability:
             page.sources.note(
-                "availability", "what the page says" if told else "a price, and nothing that says it is gone"
+                "availability", "what the page says" if stated else "a price, and nothing that says it is gone"
             )
         self._set_identity(item)
         self._set_looks(item)
@@ -97,7 +97,7 @@ class _Extraction:
         item.variants = variants_of(page, product)
         item.features = self._features()
         item.additionalProperties = self._properties()
-        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item, told))
+        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item, stated))
         return item
 
     def _set_price(self, item: Product) -> None:
@@ -117,14 +117,14 @@ class _Extraction:
             page.sources.note("currency", _SHOWN)
 
     def _price(self) -> Money | None:
-        """The price of the markup, unless its other parts and the page agree on another; else that of the page."""
+        """Return the price of structured data, unless metadata and the page agree on another; else that of the page."""
         stated = self._offer.price
         of_metas = from_markup(self._page.meta(*_PRICE_METAS))
         if stated is None:
-            # What costs nothing, or is not for sale, has a price of nought: those on its page are of other things.
-            return of_metas or (None if self._offer.is_nought else self._tags.price())
+            # A free product, or one not for sale, has a price of zero: prices on its page are of other products.
+            return of_metas or (None if self._offer.is_zero else self._tags.price())
         if of_metas is not None and of_metas.value != stated.value:
-            # The offers of auctions keep the price they began with.
+            # The offers of auctions keep the starting price.
             shown = self._tags.price()
             return of_metas if shown and shown.value == of_metas.value else stated
         return stated
@@ -150,7 +150,7 @@ class _Extraction:
         return named or images.of_nodes(self._page, self._shown_at_heading())
 
     def _shown_at_heading(self) -> list[HtmlElement]:
-        """The largest image that is seen on one screen with the heading; none where styles are not known."""
+        """Return the largest image on one screen with the heading; none where styles are unknown."""
         styles = self._page.styles
         heading = styles.of(self._focus.heading)
         best: tuple[int, HtmlElement] | None = None
@@ -167,7 +167,7 @@ class _Extraction:
         return [best[1]] if best else []
 
     def _gallery(self) -> list[Image]:
-        """The images that the page itself says are of the product: by the name of their place, or their own."""
+        """Return the images that the page names as those of the product, by their own names or those of their place."""
         named = set(self._page.named(*_GALLERIES))
         name = (self._name or "").casefold()
         found = []
@@ -184,7 +184,6 @@ class _Extraction:
         return stated or first(value for value in shown if len(value) <= MAX_ATTRIBUTE_LENGTH)
 
     def _features(self) -> list[str]:
-        """The points of the list that the page calls the product's features."""
         for node in self._page.named(*_FEATURES)[:MAX_LISTS]:
             if node in self._focus.path or self._focus.elsewhere(node):
                 continue
@@ -206,11 +205,10 @@ class _Extraction:
     def _listed(self) -> list[Pair]:
         return [pair for pair in self._page.labelled.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
 
-    def _probability(self, item: Product, told: str | None) -> float:
-        """How sure it is that the page is of one product, by what it has of a product."""
+    def _probability(self, item: Product, availability: str | None) -> float:
         if self._product is not None and self._product.values("offers", "hasVariant"):
             offered = [thing for thing in self._page.markup.things(*PRODUCT_TYPES) if thing.values("offers")]
             return 0.98 if len(offered) <= SEVERAL else 0.8
         if item.price:
-            return 0.85 if told else 0.6
+            return 0.85 if availability else 0.6
         return 0.7 if self._product is not None else 0.3 if item.availability else 0.05

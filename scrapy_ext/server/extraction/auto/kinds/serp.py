@@ -1,8 +1,8 @@
 """Results pages of search engines: the organic results, without advertisements.
 
-A result is a block with a heading in, or around, a link that leads to another site, maybe through a redirect of the
-engine's. Links of one shape (the same way to them) repeat. Those in side bars, in menus, and in parts that are
-named or labelled as advertisements are left out.
+A result is a block with a heading in, or around, a link to another site, perhaps through a redirect of the engine.
+Links with the same path from the root repeat. Those in side bars, in menus, and in parts that are named or labelled as
+advertisements are left out.
 """
 
 from __future__ import annotations
@@ -48,31 +48,31 @@ TOTAL = _VOCABULARY.pattern("total", re.IGNORECASE)
 MAX_QUERY_LENGTH: Final = 8_000
 MAX_PARAMETERS: Final = 60
 
-#: Parameters that hold the target, the usual ones first.
+#: Parameters with the target, the usual ones first.
 _TARGETS: Final = ("q", "url", "uddg", "u", "target", "to", "dest", "destination", "r", "redirect", "link", "ru")
-#: What a path of a redirect looks like: ``/url``, ``/l/``, ``/ck/a``, ``/link``, ``/click``, ``/RU=``.
+#: Paths of redirects: ``/url``, ``/l/``, ``/ck/a``, ``/link``, ``/click``, ``/RU=``.
 _REDIRECT = re.compile(
     r"/(?:url|l|links?|ck(?:/a)?|click\w*|out|go|goto|redir(?:ect)?\w*|r|clck(?:/\w+)*)(?:[/.;]|$)|/RU=", re.IGNORECASE
 )
 _IN_PATH = re.compile(r"/RU=(https?%3a[^/]+)/", re.IGNORECASE)
-#: ``a1`` and the address in Base64.
+#: ``a1`` and the URL in Base64.
 _ENCODED = re.compile(r"a1(aHR0c[\w-]{8,4000})={0,2}")
 
 
 def target_of(url: str, page_url: str) -> str | None:
-    """The address that a link leads to; None for a link within the site, and for a redirect that hides its target."""
+    """Return the target of a link; None for a link within the site, and for a redirect with a hidden target."""
     if not is_same_site(url, page_url):
         return _wrapped(url) or url if is_redirect(url) else url
     return _wrapped(url)
 
 
 def is_redirect(url: str) -> bool:
-    """Whether an address looks like one that only passes visitors on."""
+    """Return whether a URL looks like a redirect."""
     return _REDIRECT.search(parts_of(url).path) is not None
 
 
 def is_same_site(first: str, second: str) -> bool:
-    """Whether two addresses are of one site, whatever comes before its name: ``www.``, ``r.search.``."""
+    """Return whether two URLs are of one site, whatever precedes its name: ``www.``, ``r.search.``."""
     return site_of(first) == site_of(second)
 
 
@@ -109,7 +109,7 @@ MAX_RESULTS: Final = 200
 MAX_BLOCK_ELEMENTS: Final = 400
 MAX_NAME_LENGTH: Final = 400
 MAX_DESCRIPTION_LENGTH: Final = 2_000
-#: A text that is shorter, in characters, describes nothing.
+#: Shortest description, in characters.
 SHORTEST: Final = 20
 
 _HOST = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z]{2,12})\b", re.IGNORECASE)
@@ -126,7 +126,7 @@ class _Candidate:
 
 
 def extract(page: Page) -> Serp:
-    """The results of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    """Return the results of a page. Only ``url`` and ``metadata`` are always present."""
     results = list(islice(_results(page), MAX_RESULTS))
     for rank, result in enumerate(results, 1):
         result.rank = rank
@@ -146,7 +146,8 @@ def extract(page: Page) -> Serp:
 
 
 def _results(page: Page) -> Iterator[SerpOrganicResult]:
-    candidates = _without_ads(_candidates(page))
+    found = _candidates(page)
+    candidates = [each for each in found if not AD_LINK.search(each.url) and not AD_LINK.search(each.target or "")]
     blocks = own_boxes(each.link for each in candidates)
     seen: set[str] = set()
     for candidate in candidates:
@@ -161,7 +162,7 @@ def _results(page: Page) -> Iterator[SerpOrganicResult]:
 
 
 def _candidates(page: Page) -> list[_Candidate]:
-    """The titles of the shape that most results have, and others that are headings all the same."""
+    """Return the titles of the path that most results have, and other headings."""
     outside = Parts(lambda node: _is_outside(page, node), ends=lambda node: node.tag == "body")
     found: dict[str, list[_Candidate]] = {}
     for link in islice(page.tree.iter("a"), MAX_LINKS):
@@ -173,7 +174,7 @@ def _candidates(page: Page) -> list[_Candidate]:
         if target is None and not is_redirect(url):
             continue
         found.setdefault(way_to(title, 4), []).append(_Candidate(link, title, url, target))
-    # A heading of a shape of its own is rather that of a box between the results than a result.
+    # A heading with a path of its own is rather that of a box between the results than a result.
     kept = {id(each) for some in found.values() for each in some if len(some) > 1 or len(found) == 1}
     everything = sorted(
         (each for some in found.values() for each in some), key=lambda each: page.order.get(each.link, 0)
@@ -182,7 +183,7 @@ def _candidates(page: Page) -> list[_Candidate]:
 
 
 def _title_of(page: Page, link: HtmlElement) -> HtmlElement | None:
-    """The heading in or around a link; the link itself, where it is called a title."""
+    """Return the heading in or around a link; the link itself, where it is named a title."""
     inner = next((node for node in link.iter("h1", "h2", "h3", "h4", "h5")), None)
     if inner is None:
         inner = next((node for node in islice(link.iter("*"), 30) if node.get("role") == "heading"), None)
@@ -201,7 +202,7 @@ def _title_of(page: Page, link: HtmlElement) -> HtmlElement | None:
 
 
 def _is_outside(page: Page, node: HtmlElement) -> bool:
-    """Whether a part begins at an element that holds no results: a menu, a side bar, a box of another kind, an ad."""
+    """Return whether a part without results begins at an element: a menu, a side bar, another box, an ad."""
     names = page.names(node)
     return (
         (node.tag in OUTSIDE_TAGS and not _is_within_result(node))
@@ -212,16 +213,10 @@ def _is_outside(page: Page, node: HtmlElement) -> bool:
 
 
 def _is_within_result(node: HtmlElement) -> bool:
-    """Whether a header is that of one result rather than of the page."""
     return node.tag == "header" and any(ancestor.tag in {"article", "li"} for ancestor in node.iterancestors())
 
 
-def _without_ads(candidates: list[_Candidate]) -> list[_Candidate]:
-    return [each for each in candidates if not AD_LINK.search(each.url) and not AD_LINK.search(each.target or "")]
-
-
 def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
-    """Whether a block is labelled as an advertisement, in a line of its own."""
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
         if node is not block and AD_NAME.search(page.names(node)) and candidate.link in node.iter("a"):
             return True
@@ -234,7 +229,7 @@ def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
 def _result(page: Page, candidate: _Candidate, block: HtmlElement) -> SerpOrganicResult:
     shown = _shown_url(page, candidate, block)
     result = SerpOrganicResult(
-        name=_name(candidate) or None,
+        name=node_text(candidate.title, MAX_NAME_LENGTH) or None,
         url=candidate.target or candidate.url,
         displayedUrlText=shown,
         description=_description(page, candidate, block, shown),
@@ -245,12 +240,7 @@ def _result(page: Page, candidate: _Candidate, block: HtmlElement) -> SerpOrgani
     return result
 
 
-def _name(candidate: _Candidate) -> str:
-    return node_text(candidate.title, MAX_NAME_LENGTH)
-
-
 def _shown_url(page: Page, candidate: _Candidate, block: HtmlElement) -> str | None:
-    """The address as the result shows it."""
     named = None
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
         if node is candidate.title or node in candidate.title.iterancestors():
@@ -266,11 +256,11 @@ def _shown_url(page: Page, candidate: _Candidate, block: HtmlElement) -> str | N
 
 
 def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: str | None) -> str | None:
-    """The part named so, else the longest text that is in no other part of the result."""
+    """Return the part named so, else the longest text that is in no other part of the result."""
     taken = {candidate.link, candidate.title, *candidate.link.iterancestors(), *candidate.title.iterancestors()}
     best = ""
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
-        if node in taken or node.tag in NO_DESCRIPTION or not _is_leaf(node):
+        if node in taken or node.tag in NO_DESCRIPTION or next(node.iterdescendants(*BLOCKS), None) is not None:
             continue
         around = islice(node.iterancestors(), 6)
         if any(ancestor is candidate.link or ancestor.tag in NO_DESCRIPTION for ancestor in around):
@@ -284,16 +274,11 @@ def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: s
     return best or None
 
 
-def _is_leaf(node: HtmlElement) -> bool:
-    """Whether an element holds text and no block of text."""
-    return next(node.iterdescendants(*BLOCKS), None) is None
-
-
-# ── what the page tells of the search ──
+# ── the search ──
 
 
 def _page_number(page: Page) -> int | None:
-    """From 1: as the row of pages says, else as an offset of ten a page in the address does."""
+    """Return the page number from 1: of the row of pages, else of an offset in the URL, ten results a page."""
     number = page_number(page)
     if number is not None:
         return number
@@ -309,13 +294,8 @@ def _searched(page: Page) -> str | None:
 
 
 def _displayed(page: Page) -> str | None:
-    """What the box for searches holds."""
     for node in islice(page.tree.iter("input", "textarea"), 200):
-        if (node.get("name") or "").lower() in QUERY_KEYS and node.get("type") not in {
-            "hidden",
-            "submit",
-            "button",
-        }:
+        if (node.get("name") or "").lower() in QUERY_KEYS and node.get("type") not in {"hidden", "submit", "button"}:
             text = one_line(node.get("value") or node.text)
             if text:
                 return text[:500]
@@ -323,7 +303,6 @@ def _displayed(page: Page) -> str | None:
 
 
 def _total(page: Page) -> int | None:
-    """How many results the engine says that there are."""
     for _, text in islice(page.lines, 3_000):
         match = TOTAL.search(text) if len(text) <= 80 and any(map(str.isdigit, text)) else None
         if match:

@@ -1,1 +1,1 @@
-"""The list that a page is about: what repeats on it, what each entry shows, and which kind of thing that is."""
+"""Lists of a page: repeated blocks, the contents of each entry, and the kind of thing that they list."""

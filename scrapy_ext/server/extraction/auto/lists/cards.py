@@ -1,4 +1,4 @@
-"""What an entry of a list shows of the thing that it leads to: its name, image, price, date, authors and summary."""
+"""Contents of an entry of a list: name, image, price, date, authors and summary."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
-from scrapy_ext.server.extraction.auto.lists.repeats import Entry
+from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, node_text, one_line
 from scrapy_ext.server.extraction.auto.products.prices import PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
-#: What is read of an entry, in elements; what has more is no entry but a section.
+#: The elements of an entry that are read.
 MAX_ELEMENTS: Final = 400
 MAX_NAME_LENGTH: Final = 300
 MAX_LINE_LENGTH: Final = 120
 MAX_TEXT_LENGTH: Final = 3_000
-#: A text of a paragraph that is shorter is a label.
+#: Shorter paragraphs are labels.
 SHORTEST_SUMMARY: Final = 40
 MAX_SUMMARY_LENGTH: Final = 5_000
-#: What the tags and names of a price must score among the few texts of an entry.
+#: The least score of a price among the few texts of an entry.
 ENOUGH_FOR_PRICE: Final = 0.5
 
 _VOCABULARY: Final = load_vocabulary("lists")
@@ -39,12 +39,12 @@ _DATE_NAME = _VOCABULARY.pattern("date_name")
 _AUTHOR_NAME = _VOCABULARY.pattern("author_name")
 _NOT_AUTHOR = _VOCABULARY.pattern("not_author")
 _SUMMARY_NAME = _VOCABULARY.pattern("summary_name")
-#: Words of links that lead to what another text names.
+#: Texts of links that name nothing ("read more").
 LEADS_ON = _VOCABULARY.pattern("leads_on", re.IGNORECASE)
-#: What stands where a name might, and is none.
+#: Texts in the place of a name that are none.
 _NO_NAME = _VOCABULARY.pattern("no_name", re.IGNORECASE)
 _BEHIND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}url\(\s*[\"']?([^\"')]+)")
-#: Signs before a name, each a text of its own.
+#: Badges before a name, each a text of its own.
 _BADGE = _VOCABULARY.pattern("badge", re.IGNORECASE)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:]{5,8}\S*")
 _DIGIT = re.compile(r"\d")
@@ -53,10 +53,10 @@ _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "
 _PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
 
 
-class Block:
-    """The elements of an entry, and what they show whatever the link is that the entry stands for."""
+class EntryContent:
+    """The elements of an entry and their contents, independent of its main link."""
 
-    def __init__(self, page: Page, entry: Entry) -> None:
+    def __init__(self, page: Page, entry: ListEntry) -> None:
         self._page = page
         self.elements = list(islice(entry.elements(), MAX_ELEMENTS))
         self.text = entry.text(MAX_TEXT_LENGTH)
@@ -64,17 +64,16 @@ class Block:
 
     @cached_property
     def names(self) -> str:
-        """What the page calls the entry and its parts, in lower case."""
+        """The names of the entry and its parts, in lower case."""
         return " ".join(islice((names for names in self._names.values() if names), 40))
 
     @cached_property
     def image(self) -> Image | None:
-        """The first image that is not a sign or a placeholder."""
+        """The first image that is no icon or placeholder."""
         found = images.of_nodes(self._page, (node for node in self.elements if node.tag == "img"))
         return next(iter(found or images.images(self._page, self._other_pictures())), None)
 
     def _other_pictures(self) -> Iterator[str]:
-        """Pictures that are offered by format (``<picture>``), or stand behind an element."""
         for node in self.elements:
             if node.tag == "source" and (offered := node.get("data-srcset") or node.get("srcset")):
                 yield offered.strip().split(None, 1)[0].rstrip(",")
@@ -83,17 +82,15 @@ class Block:
 
     @cached_property
     def tags(self) -> PriceTags:
-        """The price tags of the entry."""
         return PriceTags.of_entry(self._page, self.elements)
 
     @cached_property
     def price(self) -> Money | None:
-        """The price that the entry shows."""
         return self.tags.price_of_entry(ENOUGH_FOR_PRICE)
 
     @cached_property
     def date(self) -> Date | None:
-        """The day that the entry shows: of a ``<time>``, of what is named a date, of a line that is one."""
+        """The date of the entry: of a ``<time>``, an element named so, or a line that is a date."""
         for node in self.elements:
             named = node.tag == "time" or _DATE_NAME.search(self._names[node])
             if not named and (len(node) > 2 or not _DIGIT.search(node.text or "")):
@@ -109,7 +106,7 @@ class Block:
 
     @cached_property
     def authors(self) -> list[Author] | None:
-        """The authors that the entry names."""
+        """The authors named in the entry."""
         for node in self.elements:
             names = self._names[node]
             named = _AUTHOR_NAME.search(names) and not _NOT_AUTHOR.search(names)
@@ -123,9 +120,9 @@ class Block:
 
     @cached_property
     def summary(self) -> str | None:
-        """The text that tells of the thing: what is named so, or the paragraphs."""
+        """The summary of the entry: the element named so, else the paragraphs."""
         named = [node for node in self.elements if _SUMMARY_NAME.search(self._names[node])]
-        # What holds a heading is a box around the whole.
+        # An element with a heading is a box around the whole.
         named = [node for node in named if next(node.iter(*HEADINGS), None) is None]
         for nodes in (named[:1], [node for node in self.elements if node.tag == "p"]):
             texts = [text for node in nodes if len(text := node_text(node, MAX_SUMMARY_LENGTH)) >= SHORTEST_SUMMARY]
@@ -135,7 +132,7 @@ class Block:
 
     @cached_property
     def number(self) -> str | None:
-        """The site's own number of the thing, where an attribute is named so."""
+        """The site's own identifier of the product, in an attribute."""
         for node in self.elements[:5]:
             for attribute in _NUMBER_ATTRIBUTES:
                 value = one_line(node.get(attribute))
@@ -145,11 +142,11 @@ class Block:
 
     @cached_property
     def links(self) -> int:
-        """How many addresses the entry leads to."""
+        """The number of URLs that the entry links to."""
         return len({node.get("href") for node in self.elements if node.tag == "a"})
 
     def titles(self) -> list[HtmlElement]:
-        """The parts that are named as titles are."""
+        """Return the first elements that are named as titles."""
         return [
             node
             for node in self.elements
@@ -158,19 +155,19 @@ class Block:
 
 
 class Card:
-    """An entry of a list: what it shows, and the name that its link gives it."""
+    """An entry of a list with its contents and the name that its link gives it."""
 
-    def __init__(self, entry: Entry, block: Block) -> None:
+    def __init__(self, entry: ListEntry, block: EntryContent) -> None:
         self.entry = entry
         self.url = entry.url
-        self.block = block
+        self.content = block
 
     @cached_property
     def headings(self) -> list[HtmlElement]:
-        """The headings of the entry, those in or around its link first, the longest of these before the others."""
+        """The headings of the entry: those in or around its link first, the longest of these first."""
         link = self.entry.link
         around = {link, *link.iterancestors(), *link.iter("*")}
-        found = [node for node in self.block.elements if node.tag in HEADINGS and node_text(node, MAX_NAME_LENGTH)]
+        found = [node for node in self.content.elements if node.tag in HEADINGS and node_text(node, MAX_NAME_LENGTH)]
         near = [node for node in found if node in around]
         near.sort(key=lambda node: -len(node_text(node, MAX_NAME_LENGTH)))
         return near + [node for node in found if node not in around]
@@ -186,25 +183,26 @@ class Card:
 
     @cached_property
     def name(self) -> str | None:
-        """The name of the thing: the heading, the part named so, or the text of the link, in this order.
+        """The name of the entry: the heading, the part named so, or the text of the link, in this order.
 
-        None where there is but a text that says what to do, or one that holds more than a name.
+        None where the only texts are calls to action, or more than a name.
         """
         link = self.entry.link
-        own = _name_in(link) if self._is_line(link) else ""
+        # A link with more texts is a box rather than a line.
+        own = _name_in(link) if sum(1 for part in islice(link.itertext(), 12) if part.strip()) <= 2 else ""
         labels = [one_line(link.get(label)) for label in ("title", "aria-label")]
         candidates = [_name_in(self.linked_heading)] if self.linked_heading is not None else []
         if not own:
-            # A heading that begins with a word for its section.
+            # The heading begins with the name of its section.
             headings = [node_text(node, MAX_NAME_LENGTH) for node in self.headings[:1]]
             candidates += [label for label in labels if label and any(text.endswith(label) for text in headings)]
         candidates.append(own)
-        candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self.block.titles(), *self.headings)]
+        candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self.content.titles(), *self.headings)]
         candidates += labels
         candidates += [one_line(node.get("alt")) for node in link.iter("img")]
-        # A link over all of the entry tells a screen reader everything at once, the name first.
+        # A link around the whole entry has all of its text, the name first.
         said = node_text(link, MAX_NAME_LENGTH)
-        pictures = islice((node for node in self.block.elements if node.tag == "img"), 2)
+        pictures = islice((node for node in self.content.elements if node.tag == "img"), 2)
         candidates += [alt for node in pictures if (alt := one_line(node.get("alt"))) and said.startswith(alt)]
         return next((text for text in candidates if self._is_name(text)), None)
 
@@ -213,13 +211,9 @@ class Card:
             return False
         return not _NO_NAME.search(text) and currency_in(text) is None and not is_mostly_date(text)
 
-    def _is_line(self, link: HtmlElement) -> bool:
-        """Whether a link is a line of text rather than a box with several."""
-        return sum(1 for part in islice(link.itertext(), 12) if part.strip()) <= 2
-
 
 def _name_in(node: HtmlElement) -> str:
-    """The text of a node without the sign that it begins with (``New``, ``Sale``)."""
+    """Return the text of a node without the badge at its beginning (``New``, ``Sale``)."""
     pieces = [piece for part in islice(node.itertext(), 12) if (piece := part.strip())]
     text = node_text(node, MAX_NAME_LENGTH)
     if len(pieces) > 1 and _BADGE.fullmatch(pieces[0]):

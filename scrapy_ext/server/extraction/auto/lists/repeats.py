@@ -1,8 +1,8 @@
-"""Blocks that repeat in the main part of a page: the cards, rows and entries that lists are made of.
+"""Repeated blocks in the main part of a page: the cards, rows and entries of lists.
 
-Links are put in groups by their way from the root (the tag and first class of each element on it). The entries of a
-group are the outermost elements that hold one of its links each: so an entry is found whole, whether entries stand
-side by side, in rows of a grid, or deep in boxes of their own. Every element is looked at a fixed number of times.
+Links are grouped by their path from the root (the tag and first class of each element on it). The entries of a group
+are the outermost elements that contain one of its links each. So an entry is found as a whole, whether entries are
+siblings, in rows of a grid, or deep in boxes of their own. Every element is visited a fixed number of times.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
-#: Bounds of what is looked at. Of several hundred real pages, the largest has 4 thousand links.
+#: Bounds of the search. Of several hundred real pages, the largest has 4 thousand links.
 MAX_LINKS: Final = 6_000
 MAX_ENTRIES: Final = 500
 MAX_GROUPS: Final = 60
-#: Fewer things are no list.
+#: Fewer entries are no list.
 FEWEST: Final = 2
-#: The part of its links that a group may lose to entries that hold several of them.
+#: The share of its links that a group may lose to entries that contain several of them.
 SHARED: Final = 0.1
-#: Links side by side that are told apart by their order.
+#: Sibling links that are distinguished by their order.
 MAX_PLACES: Final = 5
 #: Elements after a heading, a term or a row that may belong to it.
 MAX_FOLLOWING: Final = 4
@@ -41,7 +41,7 @@ _OUTSIDE_ROLES: Final = frozenset(
 )
 _VOCABULARY: Final = load_vocabulary("lists")
 _OUTSIDE_NAME = _VOCABULARY.pattern("outside_name")
-#: Names that tell how a page is laid out, or what kind of entry this is, and not that it belongs to the frame.
+#: Names of a layout or of a kind of entry, which contain a word of the frame and are no part of it.
 _NOT_OUTSIDE = _VOCABULARY.pattern("not_outside")
 _HEADER_TAGS: Final = frozenset({"article", "section", "main", "li"})
 _STREAMED = re.compile(r"S:\w{1,6}")
@@ -49,8 +49,8 @@ _SPLIT_ENTRIES: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "tr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
-    """One of several like things: its element, those after it that belong to it, and the link that it stands for."""
+class ListEntry:
+    """One of several similar entries: its element, the elements after it that belong to it, and its main link."""
 
     node: HtmlElement
     link: HtmlElement
@@ -63,29 +63,29 @@ class Entry:
             yield from part.iter("*")
 
     def text(self, limit: int) -> str:
-        """The text of the entry in one line."""
+        """Return the text of the entry in one line."""
         return " ".join(node_text(part, limit) for part in (self.node, *self.following))[:limit]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Entries of one shape, in the order of the page, each of an address of its own."""
+    """Entries of the same structure, in the order of the page, each with a URL of its own."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListEntry, ...]
 
     @property
     def key(self) -> object:
-        """What is equal for groups of the same entries."""
+        """Equal for groups of the same entries."""
         return (len(self.entries), self.entries[0].link, self.entries[-1].link)
 
     @property
     def urls(self) -> list[str]:
-        """The addresses that the entries stand for."""
+        """The URLs of the entries."""
         return [entry.url for entry in self.entries]
 
 
 class Surroundings(Parts):
-    """Which elements belong to the page's frame (header, menus, side bars, footer, filters) and not to its content."""
+    """The parts of a page around its content: header, menus, side bars, footer, filters."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(self._begins_at)
@@ -98,14 +98,13 @@ class Surroundings(Parts):
         if node.tag in _OUTSIDE_TAGS or node.get("role") in _OUTSIDE_ROLES or _hidden(node):
             return True
         if node.tag == "header":
-            # One that nothing closes holds the page.
+            # A header that is never closed contains the page.
             inner = any(ancestor.tag in _HEADER_TAGS for ancestor in node.iterancestors())
             return not inner and not self._is_most(node)
         return self._named(self._page.names(node)) and not self._is_most(node) and node not in self._around_main
 
     @cached_property
     def _around_main(self) -> frozenset[HtmlElement]:
-        """What holds the main part of the page, whatever it is called."""
         mains = self._page.tree.xpath("//main | //*[@role='main']")
         return frozenset(above for main in mains[:3] for above in main.iterancestors())
 
@@ -115,22 +114,22 @@ class Surroundings(Parts):
         return self._by_names[names]
 
     def _is_most(self, node: HtmlElement) -> bool:
-        """Whether an element holds so much of the page that its name tells of a part of it (``with-sidebar``)."""
+        """Return whether an element has so much of the page that its name is about a part of it (``with-sidebar``)."""
         most = len(self._page.elements) // 2
         return next(islice(node.iter("*"), most, None), None) is not None
 
 
 def _hidden(node: HtmlElement) -> bool:
-    """Whether an element is not shown; parts that a script is yet to move to their places (``S:1``) are."""
+    """Return whether an element is not shown. Streamed parts (``S:1``), which a script is to move, count as shown."""
     return node.get("hidden") is not None and not _STREAMED.fullmatch(node.get("id") or "")
 
 
 def groups_of(page: Page, surroundings: Surroundings, *, by_class: bool = True) -> list[Group]:
-    """The groups of entries in the main part of a page, the largest first.
+    """Return the groups of entries in the main part of a page, the largest first.
 
-    Without ``by_class``, ways are told apart by tags alone: entries of one list may have classes of their own each.
+    Without ``by_class``, paths are compared by tags alone: each entry of a list may have a class of its own.
     """
-    step = step_of if by_class else _tag
+    step = step_of if by_class else lambda node: str(node.tag)
     by_way = [some for links in _links_by_way(page, surroundings, step) for some in (links, *_by_place(links))]
     ranked = sorted(by_way, key=len, reverse=True)[:MAX_GROUPS]
     found = [Group(tuple(_with_following(entries))) for links in ranked if len(entries := _entries(links)) >= FEWEST]
@@ -148,7 +147,7 @@ def _links_by_way(
         if url is None or same_page(url, page.url) or parts_of(url).path in {"", "/"} or surroundings.hold(link):
             continue
         links = found.setdefault(_way(link, ways, numbers, step), [])
-        # A picture and a name that lead to one place, one after the other, are of one entry.
+        # An image and a name with one URL, one after the other, belong to one entry.
         if not links or bare(links[-1][1]) != bare(url):
             links.append((link, url))
         elif node_text(link, 3) and not node_text(links[-1][0], 3):
@@ -157,9 +156,9 @@ def _links_by_way(
 
 
 def _by_place(links: list[tuple[HtmlElement, str]]) -> Iterator[list[tuple[HtmlElement, str]]]:
-    """The first, the second and so on of links that stand side by side, where several sets of them do.
+    """Yield the first, second and so on of sibling links, where there are several sets of siblings.
 
-    So the name of a thing is told from its maker and its reviews where nothing but the order does.
+    So names are separated from brands and reviews where only the order distinguishes them.
     """
     seen: dict[HtmlElement | None, int] = {}
     places: list[list[tuple[HtmlElement, str]]] = [[] for _ in range(MAX_PLACES)]
@@ -178,7 +177,7 @@ def _way(
     numbers: dict[tuple[int, str], int],
     step: Callable[[HtmlElement], str],
 ) -> int:
-    """The number of the way from the root to a node: the same for nodes that are reached alike."""
+    """Return the number of the path from the root to a node: the same for nodes with the same path."""
     above: list[HtmlElement] = []
     current: HtmlElement | None = node
     while current is not None and current not in ways:
@@ -191,29 +190,24 @@ def _way(
     return way
 
 
-def _tag(node: HtmlElement) -> str:
-    return str(node.tag)
-
-
-def _entries(links: list[tuple[HtmlElement, str]]) -> list[Entry]:
-    """The outermost elements that hold one of the links each, nearly."""
+def _entries(links: list[tuple[HtmlElement, str]]) -> list[ListEntry]:
+    """Return the outermost elements that contain one of the links each, as far as possible."""
     paths = [[link, *link.iterancestors()][::-1] for link, _ in links]
     depth = len(paths[0])
     enough = max(FEWEST, round(len(links) * (1 - SHARED)))
     level = next((level for level in range(depth) if len({path[level] for path in paths}) >= enough), depth - 1)
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ListEntry] = {}
     nodes: set[HtmlElement] = set()
     for path, (link, url) in zip(paths, links, strict=True):
         if url not in entries and path[level] not in nodes:
-            entries[url] = Entry(path[level], link, url)
+            entries[url] = ListEntry(path[level], link, url)
             nodes.add(path[level])
             if len(entries) >= MAX_ENTRIES:
                 break
     return list(entries.values())
 
 
-def _with_following(entries: list[Entry]) -> Iterable[Entry]:
-    """Headings, terms and rows with what stands between each and the next."""
+def _with_following(entries: list[ListEntry]) -> Iterable[ListEntry]:
     if entries[0].node.tag not in _SPLIT_ENTRIES:
         return entries
     nodes = {entry.node for entry in entries}
@@ -226,12 +220,12 @@ def _with_following(entries: list[Entry]) -> Iterable[Entry]:
             if sibling.tag in _SPLIT_ENTRIES and sibling.tag != "tr":
                 break
             following.append(sibling)
-        found.append(Entry(entry.node, entry.link, entry.url, tuple(following)))
+        found.append(ListEntry(entry.node, entry.link, entry.url, tuple(following)))
     return found
 
 
 def _joined(groups: list[Group], order: dict[HtmlElement, int]) -> list[Group]:
-    """The groups with those made one whose entries are neighbours of one kind, told apart only by their names."""
+    """Merge groups whose entries are siblings of the same structure and differ only in their names."""
     by_place: dict[object, list[Group]] = {}
     for group in groups:
         by_place.setdefault(_place(group), []).append(group)
@@ -239,7 +233,7 @@ def _joined(groups: list[Group], order: dict[HtmlElement, int]) -> list[Group]:
 
 
 def _place(group: Group) -> object:
-    """What groups have in common that may be one: the parent of the entries, and the way from an entry to its link."""
+    """Return the parent and the structure of the entries of a group: groups are merged where these are equal."""
     parents = {entry.node.getparent() for entry in group.entries}
     if len(parents) > 1:
         return group
@@ -249,11 +243,11 @@ def _place(group: Group) -> object:
 
 
 def _unions(groups: list[Group], order: dict[HtmlElement, int]) -> Iterator[Group]:
-    """The groups of one place, made one as far as no element is an entry of two: those are of different links."""
+    """Merge the groups of one place, as long as no element is an entry of two groups with different links."""
     left = groups
     while left:
         nodes: set[HtmlElement] = set()
-        entries: dict[str, Entry] = {}
+        entries: dict[str, ListEntry] = {}
         rest = []
         for group in left:
             own = {entry.node for entry in group.entries}

@@ -1,1 +1,1 @@
-"""Where a page leads: around its site, and from page to page of a list."""
+"""Links of a page: around its site, and from page to page of a list."""

@@ -1,4 +1,4 @@
-"""Signs that a link leads to the next page: its text, label, picture, names and relation."""
+"""Signs that a link leads to the next page: its text, label, image, names and relation."""
 
 from __future__ import annotations
 
@@ -9,37 +9,32 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page.layout import small_boxes
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("pagination")
-NEXT_WORDS: Final = _VOCABULARY.text("next_words")
-PAGE_WORDS: Final = _VOCABULARY.text("page_words")
 
 _ARROWS: Final = _VOCABULARY.text("arrows")
-_LEFT: Final = _VOCABULARY.text("left")
-_BEFORE: Final = _VOCABULARY.text("before")
-#: A text that leads to the next page, whole.
+#: Whole text of a link to the next page.
 NEXT_TEXT = _VOCABULARY.pattern("next_text", re.IGNORECASE)
 ARROW = re.compile(rf"[\s{_ARROWS}=-]+")
-#: A text that leads to more of the same: the next page, where its address says so.
+#: Text of a link to more entries: the next page, if its URL says so.
 MORE = _VOCABULARY.pattern("more", re.IGNORECASE)
-#: A text that leads to the page before, or to the ends of the list: whatever else speaks for it, not the next page.
+#: Text of a link to the previous, first or last page: never the next page.
 NOT_NEXT_TEXT = _VOCABULARY.pattern("not_next_text", re.IGNORECASE)
-#: Older entries, which blogs that go back in time call the previous ones.
+#: Older entries, which blogs may call previous ones.
 OLDER = _VOCABULARY.pattern("older", re.IGNORECASE)
-#: What links between pages are called: by a number, a word, or an arrow.
+#: Texts of links between pages: a number, a word, or an arrow.
 PAGE_NAME = _VOCABULARY.pattern("page_name", re.IGNORECASE)
-#: The number of a page as a link says it: ``2``, ``[2]``, ``Page 2``, ``第2页``.
+#: The number of a page as a link writes it: ``2``, ``[2]``, ``Page 2``, ``第2页``.
 NUMBER = _VOCABULARY.pattern("number", re.IGNORECASE)
 #: ``Page 2 of 10``.
 OF_PAGES = _VOCABULARY.pattern("of_pages", re.IGNORECASE)
 
 
 MAX_LABEL: Final = 60
-#: Children of an element whose names tell of each of them.
-MAX_BESIDE: Final = 12
 MAX_PIECES: Final = 5
 
 _NEXT_NAME = _VOCABULARY.pattern("next_name")
@@ -55,13 +50,13 @@ _DISABLED = re.compile(r"disabled|inactive|(?:^|[\s_-])(?:off|hidden)(?:$|[\s_-]
 
 
 class SignsOfNext:
-    """What the links of a page say of themselves."""
+    """Score of the links of a page as links to the next page, by themselves."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
 
     def of(self, link: HtmlElement, *, inside: bool) -> float:
-        """What a link says, ``inside`` of a row of pages or not; nought for one that says nothing of a next page."""
+        """Return the score of a link, ``inside`` of a row of pages or not; zero for one without signs."""
         page = self._page
         pieces = list(islice((piece for part in link.itertext() if (piece := part.strip())), MAX_PIECES + 1))
         if len(pieces) > MAX_PIECES or sum(map(len, pieces)) > 2 * MAX_LABEL:
@@ -74,11 +69,11 @@ class SignsOfNext:
         labelled = any(NEXT_TEXT.fullmatch(label) for label in labels)
         said = score + (2.0 if labelled else 0.0)
         score = said + (3.0 if "next" in (link.get("rel") or "").lower().split() else 0.0)
-        names, around = page.names(link), _around(link)
+        names, around = page.names(link), small_boxes(link, 2)
         score += self._of_names(link, around, bare=len(text) < 3, images=images)
         if score <= 0 or (names and _DISABLED.search(names)) or link.get("aria-disabled") == "true":
             return 0.0
-        # A name that tells of the next page beside words that tell of the one before is that of a template.
+        # A name for the next page beside a text for the previous one is that of a template.
         if not said and any(
             NOT_NEXT_TEXT.fullmatch(one) and not OLDER.fullmatch(one) for one in (*labels, text) if one
         ):
@@ -96,7 +91,7 @@ class SignsOfNext:
         elif not self._named_next.isdisjoint(around):
             score = 1.0
         if bare:
-            # A link without words says what it is by its picture.
+            # A link without words has an image.
             within = " ".join(self._page.names(node) for node in islice(link.iter("*"), 4))
             if not score and within and _NEXT_NAME.search(within):
                 score = 1.0
@@ -106,7 +101,6 @@ class SignsOfNext:
 
     @cached_property
     def _named_next(self) -> frozenset[HtmlElement]:
-        """The elements that the page calls next."""
         named = self._page.named(*_NEXT_PARTS)
         return frozenset(node for node in named if _NEXT_NAME.search(self._page.names(node)))
 
@@ -122,21 +116,16 @@ def _of_text(text: str, pieces: list[str]) -> float:
         return 1.5
     if MORE.fullmatch(text):
         return 1.5
-    # What is said to a screen reader beside what is shown.
+    # Text for screen readers beside the visible text.
     if len(pieces) > 1 and all(NEXT_TEXT.fullmatch(piece) for piece in pieces):
         return 2.0
     return 0.0
 
 
 def _data_of(link: HtmlElement) -> list[str]:
-    """What the page calls a link in data of its own, where its classes are made by a program."""
+    """Return the words for a link in data attributes, where its classes are generated."""
     return [
         _CAMEL.sub("-", value).lower()
         for name, value in link.attrib.items()
         if name.startswith("data-") and len(value) <= MAX_LABEL and "next" in value.lower() and "/" not in value
     ]
-
-
-def _around(link: HtmlElement) -> list[HtmlElement]:
-    """The few elements around a link that hold little else."""
-    return [node for node in islice(link.iterancestors(), 2) if next(islice(node, MAX_BESIDE, None), None) is None]

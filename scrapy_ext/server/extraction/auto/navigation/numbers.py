@@ -1,7 +1,7 @@
-"""The number of a page in its address: ``?page=2``, ``/page/2/``, ``?start=20``, ``/list-2.html``, ``/topic-s10``.
+"""Number of a page in its URL: ``?page=2``, ``/page/2/``, ``?start=20``, ``/list-2.html``, ``/topic-s10``.
 
-Two ways, as addresses are written in so many: by the names that parameters and steps of paths have for it, and, where
-those are not known, by what is left of two addresses when all that they share is taken off.
+It is found in two ways, as URLs are written in so many: by the usual names of parameters and path segments, and, where
+those are unknown, by the rest of two URLs without their common beginning and end.
 """
 
 from __future__ import annotations
@@ -16,26 +16,22 @@ from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_PARAMETERS: Final = 60
-#: Addresses are compared so far, letter by letter.
+#: Characters of URLs that are compared.
 MAX_COMPARED: Final = 600
 
 _VOCABULARY: Final = load_vocabulary("pagination")
 _KEYS: Final = frozenset(_VOCABULARY.words("keys"))
 _OFFSETS: Final = frozenset(_VOCABULARY.words("offsets"))
-#: Names of parameters that hold the place from which a page goes on, which need not be a number.
+#: Names of parameters with the position at which a page begins, which need not be a number.
 _CURSORS: Final = frozenset(_VOCABULARY.words("cursors"))
-#: Parameters that do not tell pages apart.
+#: Parameters that do not distinguish pages.
 _IDLE: Final = re.compile(
     r"^(?:utm_\w+|srsltid|gclid|fbclid|sid|phpsessid|jsessionid|ref|session\w*|_ga|rt|isappinstalled)$"
 )
-_IN_PATH = re.compile(
-    r"/(?:page|seite|pagina|página|strana|strona|sivu|side|sida|sayfa|oldal|pg"
-    r"|p|страница|stranica|halaman|trang)(?P<sign>[/_=,:-]?)(\d{1,5})(?=[/.]|$)",
-    re.IGNORECASE,
-)
-#: A number that ends the address, as far as nothing but it tells two addresses apart.
+_IN_PATH = _VOCABULARY.pattern("in_path", re.IGNORECASE)
+#: A number at the end of the URL, which counts where nothing else distinguishes two URLs.
 _AT_END = re.compile(r"(?:[/_,~-]|(?<=[a-z])p)(\d{1,4})(?=(?:/|\.\w{2,5})?$)", re.IGNORECASE)
-#: What an address may have more than that of the first page: a sign, perhaps a short word, and a number.
+#: Addition to the URL of the first page: a sign, perhaps a short word, and a number.
 _ADDED = re.compile(
     r"[/?&;_.,~=:%!+\-]{0,2}(?:[a-z][a-z_-]{0,14})?[/_.,~=:-]?(\d{1,6})(?:[/_,-]|\.\w{2,5})?", re.IGNORECASE
 )
@@ -45,26 +41,26 @@ _SKIN = re.compile(r"(?:/index|/default)?\.(?:html?|php|aspx?|jsp|cfm)$|/index$"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address: its path without a number of a page, the number, and what kind of number it is."""
+    """A URL: its path without the number of the page, the number, and its kind."""
 
     path: str
     number: int | None
     #: Whether the number counts pages, rather than what is on them.
     counts_pages: bool
-    #: The path with nothing taken off, and with a number at its end taken off, and that number.
+    #: The whole path; the path without a number at its end, and that number.
     whole: str
     ended: str
     ending: int | None
     cursor: bool
-    #: Path and query without what does not tell pages apart.
+    #: Path and query without parameters that do not distinguish pages.
     line: str
 
     def is_beside(self, other: Address) -> bool:
-        """Whether two addresses are the same but for the number of a page."""
+        """Return whether two URLs are the same but for the number of a page."""
         return self.path == other.path
 
     def score_of_next(self, other: Address) -> float:
-        """How much another address looks like that of the page after this: 2.5 at best, under nought for no."""
+        """Return how much another URL looks like that of the page after this: 2.5 at best, below zero for no."""
         if self.path == other.path and other.number is not None:
             return self._score_of_number(other)
         if other.ending is not None and other.ended in {self.ended, self.whole}:
@@ -76,7 +72,7 @@ class Address:
         if self.path == other.path:
             return 1.5 if other.cursor else 0.5 if self._parameters_apart(other) else 0.0
         if not self.path:
-            # A home page shows what another address goes on with.
+            # The list of a home page continues at another URL.
             return 1.5 if other.cursor or (other.counts_pages and other.number == 2) else -2.0
         if other.counts_pages and other.number == 2 and self.number is None:
             # A second page under another name of this one, as after a redirect.
@@ -94,7 +90,7 @@ class Address:
         return 2.5 if number == self.number + 1 else -3.0
 
     def _score_of_rest(self, other: Address) -> float:
-        """The score by what is left of two addresses when what they begin and end with alike is taken off."""
+        """Return the score by the rest of two URLs without their common beginning and end."""
         own, following = _rest(self.line, other.line)
         if own.isdecimal() and following.isdecimal() and len(following) <= 6:
             step = int(following) - int(own)
@@ -112,7 +108,7 @@ class Address:
 
 @lru_cache(maxsize=4096)
 def address_of(url: str) -> Address:
-    """The parts of an address that tell one page of a list from another."""
+    """Return the parts of a URL that distinguish one page of a list from another."""
     parts = parts_of(url)
     path, number, counts = parts.path, None, True
     cursor = False
@@ -145,7 +141,7 @@ def address_of(url: str) -> Address:
 
 
 def _rest(first: str, second: str) -> tuple[str, str]:
-    """What is left of two texts when they lose what they begin and end with alike, no number cut in two."""
+    """Return the rests of two texts without their common beginning and end, no number cut in two."""
     shorter = min(len(first), len(second))
     start = next((at for at in range(shorter) if first[at] != second[at]), shorter)
     while start and first[start - 1].isdecimal():

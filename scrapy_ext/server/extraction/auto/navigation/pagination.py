@@ -1,10 +1,9 @@
 """Pagination: the links between the pages of a list, the next page, and the number of the page.
 
-A link is taken for the next page on several grounds together: its text, its names, its place, whether its address
-is the page's own with the number of the next, and the number that a row of pages gives that address. One ground
-alone is not enough, as "next" is also written beside articles, pictures and months; an address that cannot be the
-next page of this one counts against all of them. Where no link is found, the attributes are read that scripts load
-more of a list by.
+A link is taken for the next page by a sum of scores: of its text, its names, its position, the number of the next page
+in its URL, and the number that a row of pages has for that URL. One sign alone is not enough, as "next" is also written
+beside articles, images and months; a URL that cannot be the next page of this one outweighs all others. Where no link
+is found, the attributes by which scripts load more of a list are read.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ from scrapy_ext.server.extraction.auto.page.urls import host_of, same_page
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("pagination")
-#: Attributes by which scripts know where the list goes on.
+#: Attributes with the URL from which scripts load more of the list.
 _SCRIPTED: Final = _VOCABULARY.words("scripted")
 MAX_SCRIPTED: Final = 200
 _LOADS_MORE = _VOCABULARY.pattern("loads_more")
 
 
 def scripted_next(page: Page, own: Address) -> Request | None:
-    """The request for the next page that an attribute holds, where its address is that of the page after ``own``."""
-    # To look for the names first is many times faster than to look at every element.
+    """Return the request for the next page from an attribute, where its URL is that of the page after ``own``."""
+    # A search for the names in the source is many times faster than one in every element.
     there = [name for name in _SCRIPTED if f"{name}=".encode() in page.source]
     nodes = [node for name in there for node in islice(page.tree.iterfind(f".//*[@{name}]"), MAX_SCRIPTED)]
     for node in nodes:
@@ -59,42 +58,40 @@ def scripted_next(page: Page, own: Address) -> Request | None:
 
 
 MAX_LINKS: Final = 6_000
-#: What a link must score to be that to the next page.
+#: The least score of the link to the next page.
 ENOUGH: Final = 4.0
-#: Rows of page numbers about different things, as beside the threads of a forum: more are not about the page.
+#: Rows of page numbers with different URLs; this many, as beside the threads of a forum, are not about the page.
 MOST_ROWS: Final = 3
-#: What the row of pages adds to a link that it has for the next page, and takes from one to another page.
+#: Scores of a link that the row of pages has for the next page, and for another one.
 SAID_BY_ROW: Final = 2.5
 AGAINST_ROW: Final = -4.0
 
 
 class _Scored(NamedTuple):
-    """A link that may lead to the next page."""
-
     score: float
     url: str
     node: HtmlElement
 
 
 def pagination_links(page: Page) -> list[NamedLink]:
-    """The links from page to page of a list: by number, and to the first, the next, the last."""
+    """Return the links from page to page of a list: by number, and to the first, the next, the last."""
     pagination = Pagination(page)
     parts = [*pagination.parts, *(row.node for row in pagination.rows)]
     return [link for link in links_of(page, parts) if PAGE_NAME.search(link.name or "")]
 
 
 def next_page(page: Page) -> Request | None:
-    """The request for the next page of a list; None where the page does not surely tell it."""
+    """Return the request for the next page of a list; None where it is not certain."""
     return Pagination(page).next
 
 
 def page_number(page: Page) -> int | None:
-    """The number of this page among those of its list, from 1; None where it is in no such row."""
+    """Return the number of this page among those of its list, from 1; None without a row of pages."""
     return Pagination(page).number
 
 
 class Pagination:
-    """The row of pages that a page stands in, if it does."""
+    """The row of pages that a page belongs to, if there is one."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -102,7 +99,7 @@ class Pagination:
 
     @cached_property
     def parts(self) -> list[HtmlElement]:
-        """The parts of the page that hold links from page to page."""
+        """The parts of the page with links from page to page."""
         return paging_parts(self._page)
 
     @cached_property
@@ -126,14 +123,14 @@ class Pagination:
         """The request for the next page."""
         scored = self._scored
         if (stated := self._stated()) is not None:
-            # The link of the page itself leads there with what the reader chose: an order, a filter.
+            # The link on the page keeps what the reader chose: an order, a filter.
             own = next((link for link in scored if link.score >= ENOUGH and _are_one_page(link.url, stated)), None)
             own = own or next((link for link in scored if same_page(link.url, stated)), None)
             return Request(url=own.url if own else stated, name=link_name(own.node) if own else None)
         if not scored or scored[0].score < ENOUGH:
             return scripted_next(self._page, self._address)
         best = scored[0]
-        # Two addresses that are as good as each other are two guesses.
+        # With two equally good URLs, neither is certain.
         if any(
             other.score > best.score - 0.5
             and not _are_one_page(other.url, best.url)
@@ -152,7 +149,7 @@ class Pagination:
         own, following = self._address, address_of(self.next.url) if self.next else None
         if following is not None and following.counts_pages and own.is_beside(following):
             if own.number is not None and following.number == own.number + 1:
-                return own.number + (1 if own.number == 0 or self._counts_from_nought else 0)
+                return own.number + (1 if own.number == 0 or self._counts_from_zero else 0)
             return 1 if own.number is None and following.number == 2 else None
         linked = {number for row in self.rows for number in row.links}
         if own.counts_pages and own.number and (own.number - 1 in linked or (own.number == 1 and linked)):
@@ -160,15 +157,14 @@ class Pagination:
         return None
 
     @cached_property
-    def _counts_from_nought(self) -> bool:
-        """Whether a link among those from page to page leads to a page with the number nought."""
+    def _counts_from_zero(self) -> bool:
         found = (self._other(link) for part in self.parts for link in part.iter("a"))
         addresses = [address_of(url) for url in found if url]
         return any(other.number == 0 and other.counts_pages and self._address.is_beside(other) for other in addresses)
 
     @cached_property
     def _shown(self) -> int | None:
-        """The number that the row of pages marks, or says (``Page 2 of 10``), as that of this page."""
+        """The number that the row of pages marks as current, or states (``Page 2 of 10``)."""
         marked = {row.current for row in self.rows if row.current is not None}
         if len(marked) == 1:
             return next(iter(marked))
@@ -179,7 +175,7 @@ class Pagination:
         return None
 
     def _counted(self, row: PageRow) -> int | None:
-        """The number of this page by its address, as the addresses of the row count."""
+        """Return the number of this page by its URL, as the URLs of the row count."""
         own = self._address
         steps = set()
         for number, (_, url) in row.links.items():
@@ -199,7 +195,7 @@ class Pagination:
         return own.number - first if own.number - first > 0 else None
 
     def _stated(self) -> str | None:
-        """The address of ``<link rel=next>``, unless it is that of the next article or chapter."""
+        """Return the URL of ``<link rel=next>``, unless it is that of the next article or chapter."""
         for node in self._page.tree.iter("link"):
             if "next" not in (node.get("rel") or "").lower().split() or (url := self._other(node)) is None:
                 continue
@@ -212,7 +208,6 @@ class Pagination:
 
     @cached_property
     def _scored(self) -> list[_Scored]:
-        """The links that may lead to the next page with their scores, the best first."""
         signs = SignsOfNext(self._page)
         within = {link for part in self.parts for link in part.iter("a")}
         within.update(link for row in self.rows for link in row.node.iter("a"))
@@ -223,20 +218,20 @@ class Pagination:
             if score <= 0 or (url := self._other(link)) is None:
                 continue
             if url not in following and is_of_other(self._page, link):
-                # Only what the address says as well is told of a page there.
+                # In such a part, only the URL can show that it is the next page.
                 score -= 1.5 if self._is_numbered_next(url) else 9.0
             score += max(self._follows(url), 0.0 if url in following else -9.0) + self._by_rows(url)
             if url not in best or score > best[url].score:
                 best[url] = _Scored(score, url, link)
         for url, row in following.items():
             if url is not None and not same_page(url, self._page.url):
-                # The number after the one shown leads there, whatever else does.
+                # The number after the current one is a sign by itself.
                 base = 2.0 if row.counts or row.node in self.parts else 1.0
                 score = base + max(self._follows(url), 0.0) + self._by_rows(url)
                 if url not in best or score > best[url].score:
                     node = best[url].node if url in best else row.links[(row.current or 0) + 1][0]
                     best[url] = _Scored(score, url, node)
-        # Of two that count what is on pages, the nearer one is the next, the other the last.
+        # Of two offsets the smaller one is that of the next page, the other of the last.
         return sorted(best.values(), key=lambda link: (-link.score, _offset_of(link.url)))
 
     def _by_rows(self, url: str) -> float:
@@ -249,12 +244,12 @@ class Pagination:
         return 0.0
 
     def _follows(self, url: str) -> float:
-        """How much an address looks like that of the page after this one (2.5), of another page (less than nought)."""
+        """Return how much a URL looks like that of the next page (2.5), or of another page (below zero)."""
         if not self._is_of_host(url):
             return -4.0
         other, own = address_of(url), self._address
         if own.number is None and self._shown is not None and other.number == self._shown + 1:
-            # The address does not tell which page this is, and the row of pages does.
+            # The URL has no number of the page, and the row of pages has.
             own = replace(own, number=self._shown, counts_pages=True)
         score = own.score_of_next(other)
         canonical = self._page.canonical_url
@@ -276,7 +271,7 @@ class Pagination:
         )
 
     def _is_numbered(self, row: PageRow) -> bool:
-        """Whether the addresses of a row are this page's with the numbers that its links say."""
+        """Return whether the URLs of a row are this page's with the numbers of its links."""
         found = [(number, address_of(url)) for number, (_, url) in row.links.items()]
         counted = [
             number
@@ -297,7 +292,6 @@ class Pagination:
 
 
 def _are_one_page(first: str, second: str) -> bool:
-    """Whether two addresses are of one page of a list, with other parameters perhaps."""
     one, other = address_of(first), address_of(second)
     return same_page(first, second) or (
         one.number is not None and one.path == other.path and one.number == other.number

@@ -1,8 +1,8 @@
-"""Rows of page numbers: ``1 2 3 … 9``, whatever they are called and made of, and which of them is the one shown.
+"""Rows of page numbers: ``1 2 3 … 9``, whatever their names and elements, and which of them is the current one.
 
-A row is known by what it is, links in order that say numbers and whose addresses count with them, so that it is found
-on pages whose names say nothing. Rows that are not about the page, as the small ones beside the threads of a forum,
-are told by where they lead.
+A row is a sequence of links with numbers as texts and in their URLs, so that it is found on pages whose names say
+nothing. Rows that are not about the page, as the small ones beside the threads of a forum, are recognised by their
+URLs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_LINKS: Final = 6_000
 MAX_ROWS: Final = 60
-#: Links that say no number between two that do, as an ellipsis or an arrow.
+#: Links without a number between two with one, as an ellipsis or an arrow.
 MAX_BETWEEN: Final = 2
-#: Steps up from two links of a row to the element that holds both.
+#: Steps up from two links of a row to the element around both.
 MAX_CLIMB: Final = 5
-#: Elements of the one that holds a row that are looked at for the number without a link.
+#: Elements around a row that are searched for the number without a link.
 MAX_WITHIN: Final = 300
-#: Larger numbers are years and numbers of things.
+#: Larger numbers are years and counts.
 LARGEST_ALONE: Final = 1000
 
 _VOCABULARY: Final = load_vocabulary("pagination")
@@ -41,7 +41,7 @@ _ASIDE = re.compile(
     r"|\(\s*\)|,",
     re.IGNORECASE,
 )
-#: What else addresses count: stars, sizes, things a page.
+#: Other numbers in URLs: stars, sizes, entries per page.
 _OTHER_MEASURE = re.compile(
     r"(?:rating|stars?|score|size|per_?page|page_?size|limit|columns?|grid|level|floor|slide|image|photo|question|round)"
     r"s?(?:=|%3d|/|-)\d",
@@ -53,11 +53,11 @@ _IN_TEXT = re.compile(r"(?<![\w.,:/])(\d{1,5})(?![\w.,:/]*\w)")
 
 @dataclass(slots=True, eq=False)
 class PageRow:
-    """A row of pages: the links by their numbers, and the number that is shown, where the row tells."""
+    """A row of page numbers: the links by number, and the current number, where the row shows it."""
 
     node: HtmlElement
     links: dict[int, tuple[HtmlElement, str]]
-    #: Whether the page names it, or what is around it, as such rows are named.
+    #: Whether the names of the row, or of the elements around it, are those of such rows.
     named: bool
     current: int | None = None
     counts: bool = False
@@ -68,17 +68,16 @@ class PageRow:
 
     @property
     def following(self) -> str | None:
-        """The address of the page after the one shown."""
+        """The URL of the page after the current one."""
         found = self.links.get(self.current + 1) if self.current is not None else None
         return found[1] if found else None
 
     def number_of(self, url: str) -> int | None:
-        """The number that the row has for an address."""
         return self._by_url.get(url)
 
 
 def rows_of(page: Page, parts: Iterable[HtmlElement]) -> list[PageRow]:
-    """The rows of page numbers, in the order of the page; ``parts`` are those that the page names so."""
+    """Return the rows of page numbers, in the order of the page; ``parts`` are those that the page names so."""
     named = set(parts)
     found = []
     for links in islice(_runs(page), MAX_ROWS):
@@ -91,19 +90,18 @@ def rows_of(page: Page, parts: Iterable[HtmlElement]) -> list[PageRow]:
         row = PageRow(around[1] if len(links) == 1 and len(around) > 1 else node, numbers, is_named)
         row.current = _current(page, row, links)
         row.counts = _counts(numbers)
-        told = {*numbers, row.current} if row.current is not None else set(numbers)
-        in_order = any(number + 1 in told for number in told)
-        if in_order and (is_named or (row.counts and (min(told) <= 2 or row.current is not None))):
+        shown = {*numbers, row.current} if row.current is not None else set(numbers)
+        in_order = any(number + 1 in shown for number in shown)
+        if in_order and (is_named or (row.counts and (min(shown) <= 2 or row.current is not None))):
             found.append(row)
     return found
 
 
-#: A number, the link that says it, and its address, None for one that leads nowhere.
+#: A number, its link, and its URL, None for one without a target.
 _Link = tuple[int, HtmlElement, str | None]
 
 
 def _runs(page: Page) -> Iterator[list[_Link]]:
-    """Links in order that say rising numbers, near each other."""
     run: list[_Link] = []
     between = 0
     for link in islice(page.tree.iter("a"), MAX_LINKS):
@@ -122,13 +120,13 @@ def _runs(page: Page) -> Iterator[list[_Link]]:
 
 
 def number_in(node: HtmlElement) -> int | None:
-    """The number of a page that a node says and nothing else; None for anything else."""
+    """Return the number of a page that is the whole text of a node; None for any other text."""
     pieces = list(islice((text for part in node.itertext() if (text := part.strip())), 5))
     if len(pieces) > 4 or sum(map(len, pieces)) > 60:
         return None
     said = one_line(" ".join(pieces)) or one_line(node.get("aria-label") or node.get("title"))
     if len(pieces) > 1:
-        # ``2`` and what only a screen reader is told of it.
+        # ``2`` with text for screen readers.
         said = one_line(_ASIDE.sub(" ", said))
     match = NUMBER.fullmatch(said) if any(map(str.isdecimal, said)) else None
     return int(match.group(1)) or None if match else None
@@ -140,14 +138,13 @@ def _near(first: HtmlElement, second: HtmlElement) -> bool:
 
 
 def _common(links: list[_Link]) -> HtmlElement:
-    """The innermost element around all links of a row."""
     first, last = links[0][1], links[-1][1]
     above = set(last.iterancestors())
     return next((node for node in first.iterancestors() if node in above), first)
 
 
 def _current(page: Page, row: PageRow, links: list[_Link]) -> int | None:
-    """The number shown: of the link marked so, of the one that leads nowhere or here, of the text among the links."""
+    """Return the current number: of the marked link, of a link without a target, or of the text beside the links."""
     marked = [number for number, link, _ in links if _is_marked(page, link)]
     if len(set(marked)) == 1:
         return marked[0]
@@ -155,14 +152,18 @@ def _current(page: Page, row: PageRow, links: list[_Link]) -> int | None:
     marked = [number for number, node in said if node is not None and _is_marked(page, node)]
     if len(set(marked)) == 1:
         return marked[0]
-    here = {number for number, link, url in links if url is None or same_page(url, page.url) or _leads_here(link)}
+    here = {
+        number
+        for number, link, url in links
+        if url is None or same_page(url, page.url) or (link.get("href") or "").strip() in {"", "#"}
+    }
     linked = set(row.links)
     if len(here) == 1 and len(links) > 1:
         return here.pop()
     beside = {number for number, _ in said if number not in linked and {number - 1, number + 1} & linked}
     if len(beside) == 1:
         return beside.pop()
-    # Two numbers with one left out between them, which the page may show in a picture or a field.
+    # Two numbers with one missing between them, which the page may show in an image or a field.
     gaps = [low + 1 for low, high in pairwise(sorted(linked)) if high - low == 2]
     return gaps[0] if len(gaps) == 1 and not said else None
 
@@ -180,12 +181,8 @@ def _is_marked(page: Page, node: HtmlElement) -> bool:
     return "current" in label
 
 
-def _leads_here(link: HtmlElement) -> bool:
-    return (link.get("href") or "").strip() in {"", "#"}
-
-
 def _plain_numbers(row: PageRow) -> list[tuple[int, HtmlElement | None]]:
-    """The numbers among the links that none of them says, with the elements that say them."""
+    """Return the numbers among the links that are no link, with their elements."""
     linked = {link for link, _ in row.links.values()}
     found: list[tuple[int, HtmlElement | None]] = []
     node = row.node
@@ -211,12 +208,12 @@ def _plain_numbers(row: PageRow) -> list[tuple[int, HtmlElement | None]]:
 
 
 def _counts(links: dict[int, tuple[HtmlElement, str]]) -> bool:
-    """Whether the addresses of the links count with their numbers: ``2`` in the second, or ``1``, or ``20``."""
+    """Return whether the URLs of the links count with their numbers: ``2`` in the second, or ``1``, or ``20``."""
     steps: Counter[float] = Counter()
     shapes: Counter[str] = Counter()
     lines = {number: _line(url) for number, (_, url) in links.items()}
     values = {number: {int(text) for text in _DIGITS.findall(line) if len(text) <= 7} for number, line in lines.items()}
-    # A number in all addresses is that of a forum or a category.
+    # A number in all URLs is that of a forum or a category.
     common = set.intersection(*values.values()) if len(values) > 1 else set()
     entries = [number for number in links if number > 1]
     for number in entries:

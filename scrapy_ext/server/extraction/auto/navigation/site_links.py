@@ -1,14 +1,15 @@
-"""The links of a page around its site (header, footer, side bars), and its parts with links from page to page."""
+"""Links of a page around its site (header, footer, side bars), and its parts with links from page to page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from lxml.html import HtmlElement
 from zyte_common_items import NamedLink
 
+from scrapy_ext.server.extraction.auto.page.layout import small_boxes
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -20,30 +21,29 @@ _SIDEBAR_NAMES: Final = ("sidebar", "side-bar", "sidenav", "side-nav")
 
 
 def header_links(page: Page) -> list[NamedLink]:
-    """The links of the header, and of menus that stand in no other part."""
+    """Return the links of the header, and of menus outside of other parts."""
     headers = [node for node in page.tree.iter("header") if _outermost(node)]
     banners = page.tree.xpath("//*[@role='banner']")
-    menus = [node for node in page.tree.iter("nav") if _in_no_other_part(node)]
+    menus = [node for node in page.tree.iter("nav") if _outermost(node)]
     return links_of(page, [*headers, *banners, *menus])
 
 
 def footer_links(page: Page) -> list[NamedLink]:
-    """The links of the footer."""
     footers = [node for node in page.tree.iter("footer") if _outermost(node)]
     return links_of(page, [*footers, *page.tree.xpath("//*[@role='contentinfo']")])
 
 
 def sidebar_links(page: Page) -> list[NamedLink]:
-    """The links of the parts beside the content."""
+    """Return the links of the parts beside the content."""
     asides = [node for node in page.tree.iter("aside") if _outermost(node)]
     named = [node for node in page.named(*_SIDEBAR_NAMES) if node.tag in {"div", "section", "nav", "ul"}]
     return links_of(page, [*asides, *page.tree.xpath("//*[@role='complementary']"), *named[:MAX_PARTS]])
 
 
 def links_of(page: Page, parts: Iterable[HtmlElement]) -> list[NamedLink]:
-    """The links in these parts with a name, each address once, no more than :data:`MAX_LINKS`."""
+    """Return the links in these parts with a name, each URL once, at most :data:`MAX_LINKS`."""
     found: dict[str, NamedLink] = {}
-    for link in _anchors(parts):
+    for link in chain.from_iterable(part.iter("a") for part in parts):
         url, name = page.link(link.get("href")), link_name(link)
         if url and name:
             found.setdefault(url, NamedLink(name=name, url=url))
@@ -52,13 +52,8 @@ def links_of(page: Page, parts: Iterable[HtmlElement]) -> list[NamedLink]:
     return list(found.values())
 
 
-def _anchors(parts: Iterable[HtmlElement]) -> Iterator[HtmlElement]:
-    for part in parts:
-        yield from part.iter("a")
-
-
 def link_name(node: HtmlElement) -> str | None:
-    """What a link says: its text, its label, or the text that stands for its picture."""
+    """Return the name of a link: its text, its label, or the alternative text of its image."""
     text = node_text(node, MAX_NAME_LENGTH) or one_line(node.get("aria-label") or node.get("title"))
     if not text:
         text = next((alt for image in node.iter("img") if (alt := one_line(image.get("alt")))), "")
@@ -66,15 +61,9 @@ def link_name(node: HtmlElement) -> str | None:
 
 
 def _outermost(node: HtmlElement) -> bool:
-    """Whether a part belongs to the page, rather than to an article or a section of it."""
+    """Return whether a part belongs to the page, rather than to an article or a section of it."""
     return not any(
         ancestor.tag in {"article", "main", "header", "footer", "aside"} for ancestor in node.iterancestors()
-    )
-
-
-def _in_no_other_part(node: HtmlElement) -> bool:
-    return not any(
-        ancestor.tag in {"main", "article", "footer", "aside", "header"} for ancestor in node.iterancestors()
     )
 
 
@@ -85,12 +74,12 @@ _PART_NAMES: Final = _VOCABULARY.words("part_names")
 _PART_TAGS: Final = frozenset(
     {"nav", "div", "ul", "ol", "section", "span", "p", "td", "table", "footer", "a", "li", "dl"}
 )
-#: Names of what has a next one and is no list: pictures, articles, months, steps.
+#: Names of things with a next one that are no list: images, articles, months, steps.
 NOT_PAGES = _VOCABULARY.pattern("not_pages")
 
 
 def paging_parts(page: Page) -> list[HtmlElement]:
-    """The parts that are named or labelled as such; there may be others."""
+    """Return the parts that are named or labelled as links between pages; there may be others."""
     named = [node for node in page.named(*_PART_NAMES) if node.tag in _PART_TAGS]
     labelled = [
         node
@@ -102,11 +91,6 @@ def paging_parts(page: Page) -> list[HtmlElement]:
 
 
 def is_of_other(page: Page, node: HtmlElement) -> bool:
-    """Whether names tell that a part is about pictures, articles, months or the like."""
-    names = " ".join([page.names(node), *map(page.names, _few_around(node))])
+    """Return whether the names of a part are about images, articles, months or the like."""
+    names = " ".join([page.names(node), *map(page.names, small_boxes(node, 3))])
     return NOT_PAGES.search(names) is not None
-
-
-def _few_around(node: HtmlElement) -> list[HtmlElement]:
-    """The few elements around a node that hold little else."""
-    return [above for above in islice(node.iterancestors(), 3) if next(islice(above, 12, None), None) is None]

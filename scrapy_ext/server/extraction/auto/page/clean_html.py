@@ -1,4 +1,4 @@
-"""Parts of pages as clean HTML: structure, links, pictures and embedded things, without style and script."""
+"""Parts of pages as clean HTML: structure, links, images and embedded content, without style and script."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapy_ext.server.extraction.auto.page.urls import absolute
 
 logger = logging.getLogger(__name__)
 
-#: What libraries of extraction raise on markup that they did not expect. None is theirs to raise, nor ours to foresee.
+#: Exceptions that libraries of extraction raise, undocumented, on markup that they do not expect.
 LIBRARY_FAULTS: Final = (
     ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError, etree.LxmlError,
 )  # fmt: skip
@@ -25,11 +25,11 @@ _ADDRESSES: Final = ("href", "src")
 
 
 def cleaned(node: HtmlElement, base_url: str) -> HtmlElement | None:
-    """A clean copy of a node, its addresses absolute; None where it cannot be cleaned."""
+    """Return a clean copy of a node with absolute addresses; None where it cannot be cleaned."""
     try:
         copy = clean_node(node, base_url)
     except LIBRARY_FAULTS:
-        logger.debug("a node was left as it is", exc_info=True)
+        logger.debug("A node could not be cleaned; its text is used instead.", exc_info=True)
         return None
     for part in list(copy.iterdescendants("*")):
         _settle_addresses(part, base_url)
@@ -37,7 +37,7 @@ def cleaned(node: HtmlElement, base_url: str) -> HtmlElement | None:
 
 
 def _settle_addresses(part: HtmlElement, base_url: str) -> None:
-    """Make the addresses of an element absolute; what shows a thing of no address goes."""
+    """Make the addresses of an element absolute, and drop an element whose ``src`` has no address."""
     for name in _ADDRESSES:
         reference = part.get(name)
         if reference is None:
@@ -52,23 +52,22 @@ def _settle_addresses(part: HtmlElement, base_url: str) -> None:
 
 
 def html_of(node: HtmlElement) -> str:
-    """The HTML of a clean node."""
     return str(cleaned_node_to_html(node))
 
 
 def text_of(node: HtmlElement) -> str:
-    """The text of a clean node, laid out in paragraphs, without captions."""
+    """Return the text of a clean node in paragraphs, without captions."""
     return str(cleaned_node_to_text(node) or "")
 
 
 def paragraphs(text: str) -> str:
-    """The HTML of a text: a paragraph of each line."""
+    """Return the HTML of a text, with a paragraph for each line."""
     lines = "\n\n".join(f"<p>{html.escape(line)}</p>" for line in text.splitlines() if line)
     return f"<article>\n\n{lines}\n\n</article>"
 
 
 def stated_html(thing: Thing, text: str, base_url: str) -> str:
-    """The HTML of the description of a thing of markup: what it holds itself, or its lines as paragraphs."""
+    """Return the HTML of the description in structured data: its own, or its lines as paragraphs."""
     raw = next((value for value in thing.values("description") if isinstance(value, str)), "")
     source = html.unescape(raw[:MAX_VALUE_LENGTH])
     if "<" in source:

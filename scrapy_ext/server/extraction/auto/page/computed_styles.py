@@ -1,8 +1,8 @@
-"""Computed styles of the elements of a page, as the browser laid it out: people go by them, and the HTML has them not.
+"""Computed styles of the elements of a page, as the browser laid it out: sizes and positions that HTML lacks.
 
-The browser's side (``server/extraction/browser/computed_styles.py``) writes it into a copy of the page, one attribute
-for each element that has a short text of its own or is an image; here it is read, and taken out of the tree again.
-Pages write what they like into attributes, and are parsed with this one only where the browser has written it.
+The browser's side (``browser/page_html.py``) writes them into a copy of the page, one attribute for each element that
+has a short text of its own or is an image. This module reads the attributes and removes them from the tree. Pages may
+contain any attribute, so this one is read only where the browser wrote it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VALUE = re.compile(r"(-?\d{1,7}) (-?\d{1,7}) (\d{1,7}) (\d{1,7}) (\d{1,4}) (\d{
 
 
 class ComputedStyle(NamedTuple):
-    """Where an element stands, in pixels from the top left of the page, and how its text is written."""
+    """Position of an element, in pixels from the top left of the page, and the style of its text."""
 
     x: int
     y: int
@@ -38,18 +38,18 @@ class ComputedStyle(NamedTuple):
 
 
 class ComputedStyles:
-    """The styles of a page's elements; empty where it was not loaded in a browser."""
+    """The styles of a page's elements; empty for a page that no browser loaded."""
 
     def __init__(self, found: dict[HtmlElement, ComputedStyle] | None = None, *, styled: bool = False) -> None:
         self._found = found or {}
         sizes = [style.letters for style in self._found.values() if style.letters and not style.hidden]
-        #: Whether the page had style sheets. Without, all is written alike, one below the other.
+        #: Whether the page has style sheets; without them, styles mean nothing.
         self.styled = styled and bool(sizes)
-        #: The size of most letters.
+        #: The median font size.
         self.usual_letters = median(sizes) if sizes else 0.0
 
     def of(self, node: HtmlElement | None) -> ComputedStyle | None:
-        """The style of an element, or of the largest text among the first few in it."""
+        """Return the style of an element, or of the largest text among the first few inside of it."""
         if not self._found or node is None:
             return None
         own = self._found.get(node)
@@ -65,18 +65,18 @@ class ComputedStyles:
         return max(inside, key=lambda style: (not style.hidden, style.letters), default=None)
 
     def is_struck(self, node: HtmlElement) -> bool:
-        """Whether a text is struck out; False where that is not known."""
+        """Return whether a text is struck through; False where that is not known."""
         style = self.of(node)
         return style is not None and style.struck
 
     def is_hidden(self, node: HtmlElement) -> bool:
-        """Whether nothing is seen of an element; False where that is not known."""
+        """Return whether an element is invisible; False where that is not known."""
         style = self.of(node)
         return style is not None and style.hidden
 
 
 def take_styles(tree: HtmlElement) -> ComputedStyles:
-    """Take the styles that are written in a tree out of it."""
+    """Remove the styles that are written in a tree, and return them."""
     found = {}
     styled = tree.get(ATTRIBUTE) == STYLED
     for value in tree.xpath(f"//@{ATTRIBUTE}"):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from lxml.html import HtmlElement
 
@@ -25,7 +25,7 @@ MAX_PAIRS: Final = 600
 _TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
 _LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
 _LABEL_NAME = re.compile(r"label|name|title|key|term|th\b|attr", re.IGNORECASE)
-#: Labels that are known need no sign after them.
+#: Known labels need no colon after them.
 _KNOWN: Final = load_vocabulary("products").pattern("known_labels", re.IGNORECASE)
 _LABEL_END = re.compile(r"[\s:：]+$")
 
@@ -40,7 +40,7 @@ class Pair:
     listed: bool
 
 
-class Specification:
+class LabelledPairs:
     """The pairs of a page in the order of their sureness: tables, then lists, then single lines."""
 
     def __init__(self, page: Page) -> None:
@@ -51,7 +51,7 @@ class Specification:
                 break
 
     def of(self, labels: re.Pattern[str]) -> Iterator[Pair]:
-        """The pairs whose whole label matches."""
+        """Return the pairs whose whole label matches."""
         return (pair for pair in self.pairs if labels.fullmatch(pair.label))
 
 
@@ -77,7 +77,6 @@ def _all_pairs(page: Page) -> Iterator[Pair]:
 
 
 def _label_like(node: HtmlElement) -> bool:
-    """Whether the first of two parts looks like the label of the second."""
     first, second = node
     if len(first) > 2 or len(second) > 3:
         return False
@@ -97,7 +96,7 @@ def _pair(term: HtmlElement, value: HtmlElement, *, listed: bool) -> Iterator[Pa
     label = _label(node_text(term, MAX_LABEL_LENGTH + 1))
     if 1 < len(label) <= MAX_LABEL_LENGTH:
         text = node_text(value, MAX_VALUE_LENGTH)
-        # What can be chosen from is not what the product is.
+        # Options to choose from are not a property of the product.
         if text and next(value.iter("select", "option"), None) is None:
             yield Pair(label, text, value, listed)
 
@@ -108,18 +107,11 @@ def _label(text: str) -> str:
 
 #: Longer lines are no labels.
 MAX_LABEL_LINE_LENGTH: Final = 40
-#: Lines that are looked at.
+#: Lines in which labels are searched.
 MAX_LINES: Final = 20_000
 
 _LABEL_LINE_END = re.compile(r"[\s:：?]+$")
 _NO_VALUES: Final = frozenset({"h1", "h2", "button", "label", "th", "dt"})
-
-
-class Labelled(NamedTuple):
-    """A value, and the label that it stands by."""
-
-    value: str
-    label: str
 
 
 class Labels:
@@ -132,32 +124,29 @@ class Labels:
         self._page = page
         self._focus = focus
 
-    def value(self, labels: re.Pattern[str], fits: Callable[[str], bool] = bool) -> Labelled | None:
-        """The first value that fits of the labels that match whole: listed pairs first, then lines below."""
-        for pair in self._page.labelled.of(labels):
-            if fits(pair.value) and not self._focus.elsewhere(pair.node):
-                return Labelled(pair.value, pair.label)
-        for label, value, node in self._below:
-            if labels.fullmatch(label) and fits(value) and not self._focus.elsewhere(node):
-                return Labelled(value, label)
-        return None
+    def value(self, labels: re.Pattern[str], fits: Callable[[str], bool] = bool) -> str | None:
+        """Return the first value that fits of the labels that match whole: listed pairs first, then lines below."""
+        pairs = (pair for pair in self._matching(labels) if fits(pair.value))
+        return next((pair.value for pair in pairs if not self._focus.elsewhere(pair.node)), None)
 
-    def pairs(self) -> list[Labelled]:
-        """All of them: those of tables and lists, of lines, then those below a label."""
-        listed = [pair for pair in self._page.labelled.pairs if not self._focus.elsewhere(pair.node)]
-        below = [Labelled(value, label) for label, value, node in self._below if not self._focus.elsewhere(node)]
-        return [*(Labelled(pair.value, pair.label) for pair in listed), *below]
+    def pairs(self) -> list[Pair]:
+        """Return all pairs: those of tables and lists, of lines, then those of a label and the line below."""
+        return [pair for pair in (*self._page.labelled.pairs, *self._below) if not self._focus.elsewhere(pair.node)]
+
+    def _matching(self, labels: re.Pattern[str]) -> Iterator[Pair]:
+        yield from self._page.labelled.of(labels)
+        yield from (pair for pair in self._below if labels.fullmatch(pair.label))
 
     @cached_property
-    def _below(self) -> list[tuple[str, str, HtmlElement]]:
-        """Short lines with the line below each, and its element."""
+    def _below(self) -> list[Pair]:
+        """Short lines as labels of the line below each."""
         found = []
         lines = self._page.lines[:MAX_LINES]
         for position, (node, text) in enumerate(lines[:-1]):
             if len(text) <= MAX_LABEL_LINE_LENGTH and node.tag not in {"a", "option", "button", "label"}:
                 below = next((line for line in lines[position + 1 : position + 4] if not _inside(line[0], node)), None)
                 if below is not None and below[0].tag not in _NO_VALUES:
-                    found.append((_LABEL_LINE_END.sub("", text), below[1], below[0]))
+                    found.append(Pair(_LABEL_LINE_END.sub("", text), below[1], below[0], listed=False))
         return found
 
 

@@ -1,4 +1,6 @@
-"""Where the elements of a page stand: around each other, near the heading, and in the parts that most pages have."""
+"""Positions of the elements of a page: around each other, relative to the heading, and in the parts that most pages
+have.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,16 @@ if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page.page import Page
 
 _DIGITS = re.compile(r"\d+")
+#: Most children of an element whose names apply to each of them.
+MAX_CHILDREN: Final = 12
 _WHOLE_PAGE: Final = frozenset({"html", "body", "main"})
 
 
 class Parts:
-    """The parts of a page of one kind. Whether an element stands in one is looked up once for each element around it.
+    """Parts of a page of one kind. Verdicts are cached for each element on the way up.
 
-    ``begins`` tells whether such a part begins at an element; what ``ends`` tells is in none, whatever is around it.
+    ``begins`` decides whether such a part begins at an element. An element for which ``ends`` is true is in none,
+    whatever is around it.
     """
 
     def __init__(
@@ -37,7 +42,7 @@ class Parts:
         self._verdicts: dict[HtmlElement, bool] = {}
 
     def hold(self, node: HtmlElement) -> bool:
-        """Whether an element is such a part, or stands in one."""
+        """Return whether an element is such a part, or inside of one."""
         passed: list[HtmlElement] = []
         verdict = False
         current: HtmlElement | None = node
@@ -56,18 +61,23 @@ class Parts:
 
 
 def step_of(node: HtmlElement) -> str:
-    """The tag of an element and its first class without numbers: equal for elements that are made alike."""
+    """Return the tag of an element and its first class without digits: equal for elements of the same markup."""
     names = (node.get("class") or "").split(None, 1)
     return f"{node.tag}.{_DIGITS.sub('', names[0])[:40]}" if names else str(node.tag)
 
 
 def way_to(node: HtmlElement, steps: int) -> str:
-    """The last steps to an element from the root: equal for elements that are reached alike."""
+    """Return the last steps from the root to an element: equal for elements at the same kind of place."""
     return "/".join(step_of(step) for step in islice((node, *node.iterancestors()), steps))
 
 
+def small_boxes(node: HtmlElement, steps: int) -> list[HtmlElement]:
+    """Return those of the first elements around a node that have few children, so that their names apply to it."""
+    return [box for box in islice(node.iterancestors(), steps) if next(islice(box, MAX_CHILDREN, None), None) is None]
+
+
 def own_boxes(nodes: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
-    """For each of several elements the outermost one that holds it and none of the others."""
+    """Return for each of several elements the outermost element that contains it and none of the others."""
     nodes = list(nodes)
     held = Counter(ancestor for node in nodes for ancestor in node.iterancestors())
     boxes = {}
@@ -81,23 +91,23 @@ def own_boxes(nodes: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
 
 
 _SHOPS: Final = load_vocabulary("products")
-#: Names (in ``class`` and ``id``) of parts that show other things: suggestions, menus, the cart.
+#: Names (in ``class`` and ``id``) of parts about other things: suggestions, menus, the cart.
 _ELSEWHERE = _SHOPS.pattern("elsewhere")
 _ELSEWHERE_TAGS: Final = frozenset({"nav", "footer"})
 _WORD = re.compile(r"[^\W_]+")
 _TITLE_NAMES: Final = ("title", "product-name", "productname", "product_name")
 _NO_HEADINGS: Final = frozenset({"meta", "link", "title", "input", "img"})
 MAX_HEADINGS: Final = 400
-#: The part of their words that a heading and a title must share for one to be of the other.
+#: The share of common words from which a heading belongs to a title.
 ALIKE: Final = 0.1
-#: That part, and a half for a heading of the first order, must come to more than this.
+#: The least sum of that share and 0.5 for an ``<h1>``.
 ENOUGH: Final = 0.4
 
 
 class Focus:
-    """The heading of what a page is about, and the order of the page's elements around it.
+    """The heading of the main subject of a page, and the distance of the page's elements from it.
 
-    ``names`` are what the page calls it elsewhere (in its markup, its title), the surest first.
+    ``names`` are other names of the subject (in the markup, in the title), the most reliable first.
     """
 
     def __init__(self, page: Page, *names: str | None) -> None:
@@ -109,18 +119,17 @@ class Focus:
 
     @cached_property
     def heading_text(self) -> str | None:
-        """The text of the heading."""
         return node_text(self.heading, 500) or None if self.heading is not None else None
 
     def distance(self, node: HtmlElement) -> int:
-        """How many elements after the heading a node stands; negative before it, nought without a heading."""
+        """Return the number of elements between the heading and a node: negative before it, 0 without a heading."""
         if self.heading is None:
             return 0
         order = self._page.order
         return order.get(node, 0) - order.get(self.heading, 0)
 
     def steps_apart(self, node: HtmlElement) -> int:
-        """How many levels the heading lies below the innermost element that holds it and ``node`` both."""
+        """Return how many levels the heading lies below the innermost element that contains it and ``node``."""
         if self.heading is None:
             return 0
         inside = {node, *node.iterancestors()}
@@ -130,10 +139,7 @@ class Focus:
         return 0
 
     def elsewhere(self, node: HtmlElement) -> bool:
-        """Whether a node stands in a part of the page that is about other things.
-
-        A part that holds the heading never is.
-        """
+        """Return whether a node is in a part of the page about other things. No part with the heading is one."""
         return self._others.hold(node)
 
     def _is_other(self, node: HtmlElement) -> bool:
@@ -151,7 +157,7 @@ class Focus:
                 best = (score, node)
         if best is not None and best[0] > ENOUGH:
             return best[1]
-        # A lone heading of the first order is that of the page, whatever its title says.
+        # A lone <h1> is the heading of the page, whatever the title is.
         return first_order[0] if len(first_order) == 1 else None
 
     def _likeness(self, words: frozenset[str]) -> float:
@@ -159,12 +165,12 @@ class Focus:
 
 
 def _words(text: str) -> list[str]:
-    # Without accents, as addresses have none.
+    # URLs have no accents.
     text = "".join(sign for sign in unicodedata.normalize("NFKD", text[:500]) if not unicodedata.combining(sign))
     return [word.lower() for word in _WORD.findall(text)]
 
 
-#: A ``<main>`` with less than this part of the page's text is not around its content.
+#: The share of the page's text that a ``<main>`` around the content has at least.
 SMALLEST_MAIN: Final = 0.2
 
 _LANDMARKS: Final = frozenset({"nav", "footer", "aside", "form", "button", "select", "iframe", "dialog"})
@@ -176,7 +182,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def between_landmarks(page: Page) -> str:
-    """The text of a page without that of its landmarks."""
+    """Return the text of a page without that of its landmarks (menus, header, footer and the like)."""
     original = _main(page)
     node = copy.deepcopy(original)
     for part in list(node.iterdescendants("*")):

@@ -1,7 +1,7 @@
-"""JSON as pages have it: with comments, trailing commas, bare quotes, or cut off in the middle.
+"""Lenient reader of JSON in pages: with comments, trailing commas, bare quotes, or cut off in the middle.
 
-One pass from left to right, in linear time, nesting bounded. It reads what it can: what is not understood is
-skipped, what is missing at the end is taken as there. Numbers stay text, as they stand in the page.
+One pass from left to right, in linear time, with bounded nesting. Faulty parts are skipped, missing ends are assumed.
+Numbers stay text, as the page has them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORDS: Final[dict[str, bool | None]] = {"null": None, "undefined": None, "true"
 
 
 def loads(text: str) -> list[JsonValue]:
-    """The objects and arrays of a text, sound or not: usually one, several when they stand in a row."""
+    """Return the objects and arrays of a text, valid or not: usually one, several when they follow each other."""
     try:
         return [json.loads(text, strict=False, parse_float=str, parse_int=str, parse_constant=_nothing)]
     except (ValueError, RecursionError):
@@ -53,7 +53,7 @@ class _Reader:
         return found
 
     def _next(self) -> str | None:
-        """The next character that is neither white space nor comment. It is not taken yet."""
+        """Return the next character that is neither white space nor comment, without consuming it."""
         while self._at < len(self._text):
             space = _SPACE.match(self._text, self._at)
             if space:
@@ -93,7 +93,7 @@ class _Reader:
             if character in ",:":
                 self._at += 1
             elif character in "{[":
-                # A value without a name.
+                # A value without a name is dropped.
                 self._value(depth + 1)
             else:
                 name = str(self._string() if character == '"' else self._bare_word())

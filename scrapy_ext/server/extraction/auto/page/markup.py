@@ -1,8 +1,7 @@
-"""The structured data of a page: JSON-LD and microdata, brought into one shape, in bounds.
+"""Structured data of a page: JSON-LD and microdata in one form, within bounds.
 
-A :class:`Thing` is an entity of schema.org, whichever syntax it was written in. References between things
-(``{"@id": …}``) are followed one step at a time when a property is asked for, so that a circle of them
-harms nobody.
+A :class:`Thing` is an entity of schema.org, whichever syntax it was written in. References between entities
+(``{"@id": …}``) are resolved one step at a time when a property is read, so that circular references do no harm.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ MAX_THING_DEPTH: Final = 30
 MAX_VALUES: Final = 500
 MAX_ITEMPROPS: Final = 4_000
 MAX_ITEMPROP_DEPTH: Final = 12
-#: Nodes of properties that items refer to (``itemref``), each counted as often as it is referred to, with one more for
-#: every 50 characters of their text.
+#: Nodes of properties that items refer to (``itemref``), counted once for each reference, plus one for every 50
+#: characters of their text.
 MAX_REFERRED: Final = 10_000
 
-#: Properties that lead from a thing of the page to things that are not what the page is about.
+#: Properties that lead to entities that the page is not about.
 _ELSEWHERE: Final = frozenset(
     {"isRelatedTo", "isSimilarTo", "isAccessoryOrSparePartFor", "itemReviewed", "relatedLink", "mentions", "citation"}
     | {"itemListElement", "hasOfferCatalog", "makesOffer", "review", "reviews", "comment", "publisher", "author"}
@@ -52,27 +51,27 @@ class Thing:
     properties: dict[str, list[str | Thing]] = field(default_factory=dict)
     id: str | None = None
     by_id: Mapping[str, Thing] = field(default_factory=dict, repr=False)
-    #: The syntax that it is written in: ``json-ld`` or ``microdata``.
+    #: ``json-ld`` or ``microdata``.
     syntax: str = "json-ld"
 
     def values(self, *names: str) -> list[str | Thing]:
-        """The values of the first of these properties that has any; references to other things resolved."""
+        """Return the values of the first of these properties that has any, with references resolved."""
         for name in names:
             if found := self.properties.get(name):
                 return [self._resolved(value) for value in found]
         return []
 
     def things(self, *names: str) -> list[Thing]:
-        """The things among the values of these properties."""
+        """Return the entities among the values of these properties."""
         return [value for name in names for value in self.values(name) if isinstance(value, Thing)]
 
     def texts(self, *names: str) -> list[str]:
-        """The values of these properties as text; a thing stands as its name, value or URL."""
+        """Return the values of these properties as text; an entity as its name, value or URL."""
         found = (text_of(value) for name in names for value in self.values(name))
         return [text for text in found if text]
 
     def text(self, *names: str) -> str | None:
-        """The first text among the values of these properties, in the order of the names."""
+        """Return the first text among the values of these properties, in the order of the names."""
         return next(iter(self.texts(*names)), None)
 
     def _resolved(self, value: str | Thing) -> str | Thing:
@@ -82,7 +81,6 @@ class Thing:
 
 
 def text_of(value: str | Thing) -> str:
-    """A value as text."""
     if isinstance(value, str):
         return plain(value)
     for name in ("name", "@value", "value", "text", "url", "contentUrl"):
@@ -93,14 +91,14 @@ def text_of(value: str | Thing) -> str:
 
 
 class Markup:
-    """All things of a page, those of JSON-LD before those of microdata, in the order of the page."""
+    """All entities of a page, those of JSON-LD before those of microdata, in the order of the page."""
 
     def __init__(self, roots: list[Thing]) -> None:
         self.roots = roots
 
     @classmethod
     def of(cls, page: Page) -> Markup:
-        """Read the markup of a page; what is broken in it is skipped."""
+        """Read the structured data of a page, and skip what is broken in it."""
         by_id: dict[str, Thing] = {}
         build = _Builder(by_id)
         roots: list[Thing] = []
@@ -112,14 +110,14 @@ class Markup:
         return cls(roots)
 
     def things(self, *types: str) -> list[Thing]:
-        """Things of any of these types that the page itself is about, outer ones before inner ones.
+        """Return the entities of any of these types that the page itself is about, outer ones before inner ones.
 
-        Not those that stand in a list, or are told of as related, reviewed or commented on.
+        Items of a list and related, reviewed or commented entities are left out.
         """
         return [thing for thing in self._walk(skip=_ELSEWHERE) if not thing.types.isdisjoint(types)]
 
     def all(self, *types: str) -> list[Thing]:
-        """Things of any of these types (of every type, without any), wherever they are."""
+        """Return all entities of any of these types (without a type, all entities)."""
         return [thing for thing in self._walk(skip=frozenset()) if not types or not thing.types.isdisjoint(types)]
 
     def _walk(self, skip: frozenset[str]) -> Iterator[Thing]:
@@ -137,8 +135,6 @@ class Markup:
 
 
 class _Builder:
-    """Makes things of decoded JSON-LD, no more than :data:`MAX_THINGS` of a page."""
-
     def __init__(self, by_id: dict[str, Thing]) -> None:
         self._by_id = by_id
         self._left = MAX_THINGS
@@ -202,7 +198,7 @@ def _types(value: Any) -> frozenset[str]:
 
 
 def _short(name: str) -> str:
-    """``Product`` of ``http://schema.org/Product`` and ``schema:Product``."""
+    """Return ``Product`` of ``http://schema.org/Product`` and ``schema:Product``."""
     return re.split(r"[/#:]", name.strip()[-200:])[-1]
 
 
@@ -213,14 +209,14 @@ def _json_ld(source: str) -> list[JsonValue]:
 
 
 def _microdata(tree: HtmlElement, base_url: str) -> list[Any]:
-    """The microdata of a tree in the shape of JSON-LD; none when there is so much that it would take long."""
+    """Return the microdata of a tree in the form of JSON-LD; nothing where there is so much that it would take long."""
     marked = tree.xpath("//*[@itemprop or @itemscope]")
     if not marked or len(marked) > MAX_ITEMPROPS:
         return []
     if tree.xpath(f"boolean(//*[@itemprop][count(ancestor::*[@itemprop]) > {MAX_ITEMPROP_DEPTH}])"):
         return []
     _bound_references(tree)
-    # It joins addresses without a thought for those that are none.
+    # extruct fails on addresses that urljoin refuses.
     for node in marked:
         for attribute in ("href", "src", "data"):
             if node.get(attribute) and absolute(base_url, node.get(attribute)) is None:
@@ -233,7 +229,7 @@ def _microdata(tree: HtmlElement, base_url: str) -> list[Any]:
 
 
 def _bound_references(tree: HtmlElement) -> None:
-    """Remove references of items to properties elsewhere in the page where they are too many, or lead to none."""
+    """Remove references of items to properties elsewhere in the page where there are too many, or no such property."""
     referring = tree.xpath("//*[@itemscope][@itemref]")
     if not referring:
         return

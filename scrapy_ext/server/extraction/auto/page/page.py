@@ -1,4 +1,4 @@
-"""Model of a page: everything that kinds read of it, made once and only when it is needed."""
+"""Page model: everything that the extractors read of a page, each part made once and only when it is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.computed_styles import ComputedStyles, take_styles
-from scrapy_ext.server.extraction.auto.page.labelled import Specification
+from scrapy_ext.server.extraction.auto.page.labelled import LabelledPairs
 from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
 from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
 from scrapy_ext.server.extraction.auto.page.parsing import parsed
@@ -35,7 +35,7 @@ _LANGUAGE_CODE = re.compile(r"[a-z]{2}(?=$|[-_])")
 
 
 class _Rows:
-    """Rows of text in which parts are looked for: in one piece, as that is many times faster than row by row."""
+    """Rows of text to search in. They are joined, as one long text is searched many times faster than row by row."""
 
     def __init__(self, rows: list[str]) -> None:
         self._rows = rows
@@ -43,7 +43,7 @@ class _Rows:
         self._ends = list(accumulate(len(row) + 1 for row in rows))
 
     def with_any(self, parts: Iterable[str]) -> Iterator[str]:
-        """The rows that have any of these parts; one may come more than once."""
+        """Yield the rows that contain any of these parts; one row may come more than once."""
         for part in parts:
             at = self._text.find(part)
             while at >= 0:
@@ -53,12 +53,12 @@ class _Rows:
 
 
 class Page:
-    """A page: its address, its tree without what no reader sees, and its markup.
+    """A page: its address, its tree without what no reader sees, and its structured data.
 
     ``tree`` lacks scripts (their sources are in ``scripts``), styles, templates, comments. Whatever ``html``
     is, there is a tree: an empty one for an empty page, and the first ``MAX_HTML_LENGTH`` characters and
     ``MAX_ELEMENTS`` elements (about) of a page that is larger. Elements nested deeper than the parser's
-    limit (255) are lost with what follows them. What stands after the end of the body is in it, as in browsers.
+    limit (255) are lost with what follows them. Content after the end of the body is part of the body, as in browsers.
     """
 
     def __init__(self, html: str, url: str, *, styles: bool = False) -> None:
@@ -67,7 +67,7 @@ class Page:
         self.source, self.tree, self.scripts = parsed(html)
         self.base_url = self._base_url()
         self._links: dict[str, str | None] = {}
-        # Held, so that lxml does not make the Python side of an element anew each time it is met.
+        # Kept, because lxml would otherwise create the Python object of an element anew at each access.
         self.elements: list[HtmlElement] = list(self.tree.iter("*"))
         self.styles = take_styles(self.tree) if styles else ComputedStyles()
 
@@ -77,9 +77,9 @@ class Page:
         return Markup.of(self)
 
     @cached_property
-    def labelled(self) -> Specification:
-        """The labels of the page with their values: in tables, lists and lines."""
-        return Specification(self)
+    def labelled(self) -> LabelledPairs:
+        """The pairs of label and value of the page: of tables, lists and lines."""
+        return LabelledPairs(self)
 
     @cached_property
     def visible_text(self) -> str:
@@ -95,7 +95,7 @@ class Page:
     def metas(self) -> dict[str, list[str]]:
         """The contents of ``<meta>`` elements by their lower-case ``property``, ``name`` or ``itemprop``.
 
-        They count wherever they stand: browsers and parsers move them out of a broken ``<head>``.
+        Elements outside of ``<head>`` count as well: browsers and parsers move them out of a broken one.
         """
         found: dict[str, list[str]] = {}
         for node in self.tree.iter("meta"):
@@ -108,18 +108,18 @@ class Page:
         return found
 
     def meta(self, *names: str) -> str | None:
-        """The first content of the first of these ``<meta>`` names that has one."""
+        """Return the first content of the first of these ``<meta>`` names that has one."""
         return next((self.metas[name][0] for name in names if name in self.metas), None)
 
     def names(self, node: HtmlElement) -> str:
-        """What the author of the page calls an element, in lower case: its ``class``, ``id`` and ``itemprop``.
+        """Return the ``class``, ``id`` and ``itemprop`` of an element in lower case: its author's words for it.
 
-        And what its tests call it (``data-testid`` and the like), as it is often all that is said in words.
+        Attributes for tests (``data-testid`` and the like) count as well, as classes are often generated.
         """
         return self._names.get(node, "")
 
     def named(self, *parts: str) -> list[HtmlElement]:
-        """The elements in whose names any of these parts (in lower case) occurs, in the order of the page."""
+        """Return the elements whose names contain any of these parts (in lower case), in the order of the page."""
         found = {position for names in self._all_names.with_any(parts) for position in self._positions[names]}
         return [self.elements[position] for position in sorted(found)]
 
@@ -145,7 +145,7 @@ class Page:
 
     @cached_property
     def hidden(self) -> frozenset[HtmlElement]:
-        """The elements of which the page itself says that they are not shown (what is in them is not listed)."""
+        """The elements that the page itself marks as not shown; those inside of them are not listed."""
         return frozenset(
             node
             for node in _MAY_HIDE(self.tree)
@@ -156,7 +156,7 @@ class Page:
 
     @cached_property
     def lines(self) -> list[tuple[HtmlElement, str]]:
-        """The short texts of the page: of elements that hold at most three others, which hold none."""
+        """The short texts of the page: of elements that contain at most three others, which contain none."""
         found = []
         for node in self.elements:
             children = len(node)
@@ -180,7 +180,7 @@ class Page:
 
     @cached_property
     def language(self) -> str | None:
-        """The ISO 639 code of the language that the page says it is in."""
+        """The ISO 639 code of the language that the page declares."""
         declared = (
             self.tree.get("lang"),
             self.tree.get("{http://www.w3.org/XML/1998/namespace}lang"),
@@ -194,14 +194,14 @@ class Page:
         return None
 
     def language_of(self, thing: Thing | None) -> str | None:
-        """The ISO 639-1 code of the language of a thing of the markup, else of the page."""
+        """Return the ISO 639-1 code of the language of an entity of the markup, else of the page."""
         stated = _LANGUAGE_CODE.match((thing.text("inLanguage") or "").lower()) if thing else None
         language = stated.group() if stated else self.language
         return language if language and len(language) == 2 else None
 
     @cached_property
     def canonical_url(self) -> str | None:
-        """The canonical URL that the page names, absolute."""
+        """The canonical URL that the page declares, absolute."""
         for node in self.tree.iter("link"):
             if "canonical" in (node.get("rel") or "").lower().split():
                 url = self.link(node.get("href"))
@@ -210,7 +210,7 @@ class Page:
         return self.link(self.meta("og:url"))
 
     def link(self, reference: str | None) -> str | None:
-        """The absolute URL of a reference of this page; None for what is not http or https."""
+        """Return the absolute URL of a reference of this page; None for one that is not http or https."""
         if not reference:
             return None
         if reference not in self._links:
@@ -218,7 +218,7 @@ class Page:
         return self._links[reference]
 
     def is_at(self, url: str | None) -> bool:
-        """Whether a URL is an address of this page: its own, or the canonical one."""
+        """Return whether a URL is an address of this page: its own, or the canonical one."""
         return url is not None and bare(url) in self._addresses
 
     @cached_property

@@ -1,4 +1,4 @@
-"""HTML as a tree, whatever it is: within bounds, without what no reader sees, and with the scripts apart."""
+"""Parsing of any HTML into a tree: within bounds, without what no reader sees, and with the scripts apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_HTML_LENGTH: Final = 6_000_000
 MAX_ELEMENTS: Final = 60_000
 
 _UNSEEN: Final = ("style", "template", "svg", "object", "math")
-#: Longer ones hold pictures or data of scripts, or mean harm.
+#: Longer values are images or data of scripts, or an attack.
 _LONG_ATTRIBUTES: Final = etree.XPath("//@*[string-length(.) > 10000]")
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _EMPTY: Final = b"<html><body></body></html>"
@@ -37,11 +37,11 @@ class Parsed(NamedTuple):
 
 
 def parsed(html: str) -> Parsed:
-    """The tree of a page without scripts, styles, templates and comments; an empty one for an empty page."""
+    """Return the tree of a page without scripts, styles, templates and comments; an empty one for an empty page."""
     source, tree = _parse_within_bounds(html)
     scripts = _take_scripts(tree)
     etree.strip_elements(tree, *_UNSEEN, with_tail=False)
-    _settle_noscript(tree)
+    _strip_noscript(tree)
     return Parsed(source, tree, scripts)
 
 
@@ -69,16 +69,16 @@ def _parse(source: bytes) -> HtmlElement:
     except etree.LxmlError:
         # Nothing in it but comments or white space.
         tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
-    _take_in_what_follows(tree)
+    _move_trailing_content(tree)
     for value in _LONG_ATTRIBUTES(tree):
         del value.getparent().attrib[value.attrname]
     return tree
 
 
-def _take_in_what_follows(tree: HtmlElement) -> None:
-    """Move what stands after ``</body>`` or ``</html>`` into the body, as browsers do: on some pages that is most.
+def _move_trailing_content(tree: HtmlElement) -> None:
+    """Move content after ``</body>`` or ``</html>`` into the body, as browsers do: on some pages that is most of it.
 
-    The parser puts it beside the body, and makes another root of what stands after the end of the first.
+    The parser puts it beside the body, and makes another root of content after the end of the first.
     """
     body = tree.find("body")
     following = [*(body.itersiblings() if body is not None else ()), *tree.itersiblings()]
@@ -97,8 +97,8 @@ def _take_in_what_follows(tree: HtmlElement) -> None:
         etree.strip_tags(body, "html", "head", "body")
 
 
-def _settle_noscript(tree: HtmlElement) -> None:
-    """Keep ``<noscript>`` only where it is the page: with more text than all the rest, as forums serve to crawlers."""
+def _strip_noscript(tree: HtmlElement) -> None:
+    """Keep ``<noscript>`` only where it has more text than the rest of the page, as forums serve it to crawlers."""
     parts = tree.xpath("//body//noscript")
     length = sum(len(part.text_content().strip()) for part in parts)
     if parts and 2 * length > len(tree.text_content().strip()):

@@ -1,7 +1,7 @@
-"""Records made of a page: plain data, the time of extraction, and the sources of the fields (``fieldSources``).
+"""Items as plain data, and the sources of their fields (``fieldSources``).
 
-A kind that tries several places for a field names each of them, and the one that had the value is noted. A field
-that no kind has noted is searched for afterwards: the first place, the surest first, that holds exactly that value.
+An extractor that tries several places for a field names each of them, and the place that had the value is recorded.
+For other fields the places of the page are searched afterwards, the most reliable first, for exactly their value.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ class _Adapter(ItemAdapter):
 
 
 def as_dict(item: Item) -> dict[str, Any]:
-    """The item as plain data in its schema, fields without a value left out."""
+    """Return an item as plain data in its schema, fields without a value left out."""
     return dict(_Adapter(item).asdict())
 
 
 def now() -> str:
-    """The time in UTC, as metadata has it."""
+    """Return the current time in UTC, in the format of metadata."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 T = TypeVar("T")
 
-#: What is looked through for a value that no kind has noted.
+#: Bounds of the search for a value whose source was not recorded.
 MAX_THINGS: Final = 300
 MAX_DEPTH: Final = 4
 MAX_LINES: Final = 5_000
-#: Fields of the request and of its answer rather than of the page.
+#: Fields that are not from the page.
 _OURS: Final = frozenset({"metadata"})
-#: Of longer values the beginning is looked for.
+#: Only the beginning of longer values is compared.
 KEY_LENGTH: Final = 200
 
 
@@ -55,7 +55,7 @@ class Sources:
         self.noted: dict[str, str] = {}
 
     def first(self, field: str, *candidates: tuple[str, Callable[[], T | None]]) -> T | None:
-        """The first value that says anything; the name of what had it is noted for the field."""
+        """Return the first value that is not empty, and record the name of its source for the field."""
         for name, value_of in candidates:
             value = value_of()
             if value:
@@ -64,17 +64,16 @@ class Sources:
         return None
 
     def note(self, field: str, source: str) -> None:
-        """Note what a field is from."""
         self.noted[field] = source
 
     def of_item(self, page: Page, item: dict[str, Any]) -> dict[str, str]:
-        """The source of every field of an item that has a value, as far as it can be told."""
+        """Return the known sources of the fields of an item that have a value."""
         places = _Places(page)
         found = {}
         for field, value in item.items():
             if field in _OURS:
                 continue
-            # What was read from a text as the page has it is where that text is.
+            # The source of a parsed value is that of its raw text.
             source = self.noted.get(field) or places.of(item.get(f"{field}Raw")) or places.of(value)
             if source:
                 found[field] = source
@@ -82,7 +81,7 @@ class Sources:
 
 
 def origin(thing: Thing | None, *names: str) -> str:
-    """What a property of the markup is called as a source: ``json-ld offers``."""
+    """Return the name of a property of structured data as a source: ``json-ld offers``."""
     if thing is None:
         return "markup"
     name = next((name for name in names if thing.properties.get(name)), names[0])
@@ -90,14 +89,13 @@ def origin(thing: Thing | None, *names: str) -> str:
 
 
 class _Places:
-    """The places of a page by the value that they hold, the surest first. Built when the first value is looked for."""
+    """Index of the places of a page by their value, the most reliable first, built at the first search."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
         self._by_value: dict[str, str] | None = None
 
     def of(self, value: Any) -> str | None:
-        """The place of a value; of the first part of it that has one, where it has parts."""
         if isinstance(value, dict):
             parts = (inner for name, inner in value.items() if name not in _OURS)
             return next((source for inner in parts if (source := self.of(inner))), None)
@@ -133,13 +131,11 @@ class _Places:
 
 
 def _called(node: HtmlElement) -> str:
-    """An element as a source: ``span.price``."""
     names = (node.get("itemprop") or node.get("class") or "").split()[:1]
     return ".".join((str(node.tag), *names))[:80]
 
 
 def _key(text: str) -> str:
-    """What values are compared by: the beginning of their text."""
     return one_line(text[: 4 * KEY_LENGTH])[:KEY_LENGTH]
 
 

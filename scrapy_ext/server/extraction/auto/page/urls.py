@@ -1,4 +1,4 @@
-"""URLs as they stand in pages: relative, padded, sometimes not meant for a web server at all."""
+"""URLs of pages: relative, padded, sometimes not meant for a web server at all."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SLUG_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def absolute(base: str, reference: str | None) -> str | None:
-    """The absolute http or https URL that ``reference`` means on a page of ``base``.
+    """Return the absolute http or https URL of ``reference`` on a page at ``base``.
 
-    None for what has no such URL: nothing at all, ``data:``, ``javascript:``, ``mailto:``, a fault in the
-    syntax, or more than :data:`MAX_URL_LENGTH` characters.
+    None for no reference, ``data:``, ``javascript:``, ``mailto:``, a fault in the syntax, or more than
+    :data:`MAX_URL_LENGTH` characters.
     """
     if not reference or len(reference) > MAX_URL_LENGTH:
         return None
@@ -39,7 +39,7 @@ def absolute(base: str, reference: str | None) -> str | None:
 
 
 def parts_of(url: str) -> SplitResult:
-    """The parts of a URL; all empty where its syntax is broken."""
+    """Return the parts of a URL, all empty where its syntax is broken."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -47,7 +47,7 @@ def parts_of(url: str) -> SplitResult:
 
 
 def host_of(url: str) -> str:
-    """The host of a URL in lower case; empty for none."""
+    """Return the host of a URL in lower case; empty for none."""
     try:
         return (urlsplit(url).hostname or "").lower()
     except ValueError:
@@ -55,25 +55,25 @@ def host_of(url: str) -> str:
 
 
 def site_of(url: str) -> str:
-    """The name of a site: the last two parts of a host, three under ``co.uk`` and the like."""
+    """Return the name of a site: the last two labels of a host, three under ``co.uk`` and the like."""
     labels = host_of(url).split(".")
     below_country = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVELS
     return ".".join(labels[-3 if below_country else -2 :])
 
 
 def same_page(first: str, second: str) -> bool:
-    """Whether two URLs differ at most in scheme, ``www.``, fragment and a last slash."""
+    """Return whether two URLs differ at most in scheme, ``www.``, fragment and a last slash."""
     return bare(first) == bare(second)
 
 
 def bare(url: str) -> str:
-    """A URL without scheme, ``www.``, fragment and last slash: equal for addresses of one page."""
+    """Return a URL without scheme, ``www.``, fragment and last slash: equal for addresses of one page."""
     parts = parts_of(url)
     return f"{parts.netloc.lower().removeprefix('www.')}{parts.path.rstrip('/')}?{parts.query}"
 
 
 def slug_of(url: str) -> str | None:
-    """The words of the last part of a path that has at least two: ``/shop/oak-table-p1234.html``."""
+    """Return the words of the last path segment with at least two: ``/shop/oak-table-p1234.html``."""
     for part in reversed(parts_of(url).path.split("/")):
         words = _SLUG_WORD.findall(unquote(part[:1000]).rpartition(".html")[0] or unquote(part[:1000]))
         if len(words) > 1:

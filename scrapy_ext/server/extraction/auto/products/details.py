@@ -1,4 +1,4 @@
-"""Details of a product: whether it can be ordered, its description, and its rating, as the page shows them."""
+"""Availability, description and rating of a product, as the page shows them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MAX_STATEMENTS: Final = 2_000
 #: Longer texts are terms of sale.
 MAX_STATEMENT_LENGTH: Final = 150
 MAX_BUTTON_LENGTH: Final = 60
-#: A text that says so without being named so is shorter, and stands by the heading: so many elements before or after.
+#: Bounds of a line about availability whose element is not named so: characters, elements before and after the heading.
 MAX_LINE_LENGTH: Final = 60
 LINES_BEFORE_HEADING: Final = 30
 LINES_AFTER_HEADING: Final = 250
-#: Of two statements that contradict each other, one must be nearer to the heading by so many elements.
+#: Of two contradictory statements, one must be nearer to the heading by this many elements.
 CLEARLY_NEARER: Final = 12
 
 _VOCABULARY: Final = load_vocabulary("products")
@@ -40,10 +40,10 @@ _ORDER_NAME = _VOCABULARY.pattern("order_name")
 
 
 def availability_on(page: Page, focus: Focus, *, priced: bool) -> str | None:
-    """``InStock`` or ``OutOfStock`` as the page shows it; None when it shows neither, or both.
+    """Return ``InStock`` or ``OutOfStock`` as the page shows it; None when it shows neither, or both.
 
-    A plain statement counts first, then a button to order the product, then what short texts say. What has a price
-    (``priced``), and of which nothing says that it cannot be had, can be had.
+    A plain statement counts first, then a button to order the product, then short texts. A product with a price
+    (``priced``) and no statement is in stock.
     """
     stated = availability_of(page.meta("product:availability", "og:availability", "availability"))
     if stated:
@@ -53,20 +53,19 @@ def availability_on(page: Page, focus: Focus, *, priced: bool) -> str | None:
     seen = _stated(page, focus)
     if len(seen) == 1:
         return next(iter(seen))
-    # Both are said on pages with variants, or with texts for every case: the one at the heading counts.
+    # Pages with variants, or with texts for every case, say both: the one nearer to the heading counts.
     if seen and abs(seen[IN_STOCK] - seen[OUT_OF_STOCK]) >= CLEARLY_NEARER:
         return min(seen, key=seen.__getitem__)
     if _orderable(page, focus):
         return IN_STOCK
     if seen:
         return None
-    if _said_to_be_gone(page, focus):
+    if _out_of_stock_in_lines(page, focus):
         return OUT_OF_STOCK
     return IN_STOCK if priced else None
 
 
 def _stated(page: Page, focus: Focus) -> dict[str, int]:
-    """What is said, and how far from the heading."""
     seen: dict[str, int] = {}
     for node in page.named(*_AVAILABILITY_NAMES)[:MAX_STATEMENTS]:
         text = node_text(node, MAX_STATEMENT_LENGTH + 1)
@@ -79,8 +78,7 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
     return seen
 
 
-def _said_to_be_gone(page: Page, focus: Focus) -> bool:
-    """Whether a short text by the heading says that the product cannot be had."""
+def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:
     return any(
         len(text) <= MAX_LINE_LENGTH
         and _OUT_OF_STOCK.search(text)
@@ -111,7 +109,7 @@ def _orders(page: Page, node: HtmlElement) -> bool:
 
 
 def _hidden(page: Page, node: HtmlElement) -> bool:
-    """Whether an element, or one around it, is not shown at first: a dialog, a text for another case."""
+    """Return whether an element, or one around it, is not shown at first: a dialog, a text for another case."""
     if page.styles.is_hidden(node):
         return True
     around = (node, *islice(node.iterancestors(), 6))
@@ -124,46 +122,46 @@ def _is_unshown(node: HtmlElement) -> bool:
     return unshown or node.get("hidden") is not None
 
 
-#: A text that is shorter describes nothing.
+#: Shorter texts are no description.
 MIN_LENGTH: Final = 40
 MAX_DESCRIPTIONS: Final = 60
-#: Longer texts do not count as the better ones for it.
+#: Length from which a longer text is not better.
 ENOUGH: Final = 4_000
 
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
 _NO_DESCRIPTION = _VOCABULARY.pattern("no_description")
 
 
-class Description(NamedTuple):
-    """A description as text and as clean HTML; either may be unknown."""
+class ProductDescription(NamedTuple):
+    """A description as text and as clean HTML, either may be unknown."""
 
     text: str | None = None
     html: str | None = None
 
 
-def description_of(page: Page, product: Thing | None, focus: Focus) -> Description:
-    """The fuller of what the markup and the page say; markup cuts it short at times."""
+def description_of(page: Page, product: Thing | None, focus: Focus) -> ProductDescription:
+    """Return the longer of the descriptions in structured data, which may be cut, and on the page."""
     stated = product.text("description") if product else None
     node = _node(page, focus)
     if node is not None:
         clean = cleaned(node, page.base_url)
         text = text_of(clean) if clean is not None else ""
         if clean is not None and len(text) > len(stated or ""):
-            return Description(text, html_of(clean))
+            return ProductDescription(text, html_of(clean))
     if product is not None and stated:
-        return Description(stated, stated_html(product, stated, page.base_url))
-    return Description(plain(page.meta("og:description", "description")) or None)
+        return ProductDescription(stated, stated_html(product, stated, page.base_url))
+    return ProductDescription(plain(page.meta("og:description", "description")) or None)
 
 
 def _node(page: Page, focus: Focus) -> HtmlElement | None:
-    """The named part with the most text that is neither the whole page nor of something else."""
+    """Return the named part with the most text that is neither the whole page nor about something else."""
     best: tuple[int, HtmlElement] | None = None
     for node in page.named(*_DESCRIPTION_NAMES)[:MAX_DESCRIPTIONS]:
         if node in focus.path or node.tag in {"meta", "a", "button"} or _NO_DESCRIPTION.search(page.names(node)):
             continue
         length = len("".join(node.itertext()))
         if MIN_LENGTH <= length <= MAX_VALUE_LENGTH and not focus.elsewhere(node):
-            # What is called so first and foremost counts before what is so by the way.
+            # The element marked as the description precedes others.
             score = min(length, ENOUGH) + (2 * ENOUGH if node.get("itemprop") == "description" else 0)
             if best is None or score > best[0]:
                 best = (score, node)
@@ -180,17 +178,17 @@ MAX_RATING: Final = 1000.0
 MAX_RATINGS: Final = 300
 #: Longer texts are reviews themselves.
 MAX_TEXT_LENGTH: Final = 80
-#: How far from the heading, in elements, the rating of the product stands.
+#: Greatest distance from the heading, in elements, of the rating.
 BEFORE_HEADING: Final = 10
 AFTER_HEADING: Final = 100
 
 
 def rating_of(product: Thing | None) -> AggregateRating | None:
-    """The rating; None where neither value nor number of reviews is known."""
+    """Return the rating in structured data; None where neither value nor number of reviews is known."""
     for thing in product.things("aggregateRating") if product else ():
         value = _number(thing.text("ratingValue"))
         count = _count(thing.text("reviewCount")) or _count(thing.text("ratingCount"))
-        # Shops write 0 for what nobody has rated yet.
+        # Shops write 0 for no rating yet.
         if value or count:
             best = _number(thing.text("bestRating")) if value else None
             return AggregateRating(ratingValue=value or None, bestRating=best, reviewCount=count)
@@ -198,7 +196,7 @@ def rating_of(product: Thing | None) -> AggregateRating | None:
 
 
 def rating_on(page: Page, focus: Focus) -> AggregateRating | None:
-    """The rating that is written out by the heading; None for stars without a number."""
+    """Return the rating that is written by the heading; None for stars without a number."""
     if focus.heading is None:
         return None
     for node in page.named(*_RATING_NAMES)[:MAX_RATINGS]:

@@ -1,4 +1,4 @@
-"""The brand of a product, and its numbers: of the shop (sku), of the maker (mpn), of the world (gtin)."""
+"""Brand and identifiers of a product: of the shop (sku), of the manufacturer (mpn), global ones (gtin)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_BRAND_LENGTH: Final = 60
 MAX_BRAND_NODES: Final = 200
-#: How far from the heading, in elements, something named as the brand may stand when no title has its name.
+#: Greatest distance from the heading, in elements, of an element named as the brand that no title contains.
 NEAR: Final = 12
 
-#: How far from the heading, in elements, a link to the page of its brand may stand.
+#: Greatest distance from the heading, in elements, of a link to the page of the brand.
 BEFORE_HEADING: Final = 20
 AFTER_HEADING: Final = 80
-#: How far before the heading, and how far from its start, a text may stand that the title begins with.
+#: Greatest distance before the heading, and into it, of a text that the title begins with.
 JUST_BEFORE: Final = 8
 IN_HEADING: Final = 3
 MAX_BEGINNING: Final = 40
-#: What is read of a script, in characters; how many brands in it; how far from one the name of the product may stand.
+#: Bounds of a script: characters, brands, and characters between a brand and the name of the product.
 MAX_SCRIPT_LENGTH: Final = 1_000_000
 MAX_MATCHES: Final = 100
 AROUND: Final = 400
@@ -44,23 +44,18 @@ _BRAND_IN_SCRIPT = re.compile(
     r"""(?:brand|manufacturer)(?:_?[Nn]ame)?\\*["']?\s*[:=]\s*(?:\{[^{}]{0,80}?\bname\\*["']?\s*:\s*)?\\*["']([^"'{}]{2,60}?)\\*["']"""
 )
 _LABELLED_BRAND = _VOCABULARY.pattern("labelled_brand", re.IGNORECASE)
-#: What shops say around the name.
-_AROUND: Final = (
-    re.compile(r"(?:visit the|besuche den|bezoek de) (.+?)[ -](?:store|shop|winkel)", re.IGNORECASE),
-    re.compile(r"(?:visita lo store di|visiter la boutique|visita la tienda de|visite a loja) (.+)", re.IGNORECASE),
-    re.compile(r"(.+?)[ -]+logo", re.IGNORECASE),
-    re.compile(r"(?:by|von|par|por|from|shop all|more from|view all|see all) (.+)", re.IGNORECASE),
-)
+#: Words that shops write around the name.
+_AROUND: Final = tuple(re.compile(words, re.IGNORECASE) for words in _VOCABULARY.table("around_brand").values())
 _BRAND_NAMES: Final = _VOCABULARY.words("brand_names")
 _NAME = _VOCABULARY.pattern("brand_name")
 _NO_BRAND = _VOCABULARY.pattern("no_brand", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]{2}|^[^\W\d_][^\w\s][^\W\d_]$")
-#: Templates that were not filled in, addresses, alphabets, sentences.
+#: Unfilled templates, URLs, alphabets, sentences.
 _NO_NAME = re.compile(r"[${}<>|]|://|^(?:\S \S )|[.!?] |!$")
 
 
 def brand_of(page: Page, product: Thing | None, focus: Focus) -> str | None:
-    """The brand as the page writes it: of its markup, of a labelled value, of what is named so by its author."""
+    """Return the brand as the page writes it: of structured data, a labelled value, or an element named so."""
     of_markup = _of_markup(page, product)
     if of_markup:
         return of_markup
@@ -108,7 +103,6 @@ def _of_named_nodes(page: Page, focus: Focus) -> str | None:
 
 
 def _of_links(page: Page, focus: Focus) -> str | None:
-    """What a link by the heading is called that leads to the page of a brand."""
     best: tuple[int, str] | None = None
     heading, site = (focus.heading_text or "").casefold(), (page.meta("og:site_name") or "").casefold()
     for node in page.tree.iter("a") if focus.heading is not None else ():
@@ -124,10 +118,10 @@ def _of_links(page: Page, focus: Focus) -> str | None:
 
 
 def _brand_of_scripts(page: Page, focus: Focus) -> str | None:
-    """The brand that scripts, those that count visits for one, tell in one breath with the name, or that is in it."""
+    """Return the brand in scripts (such as those of analytics) that stands by the product's name or is in it."""
     titles = f"{focus.heading_text} {page.title} {page.meta('og:title')}".casefold()
     name = focus.heading_text or ""
-    told: Counter[str] = Counter()
+    brands: Counter[str] = Counter()
     for script in page.scripts:
         source = script.source[:MAX_SCRIPT_LENGTH]
         for match in islice(_BRAND_IN_SCRIPT.finditer(source), MAX_MATCHES):
@@ -136,12 +130,12 @@ def _brand_of_scripts(page: Page, focus: Focus) -> str | None:
                 continue
             around = source[max(0, match.start() - AROUND) : match.end() + AROUND]
             if brand.casefold() in titles or (name and name in around):
-                told[brand] += 1
-    return told.most_common(1)[0][0] if told else None
+                brands[brand] += 1
+    return brands.most_common(1)[0][0] if brands else None
 
 
 def _of_beginning_of_title(page: Page, focus: Focus) -> str | None:
-    """A text, or a picture, just before or in the heading that the title begins with."""
+    """Return a text or image, just before or in the heading, that the title begins with."""
     if focus.heading is None:
         return None
     titles = [title.casefold() for title in (page.title, page.meta("og:title")) if title]
@@ -151,7 +145,7 @@ def _of_beginning_of_title(page: Page, focus: Focus) -> str | None:
         text = node.get("alt") if node.tag == "img" else node.text if not len(node) else None
         if not text or len(text) > MAX_BEGINNING or focus.elsewhere(node):
             continue
-        # A heading begins with the names of series too, which have no page of their own.
+        # A heading may begin with the name of a series, which has no page of its own.
         if focus.distance(node) >= 0 and not any(part.tag == "a" for part in (node, *islice(node.iterancestors(), 2))):
             continue
         brand = cleaned(text)
@@ -168,7 +162,7 @@ def _text(node: HtmlElement) -> str | None:
 
 
 def cleaned(text: str | None) -> str | None:
-    """A brand without the words that shops put around it; None for what cannot be one."""
+    """Return a brand without the words that shops write around it; None for what cannot be one."""
     brand = one_line(text).strip(" |:–-\"'")
     if match := _LABELLED_BRAND.fullmatch(brand):
         brand = match.group(1).strip()
@@ -185,7 +179,7 @@ def cleaned(text: str | None) -> str | None:
 MIN_CODE_LENGTH: Final = 4
 MAX_CODE_LENGTH: Final = 64
 MAX_CODE_NODES: Final = 300
-#: Texts with a label and a code are shorter.
+#: Longest text with a label and a code.
 MAX_LINE_LENGTH: Final = 120
 
 _SKU = _VOCABULARY.pattern("sku", re.IGNORECASE)
@@ -208,7 +202,7 @@ _SKU_IN_SCRIPT = re.compile(r"""sku\\*["']?\s*:\s*\\*["']([\w./+-]{4,40})\\*["']
 
 
 class Identifiers(NamedTuple):
-    """What is known of a product's numbers."""
+    """The known identifiers of a product."""
 
     sku: str | None
     mpn: str | None
@@ -217,21 +211,21 @@ class Identifiers(NamedTuple):
 
 
 def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifiers:
-    """The numbers of a product: of its markup first, then of the page, then of the page's form and address."""
+    """Return the identifiers of a product: of structured data, the page, its form and its URL, in this order."""
     page_id = _id_of_page(page)
     stated = [code for text in _stated_skus(product) if (code := _stated_code(text) or _code(text))]
     shown = _codes(_skus(page, product, focus))
-    # Variants have a number of the product's with something after it.
+    # The numbers of variants begin with that of the product.
     whole = [code for code in (*shown, page_id) if code and any(text.startswith(f"{code}-") for text in stated)]
     skus = [*whole, *stated, *shown]
-    # A code with spaces in it is often a name, so that others go before it.
+    # A code with spaces is often a name, so others precede it.
     sku = first([*(code for code in skus if " " not in code), page_id, *skus]) or _sku_of_scripts(page)
     mpn = first(_codes(_mpns(page, product, focus)))
     stated_id = first(_codes(product.texts("productID", "productId", "identifier"))) if product else None
     labelled = [pair.value for pair in page.labelled.of(_GTIN) if not focus.elsewhere(pair.node)]
     return Identifiers(
         sku=sku,
-        # Shops that have no number of the maker repeat their own there.
+        # Shops without a manufacturer's number repeat their own there.
         mpn=mpn if mpn not in {sku, *stated} else None,
         product_id=stated_id or page_id,
         gtin=gtins_of(product, labelled),
@@ -239,7 +233,7 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifie
 
 
 def gtins_of(product: Thing | None, others: Iterable[str] = ()) -> list[Gtin]:
-    """The sound GTINs of a product's markup and of other texts, each once."""
+    """Return the valid GTINs of structured data and of other texts, each once."""
     texts = [*others]
     for holder in (product, *product.things("offers")) if product else ():
         texts += [text for name in _GTIN_PROPERTIES for text in holder.texts(name)]
@@ -254,13 +248,13 @@ def gtins_of(product: Thing | None, others: Iterable[str] = ()) -> list[Gtin]:
 def _stated_skus(product: Thing | None) -> Iterator[str]:
     if product is not None:
         yield from product.texts("sku")
-        # That of one variant is not that of the product.
+        # The number of one variant is not that of the product.
         of_offers = [text for offer in product.things("offers") for text in offer.texts("sku")]
         yield from of_offers if len(set(of_offers)) == 1 else ()
 
 
 def _skus(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
-    """What may be the shop's number on the page, the surest first."""
+    """Yield candidates for the shop's number on the page, the most reliable first."""
     for node in page.named(*_CODE_NAMES)[:MAX_CODE_NODES]:
         if node.tag != "option" and not focus.elsewhere(node):
             yield from _codes_of_node(node)
@@ -288,7 +282,7 @@ def _codes_of_node(node: HtmlElement) -> Iterator[str]:
 
 
 def _sku_of_scripts(page: Page) -> str | None:
-    """The number that scripts tell; one for all is that of the product, several are those of others."""
+    """Return the number in scripts, if there is only one: several are those of other products."""
     found: set[str] = set()
     for script in page.scripts:
         matches = _SKU_IN_SCRIPT.finditer(script.source[:MAX_SCRIPT_LENGTH])
@@ -297,7 +291,7 @@ def _sku_of_scripts(page: Page) -> str | None:
 
 
 def _mpns(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
-    """What may be the maker's number, the surest first."""
+    """Yield candidates for the manufacturer's number, the most reliable first."""
     if product is not None:
         yield from product.texts("mpn")
         yield from (value for value in product.values("model") if isinstance(value, str))
@@ -319,14 +313,13 @@ def _code(text: str) -> str | None:
 
 
 def _stated_code(text: str) -> str | None:
-    """A number that markup says is one: it may be short, and have no digit."""
+    """Return a number of structured data, which may be short and have no digit."""
     code = one_line(text[:1000]).strip(" :#()[]\"'")
     sound = 1 < len(code) <= MAX_CODE_LENGTH and " " not in code and not _NO_CODE.fullmatch(code)
     return code if sound and _CODE.fullmatch(code) else None
 
 
 def _id_of_page(page: Page) -> str | None:
-    """The number in the form to order the product, else in the page's own address."""
     for node in page.tree.iter("input"):
         name = node.get("name") or node.get("id") or ""
         if node.get("type") in {"hidden", "radio"} and _INPUT_NAME.fullmatch(name):

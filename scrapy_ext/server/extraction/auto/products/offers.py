@@ -1,4 +1,4 @@
-"""The product that the markup of a page is about: its offer (price, currency, availability) and its variants."""
+"""Offers of the product in structured data (price, currency, availability), and its variants."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PRODUCT_TYPES: Final = (
     "Car", "Motorcycle", "Book",
 )  # fmt: skip
 MAX_VARIANTS: Final = 200
-#: What variants of one thing differ in.
+#: Properties in which variants differ.
 _OF_VARIANTS: Final = ("sku", "mpn", "gtin13", "gtin12", "gtin14", "gtin8", "gtin", "productID", "color", "size", "url")
 
 
 def main_product(page: Page) -> Thing | None:
-    """The product that the page is about: the one of its own address, else the first, those with offers first.
+    """Return the product that the page is about: the one with its own URL, else the first, those with offers first.
 
-    Products of one name are variants of a group, and so are those that a group names; it has their offers.
+    Products of one name, and those that a group names, are variants of a group, which gets their offers.
     """
     things = page.markup.things(*PRODUCT_TYPES)
     offered = [thing for thing in things if thing.values("offers", "offer", "hasVariant", "price")]
@@ -49,7 +49,7 @@ def _is_own(page: Page, thing: Thing) -> bool:
 
 
 def _group(page: Page, chosen: Thing, variants: list[Thing]) -> Thing:
-    """The product of several variants: with the offers of all, those of the variant at the page's own address first."""
+    """Return the product of several variants: with the offers of all, those of the variant at the page's URL first."""
     properties = dict(chosen.properties)
     properties["hasVariant"] = list(variants)
     if chosen in variants:
@@ -58,7 +58,7 @@ def _group(page: Page, chosen: Thing, variants: list[Thing]) -> Thing:
                 properties.pop(name, None)
     if chosen in variants or not chosen.things("offers", "offer"):
         at_page = [each for each in variants if any(_is_own(page, part) for part in (each, *each.things("offers")))]
-        # An address that all of them share is that of the group.
+        # A URL that all of them share is that of the group.
         first = at_page if len(at_page) == 1 else []
         properties["offers"] = [offer for each in (*first, *variants) for offer in each.values("offers", "offer")]
     return Thing(chosen.types, properties, chosen.id, chosen.by_id)
@@ -67,31 +67,31 @@ def _group(page: Page, chosen: Thing, variants: list[Thing]) -> Thing:
 IN_STOCK: Final = "InStock"
 OUT_OF_STOCK: Final = "OutOfStock"
 
-#: Values of schema.org's ItemAvailability, and what sites write instead, without signs and in lower case.
+#: Values of schema.org's ItemAvailability and what sites write instead, in lower case without punctuation.
 _AVAILABILITY: Final = {
     **dict.fromkeys(("instock", "limitedavailability", "instoreonly", "onlineonly", "preorder", "presale"), IN_STOCK),
     **dict.fromkeys(("backorder", "madetoorder", "available", "availablefororder", "1", "true", "yes"), IN_STOCK),
     **dict.fromkeys(("outofstock", "soldout", "discontinued", "oos", "unavailable", "notavailable"), OUT_OF_STOCK),
     **dict.fromkeys(("0", "false", "no", "pending"), OUT_OF_STOCK),
 }
-_NOUGHT = re.compile(r"0+(?:[.,]0+)?")
+_ZERO = re.compile(r"0+(?:[.,]0+)?")
 _REGULAR_TYPES: Final = ("listprice", "msrp", "srp", "strikethroughprice", "regularprice", "suggestedretailprice")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an offer says; None for what it does not."""
+    """Price and availability of an offer, None where they are not stated."""
 
     price: Money | None = None
     regular_price: Money | None = None
     currency: str | None = None
     availability: str | None = None
-    #: It has prices, and all of them are nought.
-    is_nought: bool = False
+    #: There are prices, and all of them are zero.
+    is_zero: bool = False
 
 
 def availability_of(text: str | None) -> str | None:
-    """``InStock`` or ``OutOfStock`` for a value of markup (``https://schema.org/SoldOut``, ``in stock``)."""
+    """Return ``InStock`` or ``OutOfStock`` for a value of structured data (``https://schema.org/SoldOut``)."""
     if not text:
         return None
     word = re.sub(r"[\W_]", "", re.split(r"[/#]", text.strip().rstrip("/"))[-1]).lower()
@@ -99,15 +99,15 @@ def availability_of(text: str | None) -> str | None:
 
 
 def offer_of(product: Thing) -> Offer:
-    """One offer for all those of a product: the first that has a price, and in stock if any of them is."""
+    """Return one offer for all those of a product: the first that has a price, in stock if any of them is."""
     things = list(_offers(product))
     read = [_read(thing) for thing in things]
     priced = next((offer for offer in read if offer.price), Offer())
     states = {offer.availability for offer in read} - {None}
     availability = IN_STOCK if IN_STOCK in states else OUT_OF_STOCK if states else None
     currency = priced.currency or next((offer.currency for offer in read if offer.currency), None)
-    is_nought = any(offer.is_nought for offer in read) and not priced.price
-    return Offer(priced.price, priced.regular_price, currency, availability, is_nought)
+    is_zero = any(offer.is_zero for offer in read) and not priced.price
+    return Offer(priced.price, priced.regular_price, currency, availability, is_zero)
 
 
 def _offers(product: Thing) -> Iterable[Thing]:
@@ -132,8 +132,8 @@ def _read(thing: Thing) -> Offer:
         else:
             price = price or amount
             currency = currency or _currency(specification)
-    is_nought = price is None and bool(_NOUGHT.fullmatch((stated or "").strip()))
-    return Offer(price, regular, currency, availability_of(thing.text("availability")), is_nought)
+    is_zero = price is None and bool(_ZERO.fullmatch((stated or "").strip()))
+    return Offer(price, regular, currency, availability_of(thing.text("availability")), is_zero)
 
 
 def _currency(thing: Thing) -> str | None:
@@ -142,7 +142,7 @@ def _currency(thing: Thing) -> str | None:
 
 
 def variants_of(page: Page, product: Thing | None) -> list[ProductVariant] | None:
-    """The variants; None for fewer than two, which are the product itself."""
+    """Return the variants; None for fewer than two, which are the product itself."""
     if product is None:
         return None
     found = [_variant(page, thing) for thing in product.things("hasVariant")[:MAX_VARIANTS]]

@@ -1,8 +1,8 @@
-"""The price of a product as a reader finds it on the page.
+"""The price of a product as the page shows it to readers.
 
-Every short text with an amount in it is a candidate. The names of its elements, whether it is struck out, its place
-relative to the heading, and whether the page repeats the amount in its scripts make a score; the best candidate is
-the price if its score is high enough.
+Every short text with an amount is a candidate. Its score depends on the names of its elements, whether it is struck
+through, its distance from the heading, and whether scripts of the page repeat the amount. The best candidate is the
+price if its score is high enough.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REGULAR = _VOCABULARY.pattern("regular_price")
 _NOT_THE_PRICE = _VOCABULARY.pattern("not_the_price")
 _LABEL_OF_ANOTHER = _VOCABULARY.pattern("label_of_another", re.IGNORECASE)
 _PER = re.compile(r"/\s*(?:\d+\s*)?(?:[a-zа-я]{1,7}|100)\b|\bx\s*\d|\d\s*x\b|\bper \w+|\(.*\d.*\)", re.IGNORECASE)
-#: What is called both price and discount is the reduced price, not what is saved.
+#: Names with both price and discount are those of the reduced price, not of the saving.
 _DISCOUNTED = _VOCABULARY.pattern("discounted")
 NO_LETTERS = re.compile(r"[\W\d_]+")
 _BIG = re.compile(r"large|big|xl|huge|main|bold|strong|fs[23]\d|h[1-3]\b")
@@ -38,7 +38,7 @@ _BIG_TAGS: Final = frozenset({"strong", "b", "h2", "h3", "h4", "em"})
 
 
 def score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> float:
-    """The score of what an element (``own``) and its surroundings (``names``) are called."""
+    """Return the score of the names of an element (``own``) and of its surroundings (``names``)."""
     score = 2.5 if PRICE.search(own) else 1.5 if named else 0.0
     score += 2.0 if node.get("itemprop") in {"price", "lowPrice"} else 0.0
     if _DISCOUNTED.search(own):
@@ -51,7 +51,7 @@ def score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> f
 
 
 def score_of_words(text: str, money: Money) -> float:
-    """The score of what is written with an amount."""
+    """Return the score of the words around an amount."""
     score = 2.0 if money.currency_raw else -1.0
     words = len(NO_LETTERS.sub("", text))
     score -= 0.0 if words <= 6 else 0.5 if words <= 15 else 1.5
@@ -64,19 +64,19 @@ MAX_TAG_LENGTH: Final = 60
 MAX_CANDIDATES: Final = 500
 #: The height of a screen, in pixels.
 SCREEN: Final = 900
-#: A candidate that scores less is not taken for the price.
+#: The least score of the price.
 ENOUGH: Final = 2.8
-#: A lone candidate may score less by so much.
+#: How much less a lone candidate may score.
 LESS: Final = 1.8
-#: How far a candidate that little speaks for must be ahead of all others.
+#: The lead over all others that a candidate with a low score needs.
 LEAD: Final = 0.8
-#: Candidates whose scores differ by less are of one kind.
+#: The greatest difference of scores at which candidates are similar.
 SIMILAR: Final = 3.0
-#: How much higher the former price may be.
+#: The greatest ratio of the former price to the price.
 RATIO: Final = 4
-#: Elements between two amounts that stand side by side.
+#: The greatest number of elements between two amounts side by side.
 BESIDE: Final = 6
-#: More amounts than these in scripts are those of a list of things, which says nothing of this one.
+#: More amounts than these in scripts are those of a list of products.
 MAX_SCRIPT_AMOUNTS: Final = 40
 
 _STRUCK_TAGS: Final = frozenset({"del", "s", "strike"})
@@ -89,7 +89,7 @@ _SCRIPT_PRICE = re.compile(r"""rice\w{0,10}["']?\s*[:=]\s*["']?(\d{1,9}(?:\.\d{1
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A candidate: an element, the amount in it, how well it scores, and whether it shows a former price."""
+    """A candidate: an element, its amount, its score, and whether it shows a former price."""
 
     node: HtmlElement
     money: Money
@@ -108,19 +108,19 @@ class PriceTags:
 
     @classmethod
     def of_entry(cls, page: Page, elements: list[HtmlElement]) -> PriceTags:
-        """The price tags of one of many things that a page lists: a few elements, without regard to the rest."""
+        """Return the price tags of an entry of a list: of a few elements, independent of the rest of the page."""
         tags = cls.__new__(cls)
         tags._page, tags._focus, tags._repeated = page, None, frozenset()
         tags.tags = tags._tags(elements)
         return tags
 
     def price_of_entry(self, enough: float) -> Money | None:
-        """The price where little else is shown: one that is called regular too, if it stands alone."""
+        """Return the price where little else is shown; a regular price counts if it stands alone."""
         price = self.price(enough)
         if price is None:
             alone = {tag.money for tag in self.tags if tag.money.currency_raw} if self._all_former() else set()
             return next(iter(alone)) if len(alone) == 1 else None
-        # Digits without a sign may be a part of a price, a number of things or a size.
+        # Digits without a currency may be a part of a price, a count or a size.
         scores = [tag.score for tag in self.tags if tag.money.value == price.value and not tag.former]
         return price if price.currency_raw or max(scores) >= ENOUGH else None
 
@@ -128,7 +128,7 @@ class PriceTags:
         return all(tag.former and not _struck(tag.node) for tag in self.tags)
 
     def price(self, enough: float = ENOUGH) -> Money | None:
-        """The price; None when no candidate is good enough."""
+        """Return the price; None when no candidate is good enough."""
         current = [tag for tag in self.tags if not tag.former]
         highest = max((tag.score for tag in current), default=0.0)
         # An amount that is shown several times is more likely the price than one that is shown once.
@@ -141,7 +141,7 @@ class PriceTags:
         if self._focus is None:
             return best.money if best and best.score >= enough else None
         if best is None or best.score < enough:
-            # One that is called regular and stands alone: nothing is reduced.
+            # A lone price that is named regular: nothing is reduced.
             regular = {tag.money for tag in self.tags if tag.former and tag.score >= enough and not _struck(tag.node)}
             if len(regular) == 1:
                 return next(iter(regular))
@@ -149,19 +149,18 @@ class PriceTags:
             return None
         beside = {tag.money for tag in current if self._beside(tag, best)}
         if best.score < enough:
-            # What little speaks for must have a currency, and no rival elsewhere.
+            # A candidate with a low score needs a currency, and no rival elsewhere.
             likely = {tag.money for tag in current if total(tag) > total(best) - LEAD}
             if not best.money.currency_raw or self._focus.elsewhere(best.node):
                 return None
             if {money.value for money in likely - beside} != {best.money.value}:
                 return None
-        # The lower of two amounts of one kind side by side, as the other is that of before.
+        # The lower of two similar amounts side by side: the other one is the former price.
         other = next(iter(beside)) if len(beside) == 1 else best.money
         return min(other, best.money, key=lambda money: money.value)
 
     @property
     def _has_place(self) -> bool:
-        """Whether it is known where on the page the product stands."""
         return self._focus is None or self._focus.heading is not None
 
     def _beside(self, tag: Tag, best: Tag) -> bool:
@@ -172,20 +171,20 @@ class PriceTags:
             and tag.score > best.score - 1.0
             and abs(self._focus.distance(tag.node) - self._focus.distance(best.node)) <= BESIDE
             and _close(tag.node, best.node, 3)
-            # Neither the same price, or its whole part, nor that of something else.
+            # Neither the same price or its whole part, nor the price of something else.
             and int(tag.money.value) != int(best.money.value)
             and 1 / RATIO <= tag.money.value / best.money.value <= RATIO
         )
 
     def regular_price(self, price: Money) -> Money | None:
-        """The former price that is shown beside this one, if any."""
+        """Return the former price that is shown beside this one, if any."""
         shown = [tag for tag in self.tags if not tag.former and tag.money.value == price.value]
         former = (tag for tag in self.tags if tag.former and price.value < tag.money.value <= 20 * price.value)
         beside = (tag for tag in former if any(_close(tag.node, other.node) for other in shown))
         return next((tag.money for tag in beside), None)
 
     def currency_raw(self, price: Money) -> str | None:
-        """The currency as it stands by this price on the page."""
+        """Return the currency beside this price on the page."""
         marked = [tag for tag in self.tags if tag.money.currency_raw and tag.money.value == price.value]
         return max(marked, key=lambda tag: tag.score).money.currency_raw if marked else None
 
@@ -205,7 +204,7 @@ class PriceTags:
         own = self._page.names(whole)
         score = score_of_names(whole, own, names, named=named) + score_of_words(text, money)
         score += 1.5 if money.value in self._repeated else 0.0
-        score += self._score_of_place(whole) + self._score_of_look(whole)
+        score += self._score_of_place(whole) + self._score_of_style(whole)
         struck = _struck(whole) or self._page.styles.is_struck(whole)
         return Tag(whole, money, score, former=struck or bool(REGULAR.search(own)))
 
@@ -220,8 +219,8 @@ class PriceTags:
         score -= 0.8 if distance < 0 else 0.0
         return score - min(self._focus.steps_apart(node), 12) * 0.12
 
-    def _score_of_look(self, node: HtmlElement) -> float:
-        """Prices are written large, and on one screen with the heading."""
+    def _score_of_style(self, node: HtmlElement) -> float:
+        """Score a price by its style: prices are large, and on one screen with the heading."""
         styles = self._page.styles
         style = styles.of(node) if styles.styled and self._focus is not None else None
         if style is None:
@@ -252,14 +251,14 @@ def _short_with_digit(text: str | None) -> bool:
 
 
 def _whole_price(node: HtmlElement, no_parent: frozenset[str]) -> HtmlElement:
-    """The element that holds all of a price of which ``node`` has a part: sign, digits, raised digits."""
+    """Return the element with all parts of a price of which ``node`` has one: currency, digits, raised digits."""
     text = node_text(node, 30)
     while not currency_in(text):
         parent = node.getparent()
         if parent is None or parent.tag in no_parent or _struck(node) != _struck(parent):
             break
         wider = node_text(parent, 30)
-        # Signs and digits may be added, and nothing that reads as a word.
+        # Signs and digits may be added, but no words.
         if len(wider) > 18 or len(NO_LETTERS.sub("", wider)) > 4:
             break
         node, text = parent, wider

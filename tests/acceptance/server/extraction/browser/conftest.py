@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from tests.support.eventually import eventually_async
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 
 #: Times as in production, but for a shorter quiet: what runs out of them hangs. page_bytes is for endless pages.
-LIMITS = Limits(
+LIMITS = ServiceLimits(
     frames=5,
     quiet=0.2,
     page_bytes=8 * 1024 * 1024,
@@ -53,7 +53,7 @@ def service(site: Target) -> Iterator[Service]:
         yield running
 
 
-def serving(site: Target, limits: Limits) -> Service:
+def serving(site: Target, limits: ServiceLimits) -> Service:
     """A service that may fetch the site, which has several names."""
     rules = tuple(f"{name}.example:80=127.0.0.1:{site.port}" for name in ("shop", "frame", "other"))
     return Service(allow_hosts=(site.host,), connect_to=rules, limits=limits)

@@ -114,7 +114,7 @@ def test_a_failing_action_does_not_fail_the_page_and_those_after_it_are_skipped(
         ({"action": "waitForSelector", "selector": css("#off", state="hidden")}, ""),
     ],
 )
-def test_an_element_that_is_there_and_not_ready_is_told_from_one_that_is_not_there(
+def test_an_element_that_is_not_ready_is_distinguished_from_one_that_is_not_there(
     service: Service, site: Target, action: dict[str, Any], why: str
 ) -> None:
     url = site.page("/not-ready", "<b id=hidden style='display:none'>x</b><input id=off disabled>")
@@ -143,7 +143,7 @@ def test_a_selector_that_is_not_one_fails_the_action_only(service: Service, form
     ("action", "named"),
     [
         ({"action": "explode"}, "click, doubleClick, hover, type"),
-        ({"selector": css("a")}, "must say which action"),
+        ({"selector": css("a")}, "must name the action"),
         ({"action": "click"}, "actions[0].selector"),
         ({"action": "click", "selector": css("a"), "txt": "x"}, "actions[0].txt"),
         ({"action": "click", "selector": {"type": "id", "value": "a"}}, "css, xpath or text"),

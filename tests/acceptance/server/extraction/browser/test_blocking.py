@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 
@@ -17,7 +17,7 @@ def blocking(site: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     listed: Path = tmp_path_factory.mktemp("blocking") / "domains"
     listed.write_text("blocked.example\n")
     rules = (f"blocked.example:80=127.0.0.1:{site.port}",)
-    limits = Limits(quiet=0.1, load=3, settle=2)
+    limits = ServiceLimits(quiet=0.1, load=3, settle=2)
     with Service(allow_hosts=(site.host,), connect_to=rules, block_list=listed, limits=limits) as running:
         yield running
 

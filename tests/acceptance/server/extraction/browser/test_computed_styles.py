@@ -1,4 +1,4 @@
-"""How a page looks in a real Chromium goes into the extraction of products, and into nothing else."""
+"""Computed styles of a real Chromium are used for the extraction of products, and for nothing else."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 
@@ -21,7 +21,7 @@ async def loopback(host: str, port: int) -> list[str]:
 @pytest.fixture(scope="module")
 def attacked(site: Target) -> Service:  # type: ignore[misc]
     """A service whose resolver knows every name as loopback, with one allowed site."""
-    limits = Limits(navigate=4, load=3, quiet=0.3, settle=2, resolve_cache=0)
+    limits = ServiceLimits(navigate=4, load=3, quiet=0.3, settle=2, resolve_cache=0)
     with Service(allow_hosts=(site.host,), resolve=loopback, limits=limits) as running:
         yield running
 
@@ -108,7 +108,9 @@ def test_a_name_that_changes_to_a_private_address_after_the_page_was_loaded_is_r
         return ["127.0.0.1"]
 
     with Service(
-        connect_to=(f"rebind.example:80=127.0.0.1:{site.port}",), resolve=rebinding, limits=Limits(resolve_cache=0)
+        connect_to=(f"rebind.example:80=127.0.0.1:{site.port}",),
+        resolve=rebinding,
+        limits=ServiceLimits(resolve_cache=0),
     ) as running:
         inside = f"http://rebind.example:{forbidden.port}/"
         site.page("/rebinding", f"<h1>page</h1><script>fetch('{inside}').catch(() => document.title = 'no')</script>")
@@ -178,7 +180,7 @@ def test_no_datagram_leaves_a_page(service: Service, site: Target) -> None:
         """
         url = site.page("/datagrams", "<h1>datagrams</h1>")
         actions = [{"action": "evaluate", "source": script, "timeout": 20}]
-        told = service.result(url=url, browserHtml=True, actions=actions)["actions"]
-        assert told[0].get("result") == [0, "WebTransportError"], told
+        results = service.result(url=url, browserHtml=True, actions=actions)["actions"]
+        assert results[0].get("result") == [0, "WebTransportError"], results
         with pytest.raises(BlockingIOError):
             listener.recv(1)

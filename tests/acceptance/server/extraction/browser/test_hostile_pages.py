@@ -104,7 +104,7 @@ async def _says_nothing(call: object, writer: asyncio.StreamWriter) -> None:
 
 
 def answers_to(service: Service, site: Target, pages: dict[str, str], **fields: Any) -> dict[str, Answer]:
-    """What is answered to these pages, several at once."""
+    """Answers for these pages, several at once."""
     site.handle("/silent", _says_nothing)
 
     def answer(name: str) -> Answer:
@@ -164,6 +164,7 @@ def test_a_page_that_eats_memory_crashes_alone(service: Service, site: Target, k
     assert service.service.browser.launches == launches
 
 
+@pytest.mark.long
 def test_a_small_body_of_a_gigabyte_is_bounded(service: Service, site: Target) -> None:
     packer = zlib.compressobj(9)
     # A block that stands for itself can come any number of times.
@@ -186,13 +187,13 @@ LEAVES = """<h1>leaves</h1><script src=/kept.js></script><script>
     new SharedWorker('data:text/javascript,' + encodeURIComponent(code), 'trace').port.onmessage = message =>
         document.body.append('connections: ' + message.data); fetch('/left-open')</script>"""
 FINDS = """<body><script src=/kept.js></script><script>(async () => {
-    const channel = new BroadcastChannel('trace'); let heard = false; channel.onmessage = () => heard = true;
+    const channel = new BroadcastChannel('trace'); let received = false; channel.onmessage = () => received = true;
     const code = 'onconnect = event => { self.seen = (self.seen || 0) + 1; event.ports[0].postMessage(self.seen) }';
     const worker = new SharedWorker('data:text/javascript,' + encodeURIComponent(code), 'trace');
     const seen = await new Promise(done => worker.port.onmessage = message => done(message.data));
     await new Promise(done => setTimeout(done, 100));
     const found = {cookies: document.cookie, local: localStorage.length, session: sessionStorage.length, name: name,
-        databases: (await indexedDB.databases()).length, caches: (await caches.keys()).length, heard, seen,
+        databases: (await indexedDB.databases()).length, caches: (await caches.keys()).length, received, seen,
         workers: (await navigator.serviceWorker.getRegistrations()).length};
     document.body.append(JSON.stringify(found)); })(); fetch('/silent')</script>"""
 
@@ -212,7 +213,7 @@ def test_nothing_of_one_request_reaches_another(service: Service, site: Target) 
     for result in results:
         found = json.loads(re.search(r"\{.*\}", result["browserHtml"].rpartition("</script>")[2])[0])  # type: ignore[index]
         nothing = {"cookies": "", "local": 0, "session": 0, "name": "", "databases": 0, "caches": 0, "workers": 0}
-        assert found == {**nothing, "heard": False, "seen": 1}
+        assert found == {**nothing, "received": False, "seen": 1}
     fetched = site.calls_of("/kept.js")
     assert (len(fetched), {call.header("if-none-match") for call in fetched}) == (3, {None})
     assert not any(call.header("cookie") for call in site.calls_of("/finds"))
@@ -263,6 +264,7 @@ IMAGE_BOMBS = {
 SLOW_BOMBS = ("an SVG of uses in uses", "an SVG with a large filter")
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "bomb", [pytest.param(name, marks=[pytest.mark.full] if name in SLOW_BOMBS else []) for name in IMAGE_BOMBS]
 )

@@ -12,7 +12,7 @@ from tests.support.handwritten_site import Target
 
 
 def only(result: dict[str, Any]) -> dict[str, Any]:
-    """What is told of the one action."""
+    """Result of the only action."""
     [entry] = result["actions"]
     return dict(entry)
 
@@ -167,7 +167,7 @@ VALUES = {
 }
 
 
-def test_the_value_of_a_script_is_told(service: Service, site: Target) -> None:
+def test_the_value_of_a_script_is_returned(service: Service, site: Target) -> None:
     url = site.page(
         "/values",
         "<title>page</title><ul><li>a<li>b</ul><script>window.own = {value: 7}</script>",
@@ -202,8 +202,8 @@ def test_scripts_that_fail_do_not_fail_the_page(service: Service, site: Target) 
     actions = [{"action": "evaluate", "source": source, "timeout": 0.3, "onError": "continue"} for source in FAILURES]
     result = act(service, url, *actions)
     assert statuses(result) == ["continued"] * len(FAILURES)
-    for entry, told in zip(result["actions"], FAILURES.values(), strict=True):
-        assert told in entry["error"]
+    for entry, failure in zip(result["actions"], FAILURES.values(), strict=True):
+        assert failure in entry["error"]
         assert "result" not in entry
     assert "still here" in result["browserHtml"]
 

@@ -144,7 +144,7 @@ def test_the_browser_says_nothing_of_being_headless(service: Service, site: Targ
     assert "Headless" not in str(call.headers)
 
 
-def test_the_browser_tells_the_languages_that_http_requests_tell_on_every_page_of_the_way(
+def test_the_browser_sends_the_languages_of_http_requests_on_every_page_of_the_way(
     service: Service, site: Target
 ) -> None:
     site.page("/there", "<h1>there</h1>")
@@ -152,8 +152,8 @@ def test_the_browser_tells_the_languages_that_http_requests_tell_on_every_page_o
     url = site.page("/languages", f"<script>document.title = navigator.languages; {script}</script>")
     service.result(url=url, httpResponseBody=True)
     service.result(url=url, browserHtml=True)
-    told = {call.header("accept-language") for path in ("/languages", "/there") for call in site.calls_of(path)}
-    assert told == {"en-US,en;q=0.9"}
+    languages = {call.header("accept-language") for path in ("/languages", "/there") for call in site.calls_of(path)}
+    assert languages == {"en-US,en;q=0.9"}
 
 
 def test_a_callers_user_agent_goes_without_hints_of_another_browser(service: Service, site: Target) -> None:
@@ -219,11 +219,11 @@ def test_a_cookie_that_browsers_refuse_is_422_by_its_place(
 ) -> None:
     cookies = [{"name": "good", "value": "1"}, cookie]
     url = site.page("/refused", "refused")
-    told = service.problem(422, "/request/unprocessable", url=url, browserHtml=True, requestCookies=cookies)
-    assert f"requestCookies[1] ({cookie['name']})" in told
+    message = service.problem(422, "/request/unprocessable", url=url, browserHtml=True, requestCookies=cookies)
+    assert f"requestCookies[1] ({cookie['name']})" in message
 
 
-def test_a_cookie_of_one_host_comes_back_as_it_was_told(service: Service, site: Target) -> None:
+def test_a_cookie_of_one_host_comes_back_as_it_was_set(service: Service, site: Target) -> None:
     site.page("/set-host", "x", Set_Cookie="__Host-id=7; Secure; Path=/")
     fields = {"browserHtml": True, "responseCookies": True}
     # Chromium takes localhost for as good as https.
@@ -233,7 +233,7 @@ def test_a_cookie_of_one_host_comes_back_as_it_was_told(service: Service, site: 
     assert site.calls_of("/get-host")[-1].header("cookie") == "__Host-id=7"
 
 
-def test_credentials_in_the_url_open_the_page_and_are_not_told_back(service: Service, site: Target) -> None:
+def test_credentials_in_the_url_open_the_page_and_are_not_returned(service: Service, site: Target) -> None:
     async def door(call: Call, writer: asyncio.StreamWriter) -> None:
         opened = call.header("authorization") == "Basic dXNlcjpwYXNz"
         status, extra = ("200 OK", "") if opened else ("401 No", 'WWW-Authenticate: Basic realm="x"\r\n')
@@ -246,9 +246,9 @@ def test_credentials_in_the_url_open_the_page_and_are_not_told_back(service: Ser
     assert "inside" in result["browserHtml"]
     site.raw("/broken", b"", then_close=True)
     broken = url.replace("/door", "/broken")
-    told = service.problem(520, "/download/temporary-error", url=broken, browserHtml=True)
-    assert "/broken" in told
-    assert "pass" not in told
+    message = service.problem(520, "/download/temporary-error", url=broken, browserHtml=True)
+    assert "/broken" in message
+    assert "pass" not in message
 
 
 def test_cookies_storage_and_cache_of_one_request_are_not_there_for_the_next(service: Service, site: Target) -> None:
@@ -404,7 +404,7 @@ COOKIES = b"Set-Cookie: a=1; Path=/; HttpOnly; SameSite=Lax\r\nSet-Cookie: b=2; 
 
 
 @pytest.mark.parametrize("output", ["browserHtml", "httpResponseBody"])
-def test_cookies_of_the_site_are_told_in_the_form_of_request_cookies(
+def test_cookies_of_the_site_are_returned_in_the_form_of_request_cookies(
     service: Service, site: Target, output: str
 ) -> None:
     site.raw("/sets", b"HTTP/1.1 302 X\r\nLocation: /arrived\r\n" + COOKIES + b"Content-Length: 0\r\n\r\n")

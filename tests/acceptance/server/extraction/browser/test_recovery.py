@@ -1,4 +1,4 @@
-"""What happens when the browser itself fails, or is asked for too much."""
+"""Failures of the browser itself, and requests for more than it has."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.browser.processes import parent_of
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.browser.instance import parent_of
 from tests.acceptance.server.extraction.browser.processes import browsers, children, of_this_run, renderers
 from tests.support.eventually import eventually, eventually_async
 from tests.support.extraction_service import Service, head
@@ -36,16 +36,16 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def own(site: Target) -> Any:
     """A service with a browser of its own, to be harmed, of which nothing is left in the end."""
-    yield from harmed(site, Limits(navigate=120, quiet=0.1, settle=1, close=2, look=0.05, ask=0.2))
+    yield from harmed(site, ServiceLimits(navigate=120, quiet=0.1, settle=1, close=2, look=0.05, ask=0.2))
 
 
 @pytest.fixture
 def hanging(site: Target) -> Any:
     """The same for a browser that hangs, which is found out soon."""
-    yield from harmed(site, Limits(navigate=8, quiet=0.1, settle=1, respond=4, close=2, look=0.05, ask=0.2))
+    yield from harmed(site, ServiceLimits(navigate=8, quiet=0.1, settle=1, respond=4, close=2, look=0.05, ask=0.2))
 
 
-def harmed(site: Target, limits: Limits) -> Any:
+def harmed(site: Target, limits: ServiceLimits) -> Any:
     before = set(of_this_run())
     with Service(allow_hosts=(site.host,), limits=limits) as running:
         running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
@@ -70,9 +70,9 @@ def test_a_killed_browser_costs_nothing_because_its_pages_are_loaded_once_more(o
     result = running.result(url=site.handle("/killer", kill_first), browserHtml=True)
     assert "again" in result["browserHtml"]
     assert running.service.browser.launches == 2
-    told = list(running.service.metrics())
-    assert 'scrapy_ext_browser_crashes_total{of="browser"} 1' in told
-    assert "scrapy_ext_browser_launches_total 2" in told
+    lines = list(running.service.metrics())
+    assert 'scrapy_ext_browser_crashes_total{of="browser"} 1' in lines
+    assert "scrapy_ext_browser_launches_total 2" in lines
 
 
 def test_a_page_whose_process_dies_once_is_loaded_once_more(own: Any, site: Target) -> None:
@@ -137,6 +137,22 @@ def test_a_dead_driver_is_replaced(own: Any, site: Target) -> None:
     assert running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)["statusCode"] == 200
 
 
+def test_a_driver_that_dies_in_the_middle_of_a_page_costs_nothing(own: Any, site: Target) -> None:
+    running, own_browsers = own
+    (browser,) = own_browsers()
+    killed = threading.Event()
+
+    async def kill_first(call: object, writer: asyncio.StreamWriter) -> None:
+        if not killed.is_set():
+            killed.set()
+            driver = parent_of(browser)
+            assert driver is not None
+            os.kill(driver, signal.SIGKILL)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nagain")
+
+    assert "again" in running.result(url=site.handle("/dies", kill_first), browserHtml=True)["browserHtml"]
+
+
 def test_a_driver_that_hangs_is_replaced(hanging: Any, site: Target) -> None:
     running, own_browsers = hanging
     (browser,) = own_browsers()
@@ -166,7 +182,7 @@ def test_what_actions_sent_is_not_sent_again_when_the_browser_dies(own: Any, sit
 
 def test_a_browser_is_replaced_after_its_share_of_pages(site: Target) -> None:
     url = site.page("/share", "<h1>share</h1>")
-    with Service(allow_hosts=(site.host,), limits=Limits(quiet=0, pages_per_browser=2)) as running:
+    with Service(allow_hosts=(site.host,), limits=ServiceLimits(quiet=0, pages_per_browser=2)) as running:
         for _ in range(5):
             running.result(url=url, browserHtml=True)
         assert running.service.browser.launches == 3
@@ -175,13 +191,13 @@ def test_a_browser_is_replaced_after_its_share_of_pages(site: Target) -> None:
 
 @pytest.mark.parametrize("why", ["age", "memory"])
 def test_a_browser_that_is_old_or_holds_much_memory_is_replaced_and_its_pages_finish(site: Target, why: str) -> None:
-    limits = Limits(quiet=0.1, look=0.02, browser_age=0.001 if why == "age" else 3600)
+    limits = ServiceLimits(quiet=0.1, look=0.02, browser_age=0.001 if why == "age" else 3600)
     if why == "memory":
-        with Service(allow_hosts=(site.host,), limits=Limits(quiet=0.5, look=0.05)) as running:
+        with Service(allow_hosts=(site.host,), limits=ServiceLimits(quiet=0.5, look=0.05)) as running:
             running.result(url=site.page("/in-any", "<h1>any</h1>"), browserHtml=True)
             usual = running.service.browser.memory // 2**20
         # Over it with any page, and far from twice as much, which would be its end.
-        limits = Limits(quiet=0.1, look=0.02, browser_memory_mib=round(usual * 0.8))
+        limits = ServiceLimits(quiet=0.1, look=0.02, browser_memory_mib=round(usual * 0.8))
     entered, release = threading.Event(), threading.Event()
 
     async def hold(call: object, writer: asyncio.StreamWriter) -> None:
@@ -214,7 +230,7 @@ def test_more_pages_than_may_wait_get_503_with_retry_after(site: Target) -> None
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     url = site.handle("/held", hold)
-    limits = Limits(pages_waiting=0)
+    limits = ServiceLimits(pages_waiting=0)
     with Service(allow_hosts=(site.host,), browser_pages=1, limits=limits) as running:
         first = threading.Thread(target=running.result, kwargs={"url": url, "browserHtml": True})
         first.start()
@@ -295,8 +311,8 @@ def test_the_browser_has_none_of_the_servers_secrets(site: Target, monkeypatch: 
         own = set(of_this_run()) - before
         assert len(own) > 3
         for pid in own:
-            for told in ("environ", "cmdline"):
-                assert b"very-secret" not in Path(f"/proc/{pid}/{told}").read_bytes()
+            for name in ("environ", "cmdline"):
+                assert b"very-secret" not in Path(f"/proc/{pid}/{name}").read_bytes()
 
 
 def test_no_process_below_the_server_has_its_keys_not_even_the_browsers_driver(site: Target, tmp_path: Path) -> None:
@@ -362,10 +378,10 @@ def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: 
         await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
 
     running.run(asyncio.wait_for(balanced(), 60))
-    told = dict(line.rsplit(" ", 1) for line in running.service.metrics() if not line.startswith("#"))
-    opened, closed = (told[f"scrapy_ext_browser_contexts_{what}_total"] for what in ("opened", "closed"))
+    lines = dict(line.rsplit(" ", 1) for line in running.service.metrics() if not line.startswith("#"))
+    opened, closed = (lines[f"scrapy_ext_browser_contexts_{what}_total"] for what in ("opened", "closed"))
     assert opened == closed
-    assert told["scrapy_ext_browser_pages_open"] == "0"
+    assert lines["scrapy_ext_browser_pages_open"] == "0"
 
 
 def free_port() -> int:

@@ -1,4 +1,4 @@
-"""What a page refers to is loaded when what was asked for needs it."""
+"""Subresources of a page are loaded if a requested output needs them."""
 
 from __future__ import annotations
 

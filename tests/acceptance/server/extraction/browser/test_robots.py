@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 
@@ -19,7 +19,7 @@ def test_a_page_that_robots_txt_refuses_is_521_also_where_others_lead_to_it(way:
         "redirect": site.page("/redirect", "", 302, Location=there),
         "script": site.page("/script", f"<script>location = '{there}'</script>"),
     }[way]
-    with Service(allow_hosts=(site.host,), obey_robots=True, limits=Limits(quiet=0.2)) as running:
+    with Service(allow_hosts=(site.host,), obey_robots=True, limits=ServiceLimits(quiet=0.2)) as running:
         running.problem(521, "/download/internal-error", url=url, browserHtml=True)
         led = running.result(
             url=site.page("/open", "here"), browserHtml=True, actions=[{"action": "goto", "url": there}]

@@ -13,11 +13,11 @@ import asyncio, logging, os, sys
 from pathlib import Path
 from scrapy_ext.jobprocess.proc import below, table
 from scrapy_ext.server.extraction.browser.launcher import Launcher
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 
 async def main():
     logging.basicConfig(level=logging.INFO)
-    launcher = Launcher(Limits(), None)
+    launcher = Launcher(ServiceLimits(), None)
     browser = await launcher.launch(images=False)
     for process in below([os.getpid()], table())[os.getpid()][1:]:
         arguments = Path(f"/proc/{process.pid}/cmdline").read_bytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 from tests.support.upstream_proxy import Upstream
@@ -21,7 +21,7 @@ def test_a_page_and_all_that_it_loads_leave_through_the_proxy_in_the_language_of
     calls = forbidden.connections
     with Upstream() as upstream:
         proxies = (f"FR:residential={upstream.address}", "IT=http://user-7:secret@127.0.0.1:1")
-        with Service(allow_hosts=(site.host,), proxies=proxies, limits=Limits(quiet=0.1, connect=3)) as running:
+        with Service(allow_hosts=(site.host,), proxies=proxies, limits=ServiceLimits(quiet=0.1, connect=3)) as running:
             result = running.result(url=url, browserHtml=True, geolocation="FR")
             detail = running.problem(520, "/download/temporary-error", url=url, browserHtml=True, geolocation="IT")
     assert "<h1>fr-FR,true,Europe/Paris,fr-FR</h1>" in result["browserHtml"]

@@ -1,4 +1,4 @@
-"""What callers of automatic extraction may rely on."""
+"""Imports of automatic extraction."""
 
 from __future__ import annotations
 

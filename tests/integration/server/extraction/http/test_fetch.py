@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import brotli
 import pytest
 
-from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.http.codings import zstd
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.http.bodies import zstd
 from tests.support.extraction_service import LIMITS, Service
 from tests.support.handwritten_site import Call, Target, self_signed
 
@@ -80,12 +80,12 @@ def test_the_cause_of_a_problem_is_a_timeout_where_nothing_comes(target: Target)
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=Limits(read=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(read=0.5)) as running:
         answer = running.extract(url=target.handle("/cause/silent", silent), **BODY)
     assert answer.headers["extract-cause"] == "timeout"
 
 
-def test_a_connection_that_is_refused_is_told_from_a_name_that_does_not_exist() -> None:
+def test_a_refused_connection_is_distinguished_from_a_name_that_does_not_exist() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         host = f"localhost:{closed.getsockname()[1]}"
@@ -175,7 +175,7 @@ def test_a_connection_that_was_idle_after_a_large_page_is_used_again(target: Tar
     read limit, which holds for what a target sends and not for a connection that nobody uses."""
     url = target.page("/large-page", b"x" * 800_000)
     before = target.connections
-    with Service(allow_hosts=(target.host,), limits=Limits(read=2.0)) as service:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(read=2.0)) as service:
         assert len(body_of(service.result(url=url, **BODY))) == 800_000
         time.sleep(2.5)
         assert len(body_of(service.result(url=url, **BODY))) == 800_000
@@ -412,7 +412,7 @@ def test_credentials_stay_on_the_origin_that_they_were_given_for(service: Servic
     assert {other.header(name.lower()) for name in plain} == {"given"}
 
 
-def test_credentials_in_the_url_are_sent_as_a_header_and_not_told_back(service: Service, target: Target) -> None:
+def test_credentials_in_the_url_are_sent_as_a_header_and_not_returned(service: Service, target: Target) -> None:
     target.page("/private", "ok")
     result = service.result(url="http://me:pass@shop.example/private", **BODY)
     expected = "Basic " + base64.b64encode(b"me:pass").decode()
@@ -511,7 +511,7 @@ def test_a_name_is_looked_up_once_for_a_connection_so_that_it_cannot_change_in_b
 
     target.page("/once", "ok")
     with Service(
-        resolve=resolve, allow_hosts=(f"once.example:{target.port}",), limits=Limits(resolve_cache=0)
+        resolve=resolve, allow_hosts=(f"once.example:{target.port}",), limits=ServiceLimits(resolve_cache=0)
     ) as running:
         assert running.result(url=f"http://once.example:{target.port}/once", **BODY)["statusCode"] == 200
     assert lookups == ["once.example"]
@@ -525,7 +525,7 @@ def test_a_redirect_to_a_name_that_has_turned_private_is_not_followed(target: Ta
 
     target.page("/to-rebind", "", 302, Location=f"http://rebind.example:{forbidden.port}/")
     allowed = (f"site.example:{target.port}",)
-    with Service(resolve=resolve, allow_hosts=allowed, limits=Limits(resolve_cache=0)) as running:
+    with Service(resolve=resolve, allow_hosts=allowed, limits=ServiceLimits(resolve_cache=0)) as running:
         # What looked it up before saw a public address.
         assert running.run(running.service.fetcher._guard.endpoints("rebind.example", forbidden.port))
         url = f"http://site.example:{target.port}/to-rebind"
@@ -600,7 +600,7 @@ def test_a_target_that_never_answers_is_520(target: Target) -> None:
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=Limits(read=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(read=0.5)) as running:
         running.problem(520, "/download/temporary-error", url=target.handle("/silent", silent), **BODY)
 
 
@@ -612,7 +612,7 @@ def test_a_target_that_drips_for_ever_is_520(target: Target) -> None:
             await writer.drain()
             await asyncio.sleep(0.2)
 
-    with Service(allow_hosts=(target.host,), limits=Limits(fetch=1)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(fetch=1)) as running:
         running.problem(520, "/download/temporary-error", url=target.handle("/drip", drip), **BODY)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.extraction.http.lenient_answers import Answer
+from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 
@@ -13,7 +13,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 2\r\n\r\n"
 
 def parsed(data: bytes, size: int, *, has_body: bool = True) -> tuple[bytes, bool]:
     """What is parsed of an answer that comes in pieces of a size, and whether more came than that."""
-    answer = Answer(has_body=has_body)
+    answer = LenientResponse(has_body=has_body)
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
     return b"".join([*(answer.feed(piece) for piece in pieces), answer.rest()]), answer.is_overrun
 
@@ -52,12 +52,12 @@ def test_what_follows_a_body_is_thrown_away(size: int) -> None:
 
 
 def test_what_is_no_http_is_passed_on_at_once() -> None:
-    assert Answer().feed(b"SSH-2.0") == b"SSH-2.0"
-    assert Answer().feed(b"HTT") == b""
+    assert LenientResponse().feed(b"SSH-2.0") == b"SSH-2.0"
+    assert LenientResponse().feed(b"HTT") == b""
 
 
 def test_a_head_without_end_is_not_held() -> None:
-    answer = Answer()
+    answer = LenientResponse()
     line = b"X: " + b"x" * 60_000 + b"\r\n"
     fed = answer.feed(b"HTTP/1.1 200 OK\r\n") + b"".join(answer.feed(line) for _ in range(6))
     assert len(fed) > 300_000

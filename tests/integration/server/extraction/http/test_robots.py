@@ -64,7 +64,7 @@ def test_a_site_without_rules_may_be_fetched(service: Service, site: Target) -> 
     service.result(url=site.url("/private/page"), **BODY)
 
 
-def test_a_site_that_cannot_tell_its_rules_now_is_520_and_asked_again(service: Service, site: Target) -> None:
+def test_a_site_that_cannot_send_its_rules_now_is_520_and_requested_again(service: Service, site: Target) -> None:
     site.page("/robots.txt", "", 503)
     service.problem(520, "/download/temporary-error", url=site.url("/public"), **BODY)
     assert not site.calls_of("/public")

@@ -1,4 +1,4 @@
-"""What a store's operation may rely on."""
+"""Guarantees of an engine for the operations of a store."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def test_a_snapshot_stays_as_it_is(engine: Engine) -> None:
     assert await engine.read(_all) == [1, 2]
 
 
-async def test_a_glance_gives_what_a_read_gives_and_writes_nothing(engine: Engine) -> None:
+async def test_an_inline_read_returns_what_a_read_returns_and_writes_nothing(engine: Engine) -> None:
     await engine.write(_insert, 2, 1)
     assert await engine.glance(_all) == await engine.read(_all) == [1, 2]
     with pytest.raises(StoreError):
@@ -155,7 +155,7 @@ async def test_a_glance_gives_what_a_read_gives_and_writes_nothing(engine: Engin
     assert await engine.glance(_all) == [1, 2]
 
 
-async def test_a_glance_that_takes_long_is_a_read_and_the_next_one_a_glance_again(sqlite: SqliteEngine) -> None:
+async def test_an_inline_read_that_takes_long_is_a_read_and_the_next_one_is_inline_again(sqlite: SqliteEngine) -> None:
     threads: list[str] = []
 
     async def count(tx: Transaction, rows: int) -> int:
@@ -175,7 +175,7 @@ async def test_a_glance_that_takes_long_is_a_read_and_the_next_one_a_glance_agai
     assert threads[0] == "MainThread"
 
 
-async def test_a_glance_waits_for_no_writer(sqlite: SqliteEngine, tmp_path: Path) -> None:
+async def test_an_inline_read_waits_for_no_writer(sqlite: SqliteEngine, tmp_path: Path) -> None:
     await sqlite.write(_insert, 1)
     other = sqlite3.connect(tmp_path / "test.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

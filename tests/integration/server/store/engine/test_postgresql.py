@@ -91,6 +91,7 @@ async def test_a_write_whose_commit_is_not_answered_is_done_once_and_its_result_
     assert record.value == b"2"
 
 
+@pytest.mark.long
 async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody(own: Cluster) -> None:
     """Of a transaction whose COMMIT did not get there before the crash, nothing may be on the disk."""
     url = own.database()
@@ -116,7 +117,7 @@ async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody
         await store.close()
 
 
-async def test_what_cannot_be_known_is_told(store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_cannot_be_known_is_reported(store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.2)
     cutter.after, cutter.dark_after_cut = 1, True
     with pytest.raises(StoreUncertainError, match="may be stored or not"):
@@ -146,7 +147,7 @@ async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, mo
         await store.close()
 
 
-async def test_a_limit_of_connections_is_lived_with_or_told(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_limit_of_connections_is_obeyed_or_reported(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     url, postgres = own.database(), own.url("postgres")
     own.query(postgres, "CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2")
     own.query(postgres, f"ALTER DATABASE {url.rpartition('/')[2]} OWNER TO few")

@@ -64,14 +64,14 @@ async def test_commits_go_on_while_the_log_is_written_back_and_begun_anew(
 
 
 def is_in_use(data: Path) -> bool:
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", IN_USE, str(data / "platform.db-shm")],
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     )
-    return told.stdout == "in use\n"
+    return done.stdout == "in use\n"
 
 
 async def test_another_process_knows_that_the_file_is_in_use_after_any_number_of_commits(tmp_path: Path) -> None:

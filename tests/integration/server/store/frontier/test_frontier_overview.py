@@ -1,10 +1,10 @@
-"""What pages show of frontiers, read from the store."""
+"""Overviews of frontiers for the pages, read from the store."""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.frontier import overview as frontier_overview
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
@@ -14,7 +14,7 @@ def requests(first: int, last: int, priority: int = 0) -> list[QueuedRequest]:
     return [QueuedRequest(b"%06d" % n, b'["%06d",null]' % n, None, priority) for n in range(first, last)]
 
 
-async def test_a_slot_tells_what_is_queued_seen_and_fixed(store: Store) -> None:
+async def test_a_slot_shows_its_queued_seen_and_fixed_requests(store: Store) -> None:
     slot = Slot(1, "f", "0")
     await store.frontier.add(slot, requests(0, 250))
     first = await store.frontier.read(slot, 1)
@@ -62,7 +62,7 @@ async def test_a_long_queue_is_counted_up_to_a_bound(store: Store, monkeypatch: 
     assert 200 <= found.queued.requests < 1000
 
 
-async def test_many_fingerprints_are_told_about_and_paged(store: Store) -> None:
+async def test_many_fingerprints_are_counted_and_paged(store: Store) -> None:
     slot = Slot(1, "f", "0")
     for first in range(0, 60_000, 6_000):
         await store.frontier.add(slot, requests(first, first + 6_000))

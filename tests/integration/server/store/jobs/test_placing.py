@@ -1,4 +1,4 @@
-"""Which job is given to which node, on each engine."""
+"""Placing of jobs on nodes, on each engine."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node
 from scrapy_ext.server.store.jobs.rows import MAX_METADATA_BYTES, StoredJob
 from scrapy_ext.server.store.jobs.states import Change
+from tests.support.stores import ENGINES
 
 
 async def join(store: Store, name: str, units: int, *, tags: Sequence[str] = (), project: int = 1) -> None:
@@ -193,7 +194,7 @@ async def test_what_a_crawl_says_of_its_end_counts_unless_it_was_asked_to(
     assert (await stored(store, key)).metadata["close_reason"] == reason
 
 
-async def test_each_step_is_told_once_and_that_a_job_waits_again(store: Store) -> None:
+async def test_each_step_is_reported_once_and_that_a_job_waits_again(store: Store) -> None:
     await join(store, "a", 1)
     await add(store, {})
     (attempt,) = await store.attempts.place()
@@ -251,6 +252,7 @@ async def test_a_script_whose_node_is_lost_is_not_run_again(store: Store) -> Non
     assert (job.state, job.metadata["close_reason"]) == (JobState.FINISHED, "node_lost")
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 async def test_the_next_of_many_is_found_without_looking_at_the_others(
     store: Store, look: Callable[[str], Any], where: Path | DatabaseUrl
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from scrapy_ext.api.platform.periodic import Task
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.store import Store
-from tests.support.schedules import HOUR, MINUTE, PROJECT, SECOND, at, books, edit, jobs_of, passing, ran, told
+from tests.support.schedules import HOUR, MINUTE, PROJECT, SECOND, at, books, edit, events_of, jobs_of, passing, ran
 from tests.support.stores import Clock, Where
 
 
@@ -59,7 +59,7 @@ async def test_a_missed_run_is_made_up_for_within_an_hour(store: Store, clock: C
     clock.now = back
     (run,) = await CronLoop(store).run_due()
     assert len(await jobs_of(store)) == len(run.jobs) == int(runs)
-    events = await told(store)
+    events = await events_of(store)
     if runs:
         assert [event["event"] for event in events] == ["job:scheduled"]
     else:
@@ -114,7 +114,7 @@ async def test_leap_days_and_the_change_to_summer_time(store: Store, clock: Cloc
     assert await store.periodic.next_due() == at(2032, 2, 29)
     clock.now = at(2032, 3, 28)  # in much of Europe the hour from 1:00 UTC is when clocks change
     await store.periodic.add(books("30 * * * *", tasks=[Task(name="hourly")]))
-    assert await ran(store) == 0  # the leap day of four weeks ago is told as missed
+    assert await ran(store) == 0  # the leap day of four weeks ago is reported as missed
     assert len(await passing(store, clock, clock.now + 6 * HOUR, 10 * MINUTE)) == 6
 
 

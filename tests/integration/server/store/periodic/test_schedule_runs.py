@@ -18,7 +18,7 @@ from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.jobs.states import Change
 from scrapy_ext.server.store.periodic import runs as schedule_runs
 from tests.support.eventually import eventually_async
-from tests.support.schedules import MINUTE, PROJECT, SECOND, at, books, edit, jobs_of, passing, ran, told
+from tests.support.schedules import MINUTE, PROJECT, SECOND, at, books, edit, events_of, jobs_of, passing, ran
 from tests.support.stores import Clock, Where
 
 
@@ -54,7 +54,7 @@ async def test_a_run_adds_the_jobs_of_its_tasks_with_what_they_name(store: Store
         "scheduled_by": "periodic job 1",
     }
     assert (second.metadata["priority"], second.metadata["spider_args"]) == (2, {"page": "2"})
-    assert await told(store) == [
+    assert await events_of(store) == [
         {"event": "job:scheduled", "job": str(job.key), "user": "periodic job 1"} for job in (first, second)
     ]
     (state,) = await store.periodic.listed(PROJECT, 10)
@@ -133,7 +133,7 @@ async def test_an_edit_between_looking_and_running_wins(store: Store, clock: Clo
     assert await jobs_of(store) == []
 
 
-async def test_what_still_runs_is_not_started_again_and_told_once(store: Store, clock: Clock) -> None:
+async def test_what_still_runs_is_not_started_again_and_reported_once(store: Store, clock: Clock) -> None:
     await store.periodic.add(books("* * * * *", tasks=[Task(name="books"), Task(name="films")]))
     clock.now += MINUTE
     await CronLoop(store).run_due()
@@ -144,7 +144,7 @@ async def test_what_still_runs_is_not_started_again_and_told_once(store: Store, 
         (run,) = await CronLoop(store).run_due()
         assert [job.added for job in run.jobs] == [False, True]
         assert run.jobs[0].job == str(slow.key)
-    events = [event for event in await told(store) if event["event"] == "periodicjob:active"]
+    events = [event for event in await events_of(store) if event["event"] == "periodicjob:active"]
     assert len(events) == 1
     assert (events[0]["job"], events[0]["user"]) == (str(slow.key), "periodic job 1")
     assert "books" in events[0]["message"]
@@ -155,7 +155,7 @@ async def test_what_still_runs_is_not_started_again_and_told_once(store: Store, 
     assert run.jobs[0].added
 
 
-async def test_every_change_of_a_periodic_run_is_told_once(store: Store, clock: Clock) -> None:
+async def test_every_change_of_a_periodic_run_is_reported_once(store: Store, clock: Clock) -> None:
     await store.periodic.add(books())
     clock.now = at(2026, 3, 10, 4)
     await CronLoop(store).run_due()
@@ -168,7 +168,7 @@ async def test_every_change_of_a_periodic_run_is_told_once(store: Store, clock: 
         await store.jobs.change(PROJECT, [Change(job.key, JobState.FINISHED, {})], "runner")
     for _ in range(2):
         await store.jobs.delete(PROJECT, [job.key], "me")
-    events = [(event["event"], event["job"], event["user"]) for event in await told(store)]
+    events = [(event["event"], event["job"], event["user"]) for event in await events_of(store)]
     key = str(job.key)
     assert events == [
         ("job:scheduled", key, "periodic job 1"),
@@ -179,21 +179,21 @@ async def test_every_change_of_a_periodic_run_is_told_once(store: Store, clock: 
     ]
 
 
-async def test_a_run_that_cannot_be_stored_is_told_and_the_others_run(store: Store, clock: Clock) -> None:
+async def test_a_run_that_cannot_be_stored_is_reported_and_the_others_run(store: Store, clock: Clock) -> None:
     large = Task(name="books", spider_args={"text": "x" * 2**20})
     await store.periodic.add(books("* * * * *", tasks=[Task(name="films"), large]))
     await store.periodic.add(books("* * * * *", tasks=[Task(name="other")]))
     clock.now += MINUTE
     assert await ran(store) == 1
     assert [job.spider for job in await jobs_of(store)] == ["other"]
-    refused = [event for event in await told(store) if event["event"] == "periodicjob:refused"]
+    refused = [event for event in await events_of(store) if event["event"] == "periodicjob:refused"]
     assert [event["periodic_job_id"] for event in refused] == [1]
     assert "metadata" in refused[0]["message"]
     assert await ran(store) == 0
     assert [state.next_run for state in await store.periodic.listed(PROJECT, 9)] == [at(2026, 3, 10, 4, 1)] * 2
 
 
-async def test_a_stored_expression_that_is_wrong_is_told_and_never_runs(
+async def test_a_stored_expression_that_is_wrong_is_reported_and_never_runs(
     store: Store, clock: Clock, change: Callable[[str], Any]
 ) -> None:
     await store.periodic.add(books())
@@ -204,7 +204,7 @@ async def test_a_stored_expression_that_is_wrong_is_told_and_never_runs(
     await change(f"UPDATE periodic_jobs SET cron = '*/5 * * * *', definition = {{bytes:{wrong}}} WHERE number = 1")
     clock.now = at(2026, 3, 10, 4)
     assert await ran(store) == 1
-    refused = [event for event in await told(store) if event["event"] == "periodicjob:refused"]
+    refused = [event for event in await events_of(store) if event["event"] == "periodicjob:refused"]
     assert len(refused) == 1
     assert "minute must be a number or *" in refused[0]["message"]
     assert [state.next_run for state in await store.periodic.listed(PROJECT, 9)] == [None, at(2026, 3, 10, 4, 1)]
@@ -216,14 +216,17 @@ async def test_a_run_that_is_cut_off_has_left_nothing_and_is_made_again(
     await store.periodic.add(books())
     clock.now = at(2026, 3, 10, 4)
 
-    def cut_off(*_: Any) -> Any:
+    add_jobs = schedule_runs.add_jobs
+
+    async def cut_off(*arguments: Any) -> Any:
+        await add_jobs(*arguments)
         raise RuntimeError("cut off")
 
     with monkeypatch.context() as patched:
-        patched.setattr(schedule_runs, "_still_active", cut_off)  # after the jobs were added
+        patched.setattr(schedule_runs, "add_jobs", cut_off)
         with pytest.raises(RuntimeError, match="cut off"):
             await CronLoop(store).run_due()
-    assert (await jobs_of(store), await told(store)) == ([], [])
+    assert (await jobs_of(store), await events_of(store)) == ([], [])
     assert await ran(store) == 1
 
 

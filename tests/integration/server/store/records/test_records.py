@@ -16,6 +16,7 @@ from scrapy_ext.server.store.records import segments as segments_module
 from scrapy_ext.server.store.records import writes as record_writes
 from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, MAX_LINES, Packer, RecordChunk
 from scrapy_ext.server.store.records.records import Span
+from tests.support.stores import ENGINES
 
 KEY = JobKey(1, 2, 3)
 
@@ -126,6 +127,7 @@ async def test_without_a_start_records_go_to_the_end(store: Store) -> None:
     assert [await store.items.write(KEY, None, packed([{"a": n}, {}])) for n in range(3)] == [0, 2, 4]
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 async def test_many_tiny_writes_are_read_from_anywhere_with_their_times(store: Store, clock: Any) -> None:
     began = clock.now
     for n in range(600):
@@ -139,6 +141,7 @@ async def test_many_tiny_writes_are_read_from_anywhere_with_their_times(store: S
         assert (one.start, one.ts) == (min(start, 599), began + min(start, 599) // 2)
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 @pytest.mark.parametrize(("length", "writes"), [(1, 1100), (7, 300), (400, 12), (999, 5)])
 async def test_small_writes_leave_few_chunks(store: Store, look: Any, length: int, writes: int) -> None:
     records = [{"n": n} for n in range(length * writes)]
@@ -151,6 +154,7 @@ async def test_small_writes_leave_few_chunks(store: Store, look: Any, length: in
     assert sum(1 for _, n in chunks if n < MAX_LINES // 2) <= 10
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
 async def test_a_record_is_packed_again_few_times(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     packed_again = 0
 
@@ -189,13 +193,13 @@ async def test_large_records_stay_in_chunks_of_bounded_size(store: Store, look: 
 
 
 @pytest.mark.parametrize("times", [b"", b"\xc1", b"\x91\x92\x01\xa1\xff", msgspec.msgpack.encode([(1, 0), (5, 1)])])
-def test_damaged_times_of_a_chunk_are_told(times: bytes) -> None:
+def test_damaged_times_of_a_chunk_are_reported(times: bytes) -> None:
     (chunk,) = packed([{"n": 1}, {"n": 2}])
     with pytest.raises(StoreError, match="damaged"):
         segments_module.unpack_segments(1, times, chunk.body)
 
 
-async def test_a_damaged_chunk_is_told_and_the_others_are_read(store: Store) -> None:
+async def test_a_damaged_chunk_is_reported_and_the_others_are_read(store: Store) -> None:
     async def damage(tx: Any) -> None:
         await tx.execute("UPDATE record_chunks SET body = $1 WHERE start = $2", b"\0", MAX_LINES)
 

@@ -1,4 +1,4 @@
-"""Actions are read before anything is loaded, and what is wrong with them is told by its place."""
+"""Actions are validated before anything is loaded, and each fault names its place."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def test_every_action_takes_all_of_its_members_and_needs_those_that_it_needs(kin
     read, wrong = read_actions([action])
     assert (len(read), wrong) == (1, [])
     for name in kind.needs:
-        [told] = faults({member: value for member, value in action.items() if member != name})
-        assert told.startswith(f"actions[0].{name} is required by {kind.name}")
+        [message] = faults({member: value for member, value in action.items() if member != name})
+        assert message.startswith(f"actions[0].{name} is required by {kind.name}")
     other = next(name for name in MEMBERS if name not in action)
-    [told] = faults({**action, other: MEMBERS[other]})
-    assert told.startswith(f"actions[0].{other} is not a member of {kind.name}")
+    [message] = faults({**action, other: MEMBERS[other]})
+    assert message.startswith(f"actions[0].{other} is not a member of {kind.name}")
 
 
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "message"),
     [
         ({"selector": {"type": "id", "value": "a"}}, "actions[0].selector.type must be css, xpath or text, got 'id'"),
         ({"selector": {"value": ""}}, "actions[0].selector.value must not be empty"),
@@ -74,15 +74,15 @@ def test_every_action_takes_all_of_its_members_and_needs_those_that_it_needs(kin
         ({"refused": "x"}, "actions[0].refused is not a member of click"),
     ],
 )
-def test_a_wrong_member_is_named(members: dict[str, Any], told: str) -> None:
+def test_a_wrong_member_is_named(members: dict[str, Any], message: str) -> None:
     [fault] = faults({**CLICK, **members})
-    assert told in fault
+    assert message in fault
 
 
 @pytest.mark.parametrize(
-    ("action", "told"),
+    ("action", "message"),
     [
-        ({"selector": GO}, "actions[0].action must say which action it is"),
+        ({"selector": GO}, "actions[0].action must name the action"),
         ({"action": 5}, "actions[0].action '5' is not an action"),
         ({"action": "waitForSelektor", "selector": GO}, "Did you mean waitForSelector?"),
         ({"action": "scrollTo"}, "actions[0] must have one of selector, top, left"),
@@ -100,14 +100,14 @@ def test_a_wrong_member_is_named(members: dict[str, Any], told: str) -> None:
         ({"action": "waitForResponse", "urlPattern": "/", "urlMatchingOptions": "regex"}, "or exact, got 'regex'"),
     ],
 )
-def test_a_wrong_action_is_named(action: dict[str, Any], told: str) -> None:
+def test_a_wrong_action_is_named(action: dict[str, Any], message: str) -> None:
     [fault] = faults(action)
-    assert told in fault
+    assert message in fault
 
 
-def test_every_wrong_action_is_told_by_its_index() -> None:
-    told = faults(CLICK, {"action": "click"}, CLICK, {"action": "hop"})
-    assert [line.split()[0] for line in told] == ["actions[1].selector", "actions[3].action"]
+def test_every_wrong_action_is_reported_by_its_index() -> None:
+    messages = faults(CLICK, {"action": "click"}, CLICK, {"action": "hop"})
+    assert [line.split()[0] for line in messages] == ["actions[1].selector", "actions[3].action"]
 
 
 def test_every_member_is_described_and_every_description_is_of_a_member() -> None:

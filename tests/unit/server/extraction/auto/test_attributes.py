@@ -89,7 +89,7 @@ def test_sources_say_where_each_field_is_from() -> None:
     assert extract_more("product", PAGE, URL).sources is None
 
 
-def test_sources_of_articles_and_lists_are_told_too() -> None:
+def test_sources_of_articles_and_lists_are_returned_too() -> None:
     story = f"""<title>Lamps</title><h1>Lamps again</h1><time datetime=2024-03-01>1 March 2024</time>
     <p>{"All of it. " * 90}</p><img class=hero src=/lamp.jpg>"""
     sources = extract_more("article", story, URL, sources=True).sources

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.extraction.browser.executable import BrowserMissingError, clean_environment, find_browser
+from scrapy_ext.server.extraction.browser.executable import BrowserNotFoundError, clean_environment, find_browser
 
 NOWHERE = Path("/nonexistent/ms-playwright/chromium-99/chrome-linux/chrome")
 
@@ -41,14 +41,14 @@ def test_the_headless_shell_is_preferred_to_the_whole_browser_on_path(tmp_path: 
 
 
 def test_without_a_browser_the_error_says_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(BrowserMissingError, match=r"playwright install chromium.*SCRAPY_EXT_BROWSER"):
+    with pytest.raises(BrowserNotFoundError, match=r"playwright install chromium.*SCRAPY_EXT_BROWSER"):
         find_browser(None, {"PATH": str(tmp_path)}, NOWHERE)
 
 
 @pytest.mark.parametrize("named", ["missing", ".", "text"])
 def test_a_named_browser_that_is_no_program_is_an_error_that_names_it(tmp_path: Path, named: str) -> None:
     (tmp_path / "text").write_text("not a program")
-    with pytest.raises(BrowserMissingError, match="--browser names"):
+    with pytest.raises(BrowserNotFoundError, match="--browser names"):
         find_browser(str(tmp_path / named), {"PATH": "/usr/bin"}, NOWHERE)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import brotli
 import pytest
 
-from scrapy_ext.server.extraction.http import codings
-from scrapy_ext.server.extraction.http.codings import ACCEPTED, CodingError, CutShortError, OverLimitError, undo
+from scrapy_ext.server.extraction.http import bodies
+from scrapy_ext.server.extraction.http.bodies import ACCEPTED, CodingError, CutShortError, OverLimitError, undo
 
 TEXT = bytes(random.Random(1).choices(b"abcdefgh <>", k=100_000))
 MIB = 1024 * 1024
@@ -29,7 +29,7 @@ CODERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "deflate as the standard has it": ("deflate", zlib.compress),
     "deflate as some servers have it": ("deflate", bare_deflate),
     "brotli": ("br", brotli.compress),
-    "zstd": ("zstd", codings.zstd.compress),
+    "zstd": ("zstd", bodies.zstd.compress),
 }
 every = pytest.mark.parametrize(("name", "coder"), CODERS.values(), ids=CODERS)
 
@@ -117,21 +117,21 @@ def test_an_unknown_coding_is_left_with_all_below_it() -> None:
 
 def test_several_streams_are_one_body_and_what_is_none_is_thrown_away() -> None:
     assert undo(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", 2) == b"ab"
-    assert undo(codings.zstd.compress(b"a") + codings.zstd.compress(b"b"), "zstd", 2) == b"ab"
+    assert undo(bodies.zstd.compress(b"a") + bodies.zstd.compress(b"b"), "zstd", 2) == b"ab"
     assert undo(gzip.compress(TEXT) + b"\0" * 512, "gzip", len(TEXT)) == TEXT
     assert undo(gzip.compress(b"a") + gzip.compress(b"b")[:-4], "gzip", 2) == b"ab"
 
 
 def test_a_window_larger_than_the_standard_has_is_not_opened() -> None:
-    parameters = {codings.zstd.CompressionParameter.window_log: 27}
-    coded = codings.zstd.compress(random.Random(1).randbytes(9 * MIB), options=parameters)
+    parameters = {bodies.zstd.CompressionParameter.window_log: 27}
+    coded = bodies.zstd.compress(random.Random(1).randbytes(9 * MIB), options=parameters)
     with pytest.raises(CodingError):
         undo(coded, "zstd", 16 * MIB)
 
 
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
 def test_a_body_of_many_short_members_takes_time_and_memory_for_its_bytes_only(name: str) -> None:
-    packed = gzip.compress(b"ab", mtime=0) if name == "gzip" else codings.zstd.compress(b"ab")
+    packed = gzip.compress(b"ab", mtime=0) if name == "gzip" else bodies.zstd.compress(b"ab")
     tracemalloc.start()
     try:
         assert undo(packed * 40_000, name, MIB) == b"ab" * 40_000

@@ -1,4 +1,4 @@
-"""What a user may rely on in the text of extracted articles: what is of it, and what is not."""
+"""Text of extracted articles: parts that belong to it, and parts that do not."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def text_above(part: str) -> str:
         "<p>Sign up for our newsletter and never miss a boat again.</p>",
         "<p>Photo: Ada Berg</p>",
         "<p>Foto: Ada Berg</p>",
-        "<form><p>Tell us what you think of the ferry, and we may print it on Sunday.</p><input name=a></form>",
+        "<form><p>Write what you think of the ferry, and we may print it on Sunday.</p><input name=a></form>",
         f"<blockquote class='x'>{PARAGRAPHS[0][:60]}</blockquote>",
         "<p>* * *</p>",
     ],
@@ -104,7 +104,7 @@ def test_what_stands_in_the_text_is_of_it(part: str, text: str) -> None:
         "<h3>About the author</h3><p>Ada Berg writes about boats.</p>",
         "<p>© 2024 Example News</p>",
         "<p>Tags: <a href='/t/a'>ferry</a>, <a href='/t/b'>island</a></p>",
-        "<div class='share-buttons'>Tell your friends about it, they will be glad to hear from you.</div>",
+        "<div class='share-buttons'>Share it with your friends, they will be glad to hear from you.</div>",
         "<p><a href='/next'>Next: the harbour</a></p>",
         "<p>May 13, 2024</p>",
         "<h2>What comes next</h2>",
@@ -194,7 +194,7 @@ def test_a_text_that_only_the_markup_has_is_taken_from_there() -> None:
 
 def test_the_html_has_the_text_and_the_pictures_with_their_captions() -> None:
     picture = "<figure><img src='/a.jpg'><figcaption>The ferry in the harbour</figcaption></figure>"
-    share = "<div class='share-buttons'><a href='/s'>Tell your friends</a></div>"
+    share = "<div class='share-buttons'><a href='/s'>Share with friends</a></div>"
     below = "<h3>Related articles</h3><p>Harbour to be rebuilt</p>"
     item = article(
         f"<div class='x1'>{HEADLINE}<p>By Ada Berg</p>{FIRST}{share}{picture}{SECOND}<h2>What comes next</h2>{THIRD}"
@@ -213,7 +213,7 @@ def test_a_heading_that_has_nothing_of_the_title_is_not_the_headline() -> None:
     assert article(html)["headline"] == "New ferry makes its first crossing"
 
 
-def test_a_site_is_the_author_of_its_pages_only_where_nobody_else_is_told() -> None:
+def test_a_site_is_the_author_of_its_pages_only_where_nobody_else_is_named() -> None:
     head = '<meta property="og:site_name" content="Example News"><meta name="author" content="Example News">'
     html = f"<article>{HEADLINE}{FIRST}{SECOND}{THIRD}{LAST}</article>"
     assert [author["name"] for author in article(html, head)["authors"]] == ["Example News"]

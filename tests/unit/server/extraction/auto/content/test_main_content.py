@@ -1,4 +1,4 @@
-"""How pages become blocks of text, and which of them are taken for the content."""
+"""Blocks of text of pages, and the choice of those that are the content."""
 
 from __future__ import annotations
 

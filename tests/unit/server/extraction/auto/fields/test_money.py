@@ -1,4 +1,4 @@
-"""What may be relied on when amounts are read."""
+"""Amounts and currencies in texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_amounts_are_read_with_the_currency_beside_them(text: str, amount: str, 
 
 
 @pytest.mark.parametrize("text", ["", "on request", "0", "0.00 €", "free", "-"])
-def test_no_amount_and_nought_are_no_price(text: str) -> None:
+def test_no_amount_and_zero_are_no_price(text: str) -> None:
     assert from_text(text) is None
 
 

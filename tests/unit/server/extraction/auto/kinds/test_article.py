@@ -1,4 +1,4 @@
-"""What a user may rely on in extracted articles."""
+"""Fields of extracted articles."""
 
 from __future__ import annotations
 

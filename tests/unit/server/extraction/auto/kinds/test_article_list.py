@@ -88,7 +88,7 @@ def test_what_the_markup_says_of_an_article_is_added_to_its_entry() -> None:
     assert {author["name"] for article in articles for author in article["authors"]} == {"Ada Berg"}
 
 
-def test_a_date_that_tells_no_day_is_left_out() -> None:
+def test_a_date_without_a_day_is_left_out() -> None:
     html = entries("<article><h2><a href=/2024/05/s-{n}>{title}</a></h2><time>3 hours ago</time></article>")
     articles = extract("articleList", FRAME.format(html), URL)["articles"]
     assert len(articles) == 4

@@ -101,7 +101,7 @@ SOFTWARE = {each.__name__: each for each in (phpbb, discourse, xenforo, vbulleti
 
 
 @pytest.mark.parametrize("software", SOFTWARE)
-def test_the_posts_of_a_thread_are_told_by_the_structure_of_usual_software(software: str) -> None:
+def test_the_posts_of_a_thread_are_found_by_the_structure_of_usual_software(software: str) -> None:
     item = extract("forumThread", page("".join(SOFTWARE[software](n) for n in range(3))), URL)
     assert item["topic"] == {"name": "Keeping lamps lit"}
     posts = item["posts"]
@@ -121,7 +121,7 @@ def test_posts_have_their_number_and_address(software: str) -> None:
     assert len({post["url"] for post in posts}) == 3
 
 
-def test_likes_and_what_authors_tell_of_themselves_are_kept_but_never_their_names() -> None:
+def test_likes_and_facts_about_authors_are_kept_but_never_their_names() -> None:
     liked = extract("forumThread", page("".join(discourse(n) for n in range(3))), URL)
     assert [post["reactions"] for post in liked["posts"]] == [{"likes": 3}, {"likes": 4}, {"likes": 5}]
     located = extract("forumThread", page("".join(vbulletin(n) for n in range(3))), URL)
@@ -194,7 +194,7 @@ def test_a_question_and_its_answers_in_microdata_are_posts() -> None:
         ("/about", None),
     ],
 )
-def test_the_number_of_a_thread_is_told_from_its_address(path: str, number: str | None) -> None:
+def test_the_number_of_a_thread_is_found_in_its_url(path: str, number: str | None) -> None:
     item = extract("forumThread", page("".join(phpbb(n) for n in range(2))), f"https://forum.example.com{path}")
     assert item.get("threadId") == number
 

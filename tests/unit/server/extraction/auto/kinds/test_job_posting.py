@@ -7,7 +7,7 @@ import pytest
 
 from scrapy_ext.server.extraction.auto import extract
 from scrapy_ext.server.extraction.auto.jobs import salary_in
-from tests.support.job_pages import PAGES, PROSE, told
+from tests.support.job_pages import PAGES, PROSE, flat_item
 
 URL = "https://jobs.example.com/lamp-keeper"
 JOB: dict[str, Any] = {
@@ -85,9 +85,9 @@ def test_microdata_of_a_job_is_read_too() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_job_is_told_from_a_page_without_markup(name: str) -> None:
+def test_a_job_is_found_in_a_page_without_markup(name: str) -> None:
     page = PAGES[name]
-    item = told(extract("jobPosting", page.html, page.url))
+    item = flat_item(extract("jobPosting", page.html, page.url))
     assert {field: item.get(field) for field in page.truth} == page.truth
     assert "harbour lights, day and night" in item["description"]
     assert "About us" not in item["description"]

@@ -1,4 +1,4 @@
-"""What a user may rely on in the extracted content of pages."""
+"""Fields of the extracted content of pages."""
 
 from __future__ import annotations
 

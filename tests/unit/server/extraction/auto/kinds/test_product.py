@@ -1,4 +1,4 @@
-"""What a user may rely on in extracted products."""
+"""Fields of extracted products."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_an_offer_in_a_list_of_variants_in_stock_makes_the_product_in_stock() ->
     assert (item["price"], item["availability"]) == ("10", "InStock")
 
 
-def test_out_of_stock_is_told_by_words_too() -> None:
+def test_out_of_stock_is_recognised_by_words_too() -> None:
     for words in ("Sold out", "Ausverkauft", "Rupture de stock", "Нет в наличии", "在庫切れ"):
         html = f'<h1>Lamp</h1><p class="price">$5.00</p><p class="stock">{words}</p>'
         assert product(html, "<title>Lamp</title>")["availability"] == "OutOfStock", words
@@ -365,7 +365,7 @@ def test_a_discount_price_is_the_reduced_one_and_an_instalment_is_no_price() -> 
     assert (item["price"], item["regularPrice"]) == ("149.00", "199.00")
 
 
-def test_the_words_of_the_address_tell_the_heading_where_the_title_does_not() -> None:
+def test_the_words_of_the_url_identify_the_heading_where_the_title_does_not() -> None:
     html = """<h1>Our shop</h1><div><span class="price">$9.00</span></div><div><h1>Lampe étoile du soir</h1>
     <div><span class="price">$59.90</span></div></div>"""
     item = product(html, "<title>The shop</title>", "https://shop.example.com/p/lampe-etoile-du-soir.html")
@@ -424,7 +424,7 @@ def test_a_group_has_the_price_of_the_variant_at_the_pages_address() -> None:
     assert (item["price"], item["sku"]) == ("40", "SHOE-1")
 
 
-def test_a_brand_is_found_where_the_title_links_and_scripts_tell_it() -> None:
+def test_a_brand_is_found_in_the_title_links_and_scripts() -> None:
     title = "<title>Nordlys Aurora Desk Lamp - white | Shop</title>"
     heading = "<h1>Aurora Desk Lamp</h1>"
     for html in (
@@ -466,7 +466,7 @@ def test_the_number_of_one_variant_is_not_that_of_the_product() -> None:
     assert product("", json_ld({"@type": "Product", "name": "Sock", "offers": offers[:1]}))["sku"] == "SOCK-S"
 
 
-def test_a_gtin_of_noughts_is_none() -> None:
+def test_a_gtin_of_zeros_is_none() -> None:
     assert "gtin" not in product("", json_ld(LAMP | {"gtin13": "0000000000000"}))
 
 
@@ -515,7 +515,7 @@ def test_what_no_markup_says_has_a_source_too() -> None:
     assert sources["availability"] == "what the page says"
 
 
-def test_what_the_markup_says_is_told_by_its_place() -> None:
+def test_what_the_markup_says_is_named_by_its_place() -> None:
     offer = {"@type": "Offer", "price": "12.00", "priceCurrency": "EUR", "availability": "https://schema.org/InStock"}
     html = json_ld(LAMP | {"offers": offer, "brand": "Acme"}) + "<h1>Aurora Desk Lamp</h1>"
     sources = extract_more("product", html, "https://shop.example/lamp", sources=True).sources or {}

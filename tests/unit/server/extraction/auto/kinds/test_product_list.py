@@ -180,7 +180,7 @@ def test_products_that_lie_under_the_page_are_no_sub_categories() -> None:
     assert "subCategories" not in extract("productNavigation", html, URL)
 
 
-def test_the_next_page_and_the_number_of_this_one_are_told() -> None:
+def test_the_next_page_and_the_number_of_this_one_are_returned() -> None:
     pages = "<div class=pagination><b>1</b><a href='?page=2'>2</a><a href='?page=2'>Next</a></div>"
     html = FRAME.format(SHAPES["a grid of boxes"] + pages)
     listed, navigation = extract("productList", html, URL), extract("productNavigation", html, URL)

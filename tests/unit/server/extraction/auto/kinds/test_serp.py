@@ -10,7 +10,7 @@ ENGINE = "https://search.example/search?q=x"
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_results_are_told_from_the_pages_of_engines_and_advertisements_left_out(name: str) -> None:
+def test_results_are_found_in_the_pages_of_engines_and_advertisements_left_out(name: str) -> None:
     page = PAGES[name]
     item = extract("serp", page.html, page.url)
     results = item["organicResults"]

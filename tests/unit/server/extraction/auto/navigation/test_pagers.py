@@ -62,7 +62,7 @@ PAGERS: dict[str, tuple[str, str, str | None, int | None]] = {
         "<a class=home-link href=/>Home</a></div>",
         "/search?updated-max=2016-05-01T10:00:00-07:00&max-results=7", None,
     ),
-    "drupal 7, from nought": (
+    "drupal 7, from zero": (
         "/news?page=1",
         "<div class=item-list><ul class=pager><li class=pager-first><a href=/news>« first</a></li>"
         "<li class=pager-previous><a href=/news>‹ previous</a></li><li class=pager-item><a href=/news>1</a></li>"

@@ -1,4 +1,4 @@
-"""Which page follows, and which page this is: what may be relied on, and what is left out rather than guessed."""
+"""Next page and number of this page: what is found, and what is left out rather than guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be relied on when JSON in a page is not quite JSON."""
+"""Parsing of JSON in pages that is not quite JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user may rely on when a page was loaded in the browser, and how its elements look is known."""
+"""Extraction with the computed styles of a page that was loaded in the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be relied on when URLs of a page are made absolute."""
+"""Absolute URLs of the links of a page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tokens of job processes, each of which gives access to the data of one attempt of one job.
+"""Tokens of jobs, and of the attempts of their processes: HMACs with secrets of the database, which stores no token.
 
-A token is an HMAC with a secret of the database. Until the attempt is over, it gives access to the job's data, to its
-project's collections, frontiers and activity, and to the extraction service.
+The token of a job gives access to the job's data. The token of an attempt gives access, until the attempt is over, to
+the job's data, to its project's collections, frontiers and activity, and to the extraction service.
 """
 
 from __future__ import annotations
@@ -13,22 +13,43 @@ from typing import Final
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt, over
 
-_SECRET: Final = "attempt-tokens"  # noqa: S105 - the name of a secret
+_JOB_SECRET: Final = "job-tokens"  # noqa: S105 - the name of a secret
+_ATTEMPT_SECRET: Final = "attempt-tokens"  # noqa: S105 - the name of a secret
 _TOKEN: Final = re.compile(r"(\d{1,18})-(\d{1,18})-(\d{1,18})-(\d{1,9})-([0-9a-f]{64})", re.ASCII)
 
 
+class JobTokens:
+    """Creator and verifier of the tokens of jobs."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def token(self, key: JobKey) -> str:
+        secret = await self._store.keys.secret(_JOB_SECRET)
+        return hmac.new(secret, str(key).encode(), sha256).hexdigest()
+
+    async def opens(self, key: JobKey, token: str) -> bool:
+        """Return true for the token of a job that was not deleted, in constant time.
+
+        The token of a finished job is valid: the last log lines and stats follow its end, and a job may be resumed.
+        """
+        if not hmac.compare_digest((await self.token(key)).encode(), token.encode()):
+            return False
+        job = await self._store.jobs.get(key)
+        return job is not None and job.state is not JobState.DELETED
+
+
 class AttemptTokens:
-    """Creator and verifier of tokens."""
+    """Creator and verifier of the tokens of attempts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def token(self, attempt: Attempt) -> str:
-        """Return the token of an attempt."""
         named = "-".join(map(str, (*attempt.key, attempt.number)))
         return f"{named}-{await self._digest(named)}"
 
@@ -48,7 +69,6 @@ class AttemptTokens:
         return await self._store.attempts.current(attempt.key) == attempt.number
 
     async def is_finished(self, key: JobKey) -> bool:
-        """Return true for a finished job."""
         job = await self._store.jobs.get(key)
         return job is not None and job.state is JobState.FINISHED
 
@@ -61,5 +81,5 @@ class AttemptTokens:
         return Caller(str(attempt.key), f"project {attempt.key.project}", refusal)
 
     async def _digest(self, named: str) -> str:
-        secret = await self._store.keys.secret(_SECRET)
+        secret = await self._store.keys.secret(_ATTEMPT_SECRET)
         return hmac.new(secret, f"attempt {named}".encode(), sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""What goes out to a frontier's slots: requests, each to its slot, and those that are set aside."""
+"""Writers of a frontier: requests to their slots, and dead letters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 from scrapy.crawler import Crawler
 
-from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
+from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.commit.protocol import Stored
+from scrapy_ext.crawl.commit.events import Stored
 from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 _RECORDS_WAIT: Final = 10.0
 
 
-class Outgoing:
-    """The writers of a frontier. ``on_added(slot)`` hears of each write to a slot that was answered."""
+class FrontierWriters:
+    """Writers of a frontier. ``on_added(slot)`` is called after each successful write to a slot."""
 
     def __init__(self, crawler: Crawler, session: Session, frontier: str, on_added: Callable[[int], None]) -> None:
         self._crawler = crawler
@@ -32,13 +32,12 @@ class Outgoing:
         self._frontier = frontier
         self._on_added = on_added
         self._dead_letters = session.writer(f"frontier {DEAD_LETTERS}", self._send_dead_letters, vital=True)
-        #: Slots with a write of which it is not known whether it arrived.
+        #: Slots with a write that failed, but may have arrived.
         self._doubtful: set[int] = set()
-        #: Whether request records do not get through.
+        #: Whether the last wait for request records was too long.
         self._records_are_late = False
 
     def writer_of(self, slot: int) -> BatchWriter:
-        """The writer of a slot."""
 
         async def send(body: bytes, _index: int) -> None:
             sent = body.count(b"\n")
@@ -46,14 +45,14 @@ class Outgoing:
             try:
                 new = await self._add(str(slot), body)
             except PlatformError:
-                # It may have arrived all the same; the next attempt would count its requests as known ones.
+                # It may have arrived; the next attempt would count its requests as duplicates.
                 self._doubtful.add(slot)
                 raise
             self._sent(slot, sent, new)
 
         return self._session.writer(f"frontier {slot}", send, vital=True)
 
-    def set_aside(self, stored: Stored, error: str, level: int = logging.ERROR) -> None:
+    def add_dead_letter(self, stored: Stored, error: str, level: int = logging.ERROR) -> None:
         """Move a request, with its error, to the dead letters, which no crawl reads."""
         url = stored.form.get("url") if isinstance(stored.form, dict) else None
         logger.log(
@@ -66,8 +65,8 @@ class Outgoing:
         self._dead_letters.add(msgspec.json.encode(letter))
 
     async def flush_others(self) -> None:
-        """Make durable what a commit rests on beside the requests: what was set aside, and items if they are written as
-        they come."""
+        """Make durable the other things on which a commit rests: dead letters, and items if they are written as they
+        come."""
         items = self._session.written("items")
         writers = [self._dead_letters, *([items] if items is not None else [])]
         await asyncio.gather(*(writer.flush() for writer in writers))
@@ -80,12 +79,12 @@ class Outgoing:
         await self._add(DEAD_LETTERS, body)
 
     async def _records_stored(self) -> None:
-        """A request that is in the frontier names its parent's record, which must not be lost, nor its index be given
-        to another."""
+        """Wait for request records: a request in the frontier names the record of its parent, which must not be lost,
+        and whose index must not go to another record."""
         records = self._session.written("requests")
         if records is None or records.failed is not None or (self._records_are_late and records.pending):
             return
-        # Should they alone fail, they are only missed; the crawl does not wait for them.
+        # If only the records fail, they are missing, and the crawl goes on without them.
         with contextlib.suppress(PlatformError, TimeoutError):
             self._records_are_late = True
             async with asyncio.timeout(_RECORDS_WAIT):
@@ -100,7 +99,7 @@ class Outgoing:
             self._doubtful.discard(slot)
         else:
             self._count("dupefilter/filtered", sent - new)
-        # Also when nothing was new: a former process may have sent the same just before, after our last read.
+        # Also without new requests: a former process may have sent the same ones after the last read of this one.
         self._on_added(slot)
 
     def _count(self, name: str, by: int) -> None:

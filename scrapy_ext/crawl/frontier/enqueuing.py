@@ -1,4 +1,4 @@
-"""Requests on their way into the frontier: each gets its fingerprint and slot, and is sent or stays in this process."""
+"""New requests of a crawl: each gets its fingerprint and slot, and is sent to the frontier or kept in this process."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, FrontierRequest
 from scrapy_ext.crawl.commit.tracking import START, Entry, current
 from scrapy_ext.crawl.frontier.feeder import Feeder
 from scrapy_ext.crawl.frontier.filtering import Filtering
-from scrapy_ext.crawl.frontier.identity import SlotFingerprints
+from scrapy_ext.crawl.frontier.identity import SlotFingerprints, host_of, slot_of
 from scrapy_ext.crawl.frontier.memory import Memory
 from scrapy_ext.crawl.frontier.sent import MARK, MAX_DIRECT
 from scrapy_ext.crawl.frontier.serialize import NotSerializableError, request_to_json
 from scrapy_ext.crawl.frontier.sharing import SharingWarning
-from scrapy_ext.crawl.frontier.slots import host_of, slot_of
 
 logger = logging.getLogger(__name__)
 
-#: The priorities that the contract takes. A request beyond keeps its own; only its place in the queue is cut.
+#: Limits of a priority in the API. A request beyond them keeps its own; only its position in the queue is limited.
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class Intake:
-    """Takes the requests of a crawl. ``slots`` is the number of the frontier's slots."""
+class Enqueuing:
+    """Sends the requests of a crawl to the frontier, or keeps them in this process. ``slots`` is the number of
+    slots."""
 
     def __init__(self, crawler: Crawler, memory: Memory, feeder: Feeder, filtering: Filtering, slots: int) -> None:
         self._crawler = crawler
-        #: Bound once: looking it up takes as long as counting.
+        #: Bound once, since the look-up takes as long as the count.
         self._count = crawler.stats.inc_value
         self._memory = memory
         self._feeder = feeder
@@ -45,14 +45,14 @@ class Intake:
         self._sharing = SharingWarning()
 
     def add(self, request: Request) -> bool:
-        """Enqueue a request; False for a duplicate that is known here already, and for what cannot be a request.
+        """Enqueue a request; return false for a duplicate that this process knows of, and for an invalid request.
 
-        Raises what a fingerprinter raises for a request of ``start()``, which ends the crawl as in Scrapy. In a
-        callback it would end the engine's worker, so there it is logged.
+        Errors of a fingerprinter are raised for a request of ``start()``, and end the crawl as in Scrapy. In a callback
+        they would end the engine's worker, so they are logged.
         """
         try:
             return self._add(request)
-        except Exception as error:  # Whatever a spider put into it must not end the engine's worker.
+        except Exception as error:  # No value of a spider's may end the engine's worker.
             if current.get() is START:
                 raise
             logger.error("Request %s is refused: %s: %s", request, type(error).__name__, error)
@@ -67,7 +67,7 @@ class Intake:
         memory, sent = self._memory, self._memory.sent
         origin = memory.origin()
         if origin is not None and memory.is_replacement(origin, request):
-            # A retry. It has its origin's fingerprint, which the slot knows, so it goes on in this process.
+            # A retry has its origin's fingerprint, which the slot has, so it continues in this process.
             origin.request = request
             self._push(origin)
             return True
@@ -77,7 +77,7 @@ class Intake:
         is_known = sent.knows(plain)
         is_filtered = self._filtering.is_by_frontier(request, is_known=is_known)
         is_anywhere = is_filtered and "frontier_slot" not in request.meta
-        # What this process has sent, its slot knows, or will before the parent of this request is committed.
+        # The slot has each request that this process sent, or will have it before this request's parent is committed.
         if is_anywhere and is_known:
             self._filtering.log(request)
             return False
@@ -88,7 +88,7 @@ class Intake:
         mark = None if is_direct else sent.mark()
         try:
             record = self._record(request, fp, mark)
-        except Exception as error:  # Of any kind: it may come from an object that a spider put into meta.
+        except Exception as error:  # An object in the meta may raise any error.
             return self._keep_local(fp, request, origin, error)
         if mark is None:
             self._add_direct(slot, fp, request)
@@ -118,10 +118,10 @@ class Intake:
             self._memory.local.add(fp)
         if not self._crawler.stats.get_value("scheduler/unserializable", 0):
             reason = error if isinstance(error, NotSerializableError) else repr(error)
-            # Begins as Scrapy's scheduler has it, for those who look for it in logs.
+            # The first words are those of Scrapy's scheduler, so that a search of the log finds it.
             logger.warning(
-                "Unable to serialize request: %s - reason: %s - it stays in this process, and would be repeated from "
-                "its parent after a crash. No more unserializable requests will be logged.",
+                "Unable to serialize request: %s - reason: %s - it stays in this process, and after a crash its parent "
+                "makes it again. No more unserializable requests will be logged.",
                 request,
                 reason,
             )
@@ -131,7 +131,7 @@ class Intake:
         return True
 
     def _push(self, entry: Entry) -> None:
-        """Have a request wait that goes to no slot."""
+        """Queue a request that goes to no slot."""
         self._count("scheduler/enqueued")
         self._count("scheduler/enqueued/memory")
         self._memory.push(entry)

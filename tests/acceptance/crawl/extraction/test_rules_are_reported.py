@@ -101,7 +101,7 @@ def test_the_errback_gets_every_rule_that_is_broken(ended, name):
     assert failed.error == "ContractError"
     assert sorted(field for field, *_ in failed.violations) == fields
     assert all(rule and remedy for _, rule, remedy, _ in failed.violations)
-    assert all(field in failed.told for field in fields)
+    assert all(field in failed.message for field in fields)
 
 
 def test_a_field_that_is_not_known_is_answered_with_the_one_that_is_meant(ended):
