@@ -20,7 +20,7 @@ _COLUMNS: Final = (
     Column.field("created_by", "by"),
     Column("kB", lambda version: str(-(-version["size"] // 1000)), right=True),
     Column.field("format"),
-    Column("message", lambda version: version["message"].partition("\n")[0]),
+    Column("note", lambda version: version["message"].partition("\n")[0]),
 )
 
 
