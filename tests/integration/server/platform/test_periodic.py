@@ -103,7 +103,7 @@ async def test_what_a_schedule_runs_has_the_number_that_its_jobs_have(http: Http
         ({"disabled": 1}, "disabled: must be true or false"),
         ({"id": 77}, "id: is 1 and cannot be changed"),
         ({"type": "script"}, "type: is 'spider' and cannot be changed"),
-        ({"color": "red"}, "color: is no field of a periodic job"),
+        ({"color": "red"}, "color: is not a field of a periodic job"),
     ],
 )
 async def test_what_is_wrong_is_reported_and_nothing_changes(

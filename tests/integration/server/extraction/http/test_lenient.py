@@ -12,7 +12,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 2\r\n\r\n"
 
 
 def parsed(data: bytes, size: int, *, has_body: bool = True) -> tuple[bytes, bool]:
-    """What is parsed of an answer that comes in pieces of a size, and whether more came than that."""
+    """Return the parsed part of an answer that arrives in pieces of a size, and whether more than the answer came."""
     answer = LenientResponse(has_body=has_body)
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
     return b"".join([*(answer.feed(piece) for piece in pieces), answer.rest()]), answer.is_overrun
