@@ -109,16 +109,16 @@ def urls(count: int, *sites: str) -> list[str]:
 
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
-    ("type", "problem"),
+    ("type", "advice"),
     [("/auth/key-not-found", "Check the setting EXTRACT_API_KEY"), ("/auth/account-suspended", "403")],
 )
-async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str, problem: str) -> None:
+async def test_a_refused_key_stops_at_once_with_one_error(desk: Desk, type: str, advice: str) -> None:
     desk.write(urls(50))
     desk.server.script = [problem(type)]
     status, said = await desk.run("--concurrency", "4")
     assert status == 1
     assert len(said.splitlines()) == 1
-    assert problem in said
+    assert advice in said
     assert KEY not in said
     assert len(desk.server.requests) <= 4
     assert desk.records == []
