@@ -14,6 +14,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
@@ -170,7 +171,7 @@ class LiveLog:
         await self.log.focus()
         await self.page.keyboard.press("Home")
         # A browser may scroll in steps, and what is done meanwhile is undone by the next one.
-        await self.page.wait_for_function("document.querySelector('ol.log').scrollTop === 0")
+        await eventually_async(lambda: self.log.evaluate("log => log.scrollTop === 0"), what="the top of the log")
         await expect(self.status).to_contain_text("Paused while you read")
 
 
