@@ -160,6 +160,13 @@ class Call:
         """Return a query parameter that is a whole number; raises ``ContractError``."""
         return whole_number(self.query, name, default)
 
+    def page_size(self, default: int, most: int, remedy: str) -> int:
+        """Return ``count``, from 1 to ``most``; raises ``ContractError``."""
+        count = self.number("count", default) or 0
+        if not 1 <= count <= most:
+            raise refused("count", f"must be 1 to {most}, got {count}", remedy)
+        return count
+
     def meta(self, *known: str) -> tuple[str, ...]:
         """Return the values of ``meta`` in their order; raises ``ContractError`` for an unknown one."""
         asked = tuple(dict.fromkeys(self.all("meta")))

@@ -10,16 +10,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform import records
 from scrapy_ext.api.platform.formats import Format, is_true
 from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey, number_of
-from scrapy_ext.api.platform.records import (
-    HIDDEN_PREFIX,
-    MAX_ITEM_BYTES,
-    LogRecord,
-    RequestRecord,
-    Stats,
-    parse_content_range,
-)
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import empty, json, not_found
@@ -103,7 +96,7 @@ def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
         f"Add {kind.plural} to a job.",
         schemas.DONE,
         parameters=_WRITING,
-        body=schemas.json_lines(sent, f"One record a line, none over {MAX_ITEM_BYTES} bytes."),
+        body=schemas.json_lines(sent, f"One record a line, none over {records.MAX_ITEM_BYTES} bytes."),
         errors=(409,),
     )(partial(_write, kind))
     ROUTES.add(
@@ -117,7 +110,7 @@ def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
     ROUTES.add(
         f"GET {job}/stats",
         f"How many {kind.plural} a job has, how large they are, and how often each field occurs.",
-        schemas.value("The stats.", Stats),
+        schemas.value("The stats.", records.Stats),
         parameters=(schemas.Parameter("all", "hidden fields too", schemas.FLAG),),
     )(partial(_stats, kind))
     ROUTES.add(
@@ -145,8 +138,8 @@ async def _write(kind: Kind, call: Call) -> Response:
 async def _stats(kind: Kind, call: Call) -> Response:
     stats = await kind.store(call).stats(call.job)
     if not is_true(call.query.get("all")):
-        counts = {name: count for name, count in stats.counts.items() if not name.startswith(HIDDEN_PREFIX)}
-        stats = Stats(counts, stats.totals)
+        counts = {name: count for name, count in stats.counts.items() if not name.startswith(records.HIDDEN_PREFIX)}
+        stats = records.Stats(counts, stats.totals)
     return json(stats)
 
 
@@ -255,7 +248,7 @@ def _start(call: Call) -> tuple[int | None, bool]:
     parameter, header = call.number("start"), call.header(b"content-range")
     if header is None:
         return parameter, False
-    start = parse_content_range(header)
+    start = records.parse_content_range(header)
     if parameter is not None and parameter != start:
         raise refused("start", f"is {parameter}, and Content-Range says {start}", "Send one of the two.")
     return start, True
@@ -282,10 +275,12 @@ _SAMPLE: Final[schemas.Schema] = {"type": "array", "prefixItems": [{"type": "num
 _declare(Kind("items", "items", "record", ingestion.ITEM), schemas.OBJECT, schemas.OBJECT)
 _declare(
     Kind("requests", "request records", "record", ingestion.REQUEST, meta_first=True, drop_nulls=True, msgpack=False),
-    RequestRecord,
+    records.RequestRecord,
     schemas.OBJECT,
 )
 _declare(
-    Kind("logs", "log lines", "record", ingestion.LOG, meta_first=True, msgpack_keys=False), LogRecord, schemas.OBJECT
+    Kind("logs", "log lines", "record", ingestion.LOG, meta_first=True, msgpack_keys=False),
+    records.LogRecord,
+    schemas.OBJECT,
 )
 _declare(Kind("samples", "samples", "sample", ingestion.SAMPLE, plain=True), _SAMPLE, {"type": "array"})

@@ -7,15 +7,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform import webhooks
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
-from scrapy_ext.api.platform.webhooks import (
-    JOB_CANCELLED,
-    JOB_INTERRUPTED,
-    PERIODIC_ACTIVE,
-    PERIODIC_MISSED,
-    PERIODIC_REFUSED,
-    STATE_EVENTS,
-)
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity.activity import Message
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
@@ -28,12 +21,12 @@ _STEP: Final = 200
 _PROJECTS: Final = 100
 
 EVENTS: Final = (
-    *STATE_EVENTS.values(),
-    JOB_CANCELLED,
-    JOB_INTERRUPTED,
-    PERIODIC_ACTIVE,
-    PERIODIC_MISSED,
-    PERIODIC_REFUSED,
+    *webhooks.STATE_EVENTS.values(),
+    webhooks.JOB_CANCELLED,
+    webhooks.JOB_INTERRUPTED,
+    webhooks.PERIODIC_ACTIVE,
+    webhooks.PERIODIC_MISSED,
+    webhooks.PERIODIC_REFUSED,
 )
 
 
