@@ -34,7 +34,6 @@ def whole(**properties: Schema) -> Schema:
 
 
 def array(items: Schema, *, least: int | None = None, most: int | None = None) -> Schema:
-    """Return the schema of a JSON array."""
     bounds = {"minItems": least, "maxItems": most}
     return {"type": "array", "items": items} | {name: bound for name, bound in bounds.items() if bound is not None}
 

@@ -115,7 +115,6 @@ _threads: Final = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="lookup")
 
 
 async def system_resolve(host: str, port: int) -> list[str]:
-    """Resolve a host with the operating system."""
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     found = await asyncio.get_running_loop().run_in_executor(_threads, ask)
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +24,8 @@ from scrapy_ext.server.platform.filters import RecordFilter, refuse_filters
 from scrapy_ext.server.store.collections.collections import Record
 from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
+
+_value_of: Final = attrgetter("value")
 
 #: Maximum keys or prefixes of one request.
 _MAX_NAMED: Final = 1000
@@ -156,15 +159,11 @@ async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncI
     conditions, left = RecordFilter.of(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
         if conditions is not None:
-            page = (await asyncio.to_thread(conditions.chosen, page, _json))[:left]  # noqa: PLW2901
+            page = (await asyncio.to_thread(conditions.chosen, page, _value_of))[:left]  # noqa: PLW2901
             left = None if left is None else left - len(page)
         yield page
         if left == 0 and conditions is not None:
             return
-
-
-def _json(record: Record) -> bytes:
-    return record.value
 
 
 @ROUTES.add(
@@ -182,7 +181,7 @@ async def _count(call: Call) -> Response:
     async for page in call.store.collections.scan(which, selection):
         if scanned >= _MAX_SCANNED:
             return json(Count(total, scanned, page[0].key.decode()))
-        total += len(await asyncio.to_thread(conditions.chosen, page, _json))
+        total += len(await asyncio.to_thread(conditions.chosen, page, _value_of))
         scanned += len(page)
     return json(Count(total, scanned))
 

@@ -15,7 +15,7 @@ from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import hold_answer, result, result_of
+from scrapy_ext.server.http.formats import each, hold_answer, result, result_of
 from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
@@ -113,12 +113,7 @@ async def _read(call: Call) -> Response:
 
     if len(batches) == 1:
         return await result_of(call, list(map(line, batches)))
-
-    async def pages() -> AsyncIterator[Page]:
-        for batch in batches:
-            yield [line(batch)]
-
-    return await result(call, pages())
+    return await result(call, each([line(batch)] for batch in batches))
 
 
 @ROUTES.add(

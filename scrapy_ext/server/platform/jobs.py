@@ -87,7 +87,7 @@ _RUN: Final = _form(
 @ROUTES.add("POST /api/schedule.json", "The same as run.json.", schemas.value("The job.", _ADDED), body=_RUN)
 async def _run(call: Call) -> Response:
     form = Form(await call.form())
-    project = form.project()
+    project = form.key_number("project")
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
     metadata, state = _run_metadata(form)
@@ -190,7 +190,6 @@ async def _list(call: Call) -> Response:
 
 
 def listed_job(job: StoredJob, now: int) -> jobs.Job:
-    """Return a job in the form of the list."""
     metadata = job.metadata
     started = metadata.get("running_time")
     ended = metadata.get("finished_time") or (now if job.state is jobs.JobState.RUNNING else None)
@@ -246,7 +245,7 @@ async def _update(call: Call) -> Response:
         return json({"count": await call.store.jobs.tag(keys, add, remove), "status": "ok"})
     if not name:
         raise refused("job", "is required", "Name the jobs to update, or a spider for all of its jobs.")
-    count, project = 0, form.project()
+    count, project = 0, form.key_number("project")
     spider = await call.store.spiders.find(project, name)
     if spider is not None:
         async for page in call.store.jobs.of_spider(project, spider):
@@ -270,7 +269,7 @@ async def _named(call: Call, remedy: str) -> tuple[Form, list[JobKey]]:
 )
 async def _delete(call: Call) -> Response:
     form, keys = await _named(call, "Name the jobs to delete.")
-    return json({"status": "ok", "count": await call.store.jobs.delete(form.project(), keys, call.who)})
+    return json({"status": "ok", "count": await call.store.jobs.delete(form.key_number("project"), keys, call.who)})
 
 
 @ROUTES.add(
@@ -281,7 +280,7 @@ async def _delete(call: Call) -> Response:
 )
 async def _stop(call: Call) -> Response:
     form, keys = await _named(call, "Name the job to stop.")
-    states = await call.store.jobs.cancel(form.project(), keys, call.who)
+    states = await call.store.jobs.cancel(form.key_number("project"), keys, call.who)
     for key, state in zip(keys, states, strict=True):
         if state is None:
             raise not_found(f"There is no job {key}.")
@@ -307,7 +306,6 @@ JOBMETA: Final = schemas.Parameter(
 
 
 def usual(job: StoredJob, now: int) -> dict[str, Any]:
-    """Return the usual fields of a job."""
     times = {name: _of_type(int, job, name) for name in ("pending_time", "running_time", "finished_time")}
     entry = jobs.QueueEntry(
         key=str(job.key),

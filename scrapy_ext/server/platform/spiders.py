@@ -106,7 +106,9 @@ async def _last_jobs(call: Call) -> AsyncIterator[Page]:
     one = call.part_number("spider") if call.has_part("spider") else None
     after = _first(call) - 1
     while left is None or left > 0:
-        numbers = [one] if one is not None else await _spiders_after(call, project, after)
+        numbers = [one] if one is not None else []
+        if one is None:
+            numbers = [spider.number for spider in await call.store.spiders.listed(project, after, _PAGE)]
         jobs = await call.store.jobs.last_finished(project, numbers)
         now = call.store.clock()
         jobs = jobs if left is None else jobs[:left]
@@ -114,10 +116,6 @@ async def _last_jobs(call: Call) -> AsyncIterator[Page]:
         if one is not None or len(numbers) < _PAGE:
             return
         after, left = numbers[-1], None if left is None else left - len(jobs)
-
-
-async def _spiders_after(call: Call, project: int, after: int) -> list[int]:
-    return [spider.number for spider in await call.store.spiders.listed(project, after, _PAGE)]
 
 
 def _first(call: Call) -> int:

@@ -215,12 +215,10 @@ class _Parts(MultiPartParser):
     _headers_left = _MAX_HEADERS
 
     def on_header_field(self, data: bytes, start: int, end: int) -> None:
-        """Count a piece of the name of a header."""
         self._count(end - start)
         super().on_header_field(data, start, end)
 
     def on_header_value(self, data: bytes, start: int, end: int) -> None:
-        """Count a piece of the value of a header."""
         self._count(end - start)
         super().on_header_value(data, start, end)
 

@@ -17,7 +17,7 @@ from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import format_of, result, result_of, with_meta
+from scrapy_ext.server.http.formats import each, format_of, result, result_of, with_meta
 from scrapy_ext.server.http.record_writers import Page, Text
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter, TimeWindow, refuse_filters
@@ -159,8 +159,9 @@ async def _read(kind: Kind, call: Call) -> Response:
         if len(numbers) > _MAX_INDEXES:
             raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
         found = await store.at(call.job, numbers)
-        return await result(call, _each([selection.page(part) for part in found]), msgpack=kind.msgpack)
-    return await result(call, _scan(store, selection, _span(call), _position(call)), msgpack=kind.msgpack)
+        return await result(call, each([selection.page(part) for part in found]), msgpack=kind.msgpack)
+    span = Span(*(call.part_number(name) for name in ("project", "spider", "job") if call.has_part(name)))
+    return await result(call, _scan(store, selection, span, _position(call)), msgpack=kind.msgpack)
 
 
 async def _scan(store: RecordStore, selection: _Selection, span: Span, start: Position) -> AsyncIterator[Page]:
@@ -234,11 +235,6 @@ def _without_nulls(line: bytes) -> bytes:
     return msgspec.json.encode({name: value for name, value in members if bytes(value).strip() != b"null"})
 
 
-async def _each(pages: Sequence[Page]) -> AsyncIterator[Page]:
-    for page in pages:
-        yield page
-
-
 def _start(call: Call) -> tuple[int | None, bool]:
     """The start index of a write, and whether it may skip indexes of a job without records.
 
@@ -252,10 +248,6 @@ def _start(call: Call) -> tuple[int | None, bool]:
     if parameter is not None and parameter != start:
         raise refused("start", f"is {parameter}, and Content-Range says {start}", "Send one of the two.")
     return start, True
-
-
-def _span(call: Call) -> Span:
-    return Span(*(call.part_number(name) for name in ("project", "spider", "job") if call.has_part(name)))
 
 
 def _position(call: Call) -> Position:

@@ -57,15 +57,8 @@ async def _one(visit: Visit) -> Response:
                 if len(shown) == _PER_PAGE:
                     last = last and message is page[-1]
                     break
-    return visit.rendered(
-        "activity.html",
-        messages=shown,
-        event=event,
-        events=EVENTS,
-        all_projects=False,
-        older=None if last else below,
-        is_newest="below" not in visit.request.query_params,
-    )
+    is_newest = "below" not in visit.request.query_params
+    return _rendered(visit, shown, event, all_projects=False, older=None if last else below, is_newest=is_newest)
 
 
 async def _all(visit: Visit) -> Response:
@@ -75,15 +68,11 @@ async def _all(visit: Visit) -> Response:
         newest += await visit.store.activity.page(project, MAX_NUMBER, _STEP if event else _PER_PAGE)
     shown = [_shown(message) for message in sorted(newest, key=lambda message: -message.ts)]
     chosen = [each for each in shown if not event or each.event == event][:_PER_PAGE]
-    return visit.rendered(
-        "activity.html",
-        messages=chosen,
-        event=event,
-        events=EVENTS,
-        all_projects=True,
-        older=None,
-        is_newest=True,
-    )
+    return _rendered(visit, chosen, event, all_projects=True, older=None, is_newest=True)
+
+
+def _rendered(visit: Visit, messages: list[_Shown], event: str, **context: Any) -> Response:
+    return visit.rendered("activity.html", messages=messages, event=event, events=EVENTS, **context)
 
 
 def _shown(message: Message) -> _Shown:
