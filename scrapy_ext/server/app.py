@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
+from typing import Any, Final
 
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server import platform
@@ -19,13 +22,15 @@ from scrapy_ext.server.auth.keyring import Caller, Keyring
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.http.access import AccessCheck, presented
+from scrapy_ext.server.http import limits
+from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
+from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.http.health import Health
-from scrapy_ext.server.http.limits import MIB
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.openapi import Description
-from scrapy_ext.server.http.routes import Access
-from scrapy_ext.server.http.service import Service
+from scrapy_ext.server.http.routes import Access, Route, Router, host_of
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
@@ -41,7 +46,7 @@ logger = logging.getLogger(__name__)
 def build(config: ServerConfig) -> RequestMiddleware:
     """Return the application, whose parts start and stop with it; its ``failure`` is the error of a failed start."""
     parts = _Parts()
-    memory = None if config.memory is None else config.memory * MIB
+    memory = None if config.memory is None else config.memory * limits.MIB
     middleware = RequestMiddleware(parts, slow=config.slow_request, client_timeout=config.client_timeout, memory=memory)
     parts.others = Starlette(lifespan=lambda _: _lifespan(parts, config, middleware))
     parts.others.router.redirect_slashes = False
@@ -69,6 +74,53 @@ class _Parts:
         await (app or self.others)(scope, receive, send)
 
 
+#: The order in which the methods of a path are listed.
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+class Service:
+    """The application. ``check`` refuses callers without access; ``services`` are other parts for handlers, by type."""
+
+    def __init__(
+        self, routes: Iterable[Route], store: Store, check: CallerCheck, services: Mapping[type, Any] | None = None
+    ) -> None:
+        self.router = Router(routes)
+        self._store = store
+        self._check = check
+        self._services = {Router: self.router, **(services or {})}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call: Call | None = None
+        try:
+            # The raw path is parsed: a record's key may hold an escaped slash.
+            call = Call(scope, receive, self._store, self._services)
+            async with asyncio.timeout(limits.REQUEST):
+                call.route = self.router.find(call.parts, call.method)
+                if call.route is None:
+                    await self._refuse(call)
+                await self._check(call)
+                response = await self.router.answer(call)
+            if accepts_gzip(call) and not isinstance(response, StreamingResponse):
+                compress_whole(response)
+            if not isinstance(response, StreamingResponse) and len(response.body) > limits.SEND_BUFFER:
+                hold_answer(call.context, len(response.body))
+        except ClientDisconnect:
+            return  # in the middle of its body: nothing was stored, and nobody waits for an answer
+        except Exception as error:
+            trusted = call is not None and call.grant.all_projects
+            response = answer_of(refusal_of(error, trusted=trusted), host_of(scope["path"].split("/", 2)[1]))
+        await response(scope, receive, send)
+
+    async def _refuse(self, call: Call) -> None:
+        """Refuse a call without a route; an unknown caller does not learn which paths exist."""
+        others = self.router.at(call.parts)
+        call.route = others[0] if others else self.router.resource(call.parts[0])
+        await self._check(call)
+        if not others:
+            raise not_found()
+        raise method_not_allowed(*sorted((route.method for route in others), key=_METHODS.index))
+
+
 @contextlib.asynccontextmanager
 async def _lifespan(parts: _Parts, config: ServerConfig, middleware: RequestMiddleware) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
@@ -87,8 +139,7 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     from scrapy_ext.server.extraction import ExtractionService
     from scrapy_ext.server.extraction.routes import EXTRACT
     from scrapy_ext.server.net.guard import Guard
-    from scrapy_ext.server.webhooks.dispatch import Dispatcher
-    from scrapy_ext.server.webhooks.sending import Sender
+    from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
 
     keys = Keyring()
     # First, because it checks the configuration: a server that does not start must not show a new key.
@@ -124,7 +175,9 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:
         declared = [replace(each, access=Access.ANYONE) if each.access is Access.SERVER else each for each in declared]
-    check = AccessCheck(keys.grant, tokens, AttemptTokens(store), _rates(config))
+    rate = config.rate_limit
+    rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
+    check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates)
     service = Service(declared, store, check, services)
     pages = PageRoutes(store, PageServices(keys, extraction, service.router), lambda: middleware.ending)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
@@ -171,12 +224,6 @@ async def _nobody(_key: str) -> None:
 async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
     """Return the caller of the extraction service: the process of a job, or the holder of a key."""
     return await AttemptTokens(store).caller(key) or await keys.caller(key)
-
-
-def _rates(config: ServerConfig) -> RateLimits | None:
-    if config.rate_limit is None:
-        return None
-    return RateLimits(config.rate_limit, config.rate_burst or math.ceil(2 * config.rate_limit))
 
 
 async def _purge(store: Store) -> None:

@@ -48,7 +48,8 @@ def _serve(config: ServerConfig) -> int:
 
 def main() -> int:
     """Run the server whose configuration comes by the descriptor that the command line names."""
-    return _serve(msgspec.json.decode(handover.take(int(sys.argv[1])), type=ServerConfig, dec_hook=_decoded))
+    data = handover.take(int(sys.argv[1]))
+    return _serve(msgspec.json.decode(data, type=ServerConfig, dec_hook=lambda kind, value: kind(value)))
 
 
 def _secrets(config: ServerConfig) -> list[str]:
@@ -104,10 +105,6 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     raise NotImplementedError
-
-
-def _decoded(kind: type, value: Any) -> Any:
-    return kind(value)
 
 
 if __name__ == "__main__":

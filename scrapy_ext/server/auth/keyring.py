@@ -98,7 +98,6 @@ class Grant(NamedTuple):
         return not self.job and (self.projects is None or project in self.projects)
 
     def may_write(self, project: int) -> bool:
-        """Return true when the project may be changed."""
         return self.write and self.may_read(project)
 
     @property

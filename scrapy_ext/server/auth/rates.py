@@ -89,7 +89,6 @@ def note_wrong_key(scope: Scope) -> int:
 
 
 def too_many(wait: int) -> str:
-    """Return the message about too many wrong keys."""
     return f"Too many wrong keys from this address. Try again in {wait} s with the right key."
 
 

@@ -23,8 +23,6 @@ _TOKEN: Final = re.compile(r"(\d{1,18})-(\d{1,18})-(\d{1,18})-(\d{1,9})-([0-9a-f
 
 
 class JobTokens:
-    """Creator and verifier of the tokens of jobs."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -44,8 +42,6 @@ class JobTokens:
 
 
 class AttemptTokens:
-    """Creator and verifier of the tokens of attempts."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -65,7 +61,6 @@ class AttemptTokens:
         return Attempt(JobKey(project, spider, job), number)
 
     async def is_current(self, attempt: Attempt) -> bool:
-        """Return true while a job is in this attempt."""
         return await self._store.attempts.current(attempt.key) == attempt.number
 
     async def is_finished(self, key: JobKey) -> bool:

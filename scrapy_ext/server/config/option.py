@@ -65,7 +65,6 @@ class Option:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The names on the command line."""
         if self.names is not None:
             return self.names
         return (f"--{'no-' if self.value is True else ''}{self.field.replace('_', '-')}",)
@@ -140,7 +139,6 @@ def port(text: str) -> int:
 
 
 def program(text: str) -> str:
-    """Return the path of an executable file."""
     path = Path(text).expanduser()
     if path.is_file() and os.access(path, os.X_OK):
         return text
@@ -153,7 +151,6 @@ def tags(text: str) -> tuple[str, ...]:
 
 
 def project_folder(text: str) -> Path:
-    """Return the folder of a Scrapy project."""
     folder = Path(text).expanduser().absolute()
     if (folder / "scrapy.cfg").is_file():
         return folder
@@ -213,7 +210,6 @@ def whole(unit: str = "", *, least: int = 1, why: str = "") -> Callable[[str], i
 
 
 def network(text: str) -> str:
-    """Return an address or a network."""
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
@@ -221,7 +217,6 @@ def network(text: str) -> str:
 
 
 def database_url(text: str) -> DatabaseUrl:
-    """Return the address of a database."""
     try:
         return DatabaseUrl(text)
     except StoreError as error:
@@ -229,7 +224,6 @@ def database_url(text: str) -> DatabaseUrl:
 
 
 def server_url(text: str) -> str:
-    """Return the address of a server."""
     parts = urlsplit(text)
     if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.username:
         return text.rstrip("/")

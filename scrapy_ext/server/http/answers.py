@@ -9,15 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
+from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 _disk: Final = logging.getLogger("scrapy_ext.server.disk")
@@ -53,13 +56,20 @@ def method_not_allowed(*allowed: str) -> Refusal:
     return Refusal(405, f"Method Not Allowed. This path takes {choices}.", {"Allow": choices})
 
 
-def json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type=JSON)
+def found(value: T | None, message: str = "Not Found") -> T:
+    """Return a value; raises :class:`Refusal` (404) without one."""
+    if value is None:
+        raise not_found(message)
+    return value
 
 
-def empty() -> Response:
+def json(value: Any, status: int = 200, background: BackgroundTask | None = None) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type=JSON, background=background)
+
+
+def empty(background: BackgroundTask | None = None) -> Response:
     """Return the answer of a write."""
-    return Response(b"", media_type=TEXT)
+    return Response(b"", media_type=TEXT, background=background)
 
 
 def refusal_of(error: Exception, *, trusted: bool) -> Refusal:

@@ -90,7 +90,6 @@ class Copy:
         self._length = 0
 
     def add(self, piece: bytes) -> None:
-        """Add the next piece, and count it."""
         self._length += len(piece)
         if self._length <= self._limit:
             keep(len(piece))
@@ -210,7 +209,8 @@ async def _blocks(request: Request, limit: int, copy: Copy | None = None) -> Asy
     """Yield the lines of the body in blocks; line numbers begin with 1."""
     context = context_of(request.scope)
     number, rest = 1, b""
-    async for piece in _within(request, limit, _too_large(limit), copy):
+    too_large = Refusal(413, f"The body is over {limit} bytes. Send it in several requests.")
+    async for piece in _within(request, limit, too_large, copy):
         context.release(len(rest))
         end = piece.rfind(b"\n")
         if end >= 0:
@@ -223,7 +223,9 @@ async def _blocks(request: Request, limit: int, copy: Copy | None = None) -> Asy
         else:
             rest += piece
         if len(rest) > MAX_LINE:
-            raise ContractError([_too_long(number, len(rest))])
+            rule = f"Serialized value too large - max {MAX_LINE} bytes, got {len(rest)} or more"
+            remedy = "Send one JSON value per line, and less in each."
+            raise ContractError([Violation(f"line {number}", rule, remedy, 413)])
         keep(len(rest), context)
     if rest:
         yield Block(number, rest, [rest])
@@ -270,19 +272,6 @@ async def gathered(
     if found:
         yield found
     context.release(held)
-
-
-def _too_large(limit: int) -> Refusal:
-    return Refusal(413, f"The body is over {limit} bytes. Send it in several requests.")
-
-
-def _too_long(number: int, size: int) -> Violation:
-    return Violation(
-        f"line {number}",
-        f"Serialized value too large - max {MAX_LINE} bytes, got {size} or more",
-        "Send one JSON value per line, and less in each.",
-        413,
-    )
 
 
 def record(line: bytes, number: int) -> dict[str, Any]:

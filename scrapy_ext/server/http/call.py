@@ -55,17 +55,14 @@ class Call:
 
     @cached_property
     def request(self) -> Request:
-        """The request with its body."""
         return Request(self._scope, self._receive)
 
     @property
     def context(self) -> RequestContext:
-        """The measures and limits of the request."""
         return context_of(self._scope)
 
     @property
     def is_head(self) -> bool:
-        """True for a request whose answer has no body."""
         return bool(self._scope["method"] == "HEAD")
 
     def header(self, name: bytes) -> str | None:
@@ -108,7 +105,6 @@ class Call:
         return self.grant.name
 
     def wrote(self, records: int) -> None:
-        """Count stored records."""
         self.context.records += records
 
     def may_read(self, project: int) -> bool:
@@ -160,6 +156,13 @@ class Call:
         """Return a query parameter that is a whole number; raises ``ContractError``."""
         return whole_number(self.query, name, default)
 
+    def page_size(self, default: int, most: int, remedy: str) -> int:
+        """Return ``count``, from 1 to ``most``; raises ``ContractError``."""
+        count = self.number("count", default) or 0
+        if not 1 <= count <= most:
+            raise refused("count", f"must be 1 to {most}, got {count}", remedy)
+        return count
+
     def meta(self, *known: str) -> tuple[str, ...]:
         """Return the values of ``meta`` in their order; raises ``ContractError`` for an unknown one."""
         asked = tuple(dict.fromkeys(self.all("meta")))
@@ -188,7 +191,6 @@ class Call:
 
     @property
     def project(self) -> int:
-        """The project of the path."""
         return self.part_number("project")
 
     def asked_project(self) -> int:
@@ -200,7 +202,6 @@ class Call:
 
     @property
     def job(self) -> JobKey:
-        """The job of the path."""
         return JobKey(self.project, self.part_number("spider"), self.part_number("job"))
 
 

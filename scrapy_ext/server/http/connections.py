@@ -85,7 +85,6 @@ class Connections:
         _close(oldest, "limit", connection)
 
     def lost(self, connection: Open) -> None:
-        """Remove a closed connection."""
         self._all.discard(connection)
         self.new.pop(connection, None)
         self.idle.pop(connection, None)

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, TypeVar
 
@@ -66,7 +66,7 @@ def format_of(call: Call, *, msgpack: bool = False) -> Format:
 async def result_of(call: Call, records: Page, *, msgpack: bool = False) -> Response:
     """Return the answer to a read whose records are in memory."""
     if sum(map(len, records)) >= _PIECE:
-        return await result(call, _only(records), msgpack=msgpack)
+        return await result(call, each([records]), msgpack=msgpack)
     kind = format_of(call, msgpack=msgpack)
     writer = writer_of(call, kind)
     return _whole(call, kind, b"".join([writer.head, *written(writer, records), writer.tail]))
@@ -82,8 +82,10 @@ async def limited(pages: AsyncIterator[Sequence[T]], count: int | None) -> Async
                 return
 
 
-async def _only(records: Page) -> AsyncIterator[Page]:
-    yield records
+async def each(pages: Iterable[Page]) -> AsyncIterator[Page]:
+    """Yield pages that are in memory."""
+    for page in pages:
+        yield page
 
 
 def _whole(call: Call, kind: Format, data: bytes) -> Response:

@@ -15,8 +15,6 @@ from scrapy_ext.server.http import bodies
 
 
 class Form:
-    """Fields of a form body."""
-
     def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
         self.fields = fields
 
@@ -37,10 +35,6 @@ class Form:
             raise refused(name, f"must be {low} to {high}, got {number}", "Correct the number.")
         return number
 
-    def project(self) -> int:
-        """Return the required project."""
-        return self.key_number("project")
-
     def key_number(self, name: str) -> int:
         """Return a required field that is a number of a key; raises ``ContractError``."""
         text = self.get(name)
@@ -60,7 +54,7 @@ class Form:
 
     def jobs(self) -> list[JobKey]:
         """Return the named jobs, all of the form's project; raises ``ContractError``."""
-        project = self.project()
+        project = self.key_number("project")
         return [own_key(text, project, "job") for text in self.all("job")]
 
 

@@ -24,7 +24,7 @@ from scrapy_ext.server.http.access import Unknown, refuse_guesses
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.http.schemas import STRING, TEXT, AnswerShape, value
+from scrapy_ext.server.http.schemas import STRING, TEXT, AnswerShape, record, value
 from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.interface import GROUPS
@@ -36,11 +36,7 @@ _PROBE_TIME: Final = 5.0
 #: Seconds for which the result of a probe is valid, so that frequent requests cost one disk access per second.
 _PROBE_HOLDS: Final = 1.0
 _STARTED: Final = time.time()
-_READY: Final = {
-    "type": "object",
-    "properties": {"status": {"enum": ["ok", "unavailable"]}, "message": STRING},
-    "required": ["status"],
-}
+_READY: Final = record({"status": {"enum": ["ok", "unavailable"]}, "message": STRING}, "status")
 
 ROUTES: Final = Routes(tag="server")
 
@@ -65,7 +61,6 @@ class Health:
         self._logged: str | None = None
 
     async def ready(self, call: Call) -> Response:
-        """Return the answer of ``/readyz``."""
         wrong = "The server is shutting down." if self._middleware.ending else await self._wrong()
         answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
         grant = await self._caller(call)
@@ -108,7 +103,6 @@ class Health:
         return wrong
 
     async def metrics(self) -> Response:
-        """Return the answer of ``/metrics``."""
         lines = [*self._middleware.metrics.lines(), *self._server(), *await self._size(), *self._more(), *_process()]
         return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 

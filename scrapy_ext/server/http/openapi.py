@@ -16,7 +16,18 @@ from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYP
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Route, Routes
-from scrapy_ext.server.http.schemas import JSON, OBJECT, PATH_PARTS, TEXT, Many, Parameter, Schema, value
+from scrapy_ext.server.http.schemas import (
+    JSON,
+    OBJECT,
+    PATH_PARTS,
+    STRING,
+    TEXT,
+    Many,
+    Parameter,
+    Schema,
+    record,
+    value,
+)
 
 ROUTES: Final = Routes(tag="server")
 
@@ -24,16 +35,8 @@ _REFS: Final = "#/components/schemas/{name}"
 #: Statuses of refusals that any call can get, beside those of its declaration.
 _REFUSALS: Final = (400, 401, 403, 404, 408, 414, 415, 429, 431, 500, 503, 507)
 _ALWAYS: Final[Mapping[Access, Sequence[int]]] = {Access.ANYONE: (400, 408, 414, 429, 431, 503), Access.EXTRACTION: ()}
-_APP_ERROR: Final[Schema] = {
-    "type": "object",
-    "properties": {"status": {"enum": ["error", "badrequest"]}, "message": {"type": "string"}},
-    "required": ["message"],
-}
-_JOBQ_ERROR: Final[Schema] = {
-    "type": "object",
-    "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
-    "required": ["message"],
-}
+_APP_ERROR: Final = record({"status": {"enum": ["error", "badrequest"]}, "message": STRING}, "message")
+_JOBQ_ERROR: Final = record({"error": STRING, "message": STRING}, "message")
 
 
 class Description:
@@ -44,7 +47,6 @@ class Description:
 
     @cached_property
     def encoded(self) -> bytes:
-        """The document as JSON text."""
         return msgspec.json.encode(document(self._routes))
 
 
@@ -61,7 +63,6 @@ async def _describe(call: Call) -> Response:
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
-    """Return the OpenAPI document of a table of routes."""
     types = {id(kind): kind for kind in _types(routes)}
     schemas, components = msgspec.json.schema_components(list(types.values()), ref_template=_REFS)
     known = dict(zip(types, schemas, strict=True))
@@ -126,7 +127,6 @@ class _Shared:
         self._named: dict[int, str] = {}
 
     def parameter(self, parameter: Parameter) -> dict[str, str]:
-        """Return a reference to a parameter."""
         name = self._named.get(id(parameter))
         if name is None:
             name = self._named[id(parameter)] = f"{parameter.name}-{len(self._named)}"

@@ -66,7 +66,6 @@ class _Flow(FlowControl):
         self._protocol = protocol
 
     def resume_reading(self) -> None:
-        """Continue for the application."""
         if self.read_paused:
             self.read_paused = False
             self._protocol.read_on()
@@ -100,8 +99,6 @@ class _Parsing:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection."""
-
     #: Maximum seconds for headers to arrive, and for a client to read nothing of its answer.
     client_timeout = 60.0
     metrics = Metrics()
@@ -130,7 +127,6 @@ class BoundedProtocol(HttpToolsProtocol):
     _left = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Register a new connection and await its first request."""
         super().connection_made(transport)
         self.flow = _Flow(transport, self)
         transport.set_write_buffer_limits(limits.SEND_BUFFER, limits.SEND_BUFFER // 4)
@@ -146,7 +142,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await_headers(min(self.client_timeout, limits.FIRST_REQUEST))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release everything of a closed connection."""
         self.open_connections.lost(self)
         self._headers_came()
         self._reader_resumed()
@@ -158,7 +153,6 @@ class BoundedProtocol(HttpToolsProtocol):
     # ── requests ──
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
         if len(self.pipeline) >= limits.PIPELINE:
             self.pipeline[0][0].keep_alive = False  # the newest: the connection ends after its answer
             self.open_connections.closed["pipeline"] += 1
@@ -170,20 +164,17 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_headers(self.client_timeout)
 
     def on_url(self, url: bytes) -> None:
-        """Add a piece of the address."""
         if len(self.url) + len(url) > limits.TARGET:
             self._stop(_TARGET)
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header."""
         self._size += len(name) + len(value)
         if self._size > limits.HEADERS or len(self.headers) >= limits.HEADER_COUNT:
             self._stop(_HEADERS)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Pass the request to the application."""
         self._headers_came()
         if (why := self.open_connections.busy(self)) is not None and not self.url.startswith(_WATCHED):
             self.open_connections.closed[why] += 1
@@ -199,7 +190,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._count_in()
 
     def on_body(self, body: bytes) -> None:
-        """Add a piece of a body."""
         super().on_body(body)
         if len(self.cycle.body) > max(limits.UNCOUNTED, self._in):
             self._count_in()
@@ -319,7 +309,6 @@ class BoundedProtocol(HttpToolsProtocol):
     # ── between requests ──
 
     def on_response_complete(self) -> None:
-        """Continue after a complete answer."""
         super().on_response_complete()
         if not self.pipeline:
             self._head = 0
@@ -330,7 +319,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection."""
         self.open_connections.closed["idle"] += 1
         self._end()
 
@@ -351,7 +339,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch()
 
     def resume_writing(self) -> None:
-        """Continue after the client has read."""
         super().resume_writing()
         self._reader_resumed()
 

@@ -6,9 +6,10 @@ Records are the stored bytes of JSON values. JSON and JSON lines contain them un
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from xml.sax.saxutils import escape
 
 import msgspec
@@ -30,34 +31,30 @@ _encode: Final = msgspec.json.Encoder().encode
 _encode_msgpack: Final = msgspec.msgpack.Encoder().encode
 
 
-class Writer(Protocol):
+class Writer(ABC):
     """Writer of one format."""
 
-    head: bytes
-    tail: bytes
+    head = tail = b""
     #: True for a writer that decodes records, which takes long for large ones.
-    decodes: bool
+    decodes = True
     #: Maximum bytes of output: ``growth`` per byte of a record, and ``columns`` per record.
-    growth: int
-    columns: int
+    growth, columns = 1, 0
 
+    @abstractmethod
     def page(self, records: Page) -> bytes:
         """Return the output for some records, at least one."""
 
 
-class _JsonLines:
-    head = tail = b""
+class _JsonLines(Writer):
     decodes = False
-    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
         return b"\n".join(records) + b"\n"
 
 
-class _Json:
+class _Json(Writer):
     head, tail = b"[", b"]\n"
     decodes = False
-    growth, columns = 1, 0
 
     def __init__(self) -> None:
         self._separator = b""
@@ -67,12 +64,8 @@ class _Json:
         return separator + b",".join(records)
 
 
-class _Text:
+class _Text(Writer):
     """Strings unchanged, also with line breaks; other values as JSON."""
-
-    head = tail = b""
-    decodes = True
-    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
         return b"".join(_plain(_decode(record)).encode() + b"\n" for record in records)
@@ -88,10 +81,7 @@ def _without_formula(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
-class _Csv:
-    tail = b""
-    decodes = True
-
+class _Csv(Writer):
     def __init__(self, options: CsvOptions, *, for_people: bool) -> None:
         self._options = options
         self._for_people = for_people
@@ -123,13 +113,12 @@ class _Csv:
         return quote + text.replace(quote, escape_mark + quote) + quote
 
 
-class _Xml:
+class _Xml(Writer):
     """XML-RPC's types as the parameter of a response, for any XML-RPC library."""
 
     head = b'<?xml version="1.0" encoding="UTF-8"?>\n<params><param><value><array><data>\n'
     tail = b"</data></array></value></param></params>\n"
-    decodes = True
-    growth, columns = 16, 0
+    growth = 16
 
     def page(self, records: Page) -> bytes:
         try:
@@ -170,12 +159,8 @@ def _xml_text(text: str) -> str:
     return escape(_NOT_XML.sub("\ufffd", text), {"\r": "&#13;"})
 
 
-class _MessagePack:
+class _MessagePack(Writer):
     """Consecutive objects. Integers of more than 64 bits become text, with all digits."""
-
-    head = tail = b""
-    decodes = True
-    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
         return b"".join(map(_as_msgpack, records))

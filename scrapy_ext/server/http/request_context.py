@@ -112,7 +112,6 @@ class RequestContext:
         self._over = True
 
     async def receive(self) -> Message:
-        """Return the next message of the client."""
         message = await self._receive()
         if message["type"] == "http.request":
             self.received += len(message.get("body", b""))
@@ -122,7 +121,6 @@ class RequestContext:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send a message of the answer."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message.get("headers", ()), (b"x-request-id", self.id.encode())]

@@ -70,7 +70,6 @@ class Route:
 
     @property
     def parts(self) -> list[str]:
-        """The parts of the path."""
         return self.path.split("/")[1:]
 
     @property

@@ -28,8 +28,12 @@ def record(properties: Schema, *required: str, only: bool = False) -> Schema:
     return {"type": "object", "properties": properties, **names, **({"additionalProperties": False} if only else {})}
 
 
+def whole(**properties: Schema) -> Schema:
+    """Return the schema of a JSON object that has all of these fields."""
+    return record(properties, *properties)
+
+
 def array(items: Schema, *, least: int | None = None, most: int | None = None) -> Schema:
-    """Return the schema of a JSON array."""
     bounds = {"minItems": least, "maxItems": most}
     return {"type": "array", "items": items} | {name: bound for name, bound in bounds.items() if bound is not None}
 
@@ -106,6 +110,11 @@ PATH_PARTS: Final[dict[str, Schema]] = {
 COUNT: Final = Parameter("count", "at most so many results", COUNTER)
 META: Final = Parameter("meta", "what to add to each result", array({"enum": ["_key", "_ts"]}))
 NODATA: Final = Parameter("nodata", "only what meta adds", FLAG)
+
+
+def page_size(most: int) -> Parameter:
+    """Return the parameter of :meth:`Call.page_size`."""
+    return Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": most})
 
 
 def _format(kinds: Iterable[Format]) -> Parameter:

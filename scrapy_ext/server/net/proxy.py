@@ -28,7 +28,7 @@ from scrapy_ext.api.extraction.errors import ExtractionError, permanent
 from scrapy_ext.jobprocess.confinement import own_ports
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.net.guard import Guard
-from scrapy_ext.server.net.upstream import Upstream
+from scrapy_ext.server.net.upstream import Streams, Upstream
 
 #: Header of the proxy's own responses, with a value that no site can know.
 FAILURE_HEADER: Final = "Extraction-Proxy-Failure"
@@ -130,17 +130,17 @@ class PageProxy:
         except asyncio.LimitOverrunError:
             raise _Refused("431 Request Header Fields Too Large") from None
         head = _read_head(raw)
-        there, back = await self._connect(head.host, head.port)
+        site = await self._connect(head.host, head.port)
         try:
             if head.tunnel:
                 writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
-                await self._tunnel(reader, writer, there, back)
+                await self._tunnel((reader, writer), site)
             else:
-                await self._forward(head, reader, writer, there, back)
+                await self._forward(head, (reader, writer), site)
         finally:
-            back.close()
+            site[1].close()
 
-    async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, host: str, port: int) -> Streams:
         try:
             if self._upstream is None:
                 return await self._guard.connect(host, port)
@@ -151,18 +151,9 @@ class PageProxy:
                 self._failures[host, port] = failure
             raise
 
-    async def _tunnel(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        there: asyncio.StreamReader,
-        back: asyncio.StreamWriter,
-    ) -> None:
+    async def _tunnel(self, page: Streams, site: Streams) -> None:
         """Relay bytes both ways until either side ends."""
-        ways = {
-            asyncio.ensure_future(self._relay(reader, back)),
-            asyncio.ensure_future(self._relay(there, writer)),
-        }
+        ways = {asyncio.ensure_future(self._relay(one[0], other[1])) for one, other in ((page, site), (site, page))}
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -170,15 +161,9 @@ class PageProxy:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
 
-    async def _forward(
-        self,
-        head: _Head,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        there: asyncio.StreamReader,
-        back: asyncio.StreamWriter,
-    ) -> None:
+    async def _forward(self, head: _Head, page: Streams, site: Streams) -> None:
         """Forward one plain HTTP request and its response."""
+        (reader, writer), (there, back) = page, site
         back.write(head.forward)
         left = head.body
         while left:

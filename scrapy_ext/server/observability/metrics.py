@@ -35,8 +35,6 @@ class _Series:
 
 
 class Metrics:
-    """Counters of requests and records."""
-
     def __init__(self) -> None:
         #: First parts of paths that are labels of requests; others share the label ``other``.
         self.resources: Container[str] = frozenset()
@@ -59,7 +57,6 @@ class Metrics:
         series.sent += sent
 
     def records(self, path: str, number: int) -> None:
-        """Count stored records."""
         resource = self._resource_of(path)
         self._records[resource] = self._records.get(resource, 0) + number
 
@@ -74,7 +71,6 @@ class Metrics:
         return _OTHER if first else "ui"
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of all counters."""
         series = [
             ({"resource": resource, "method": method, "status": f"{status}xx" if status else "broken"}, each)
             for (resource, method, status), each in sorted(self._series.items())

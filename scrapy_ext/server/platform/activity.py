@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from operator import attrgetter
 from typing import Final
 
 from starlette.responses import Response
@@ -108,13 +109,9 @@ def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequen
 
     async def pages() -> AsyncIterator[Sequence[Message]]:
         async for page in call.store.activity.scan(project, None):
-            yield await asyncio.to_thread(conditions.chosen, page, _event)
+            yield await asyncio.to_thread(conditions.chosen, page, attrgetter("event"))
 
     return limited(pages(), count)
-
-
-def _event(message: Message) -> bytes:
-    return message.event
 
 
 async def _pages(call: Call, messages: AsyncIterator[Sequence[Message]]) -> AsyncIterator[Page]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +15,7 @@ from scrapy_ext.api.platform.collections import CollectionName, Count, check_nam
 from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import TEXT, empty, json, not_found
+from scrapy_ext.server.http.answers import TEXT, empty, found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result, result_of, with_meta
 from scrapy_ext.server.http.record_writers import Page
@@ -23,6 +24,8 @@ from scrapy_ext.server.platform.filters import RecordFilter, refuse_filters
 from scrapy_ext.server.store.collections.collections import CollectionRecord
 from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
+
+_value_of: Final = attrgetter("value")
 
 #: Maximum keys or prefixes of one request.
 _MAX_NAMED: Final = 1000
@@ -44,7 +47,7 @@ _SELECTING: Final = (
     schemas.Parameter("start", "from this key on", schemas.STRING),
     schemas.Parameter("startafter", "after this key", schemas.STRING),
 )
-_RECORD_SCHEMA: Final[schemas.Schema] = schemas.record({"_key": schemas.NAME}, "_key")
+_RECORD_SCHEMA: Final[schemas.Schema] = schemas.whole(_key=schemas.NAME)
 _DELETED: Final[schemas.Schema] = schemas.record(
     {"deleted": schemas.COUNTER, "scanned": schemas.COUNTER, "nextstart": schemas.STRING}, "deleted", "scanned"
 )
@@ -79,10 +82,7 @@ async def _list(call: Call) -> Response:
 async def _drop(call: Call) -> Response:
     name = _parameter(call, "name")
     await call.store.collections.drop(call.project, name)
-    purge = BackgroundTask(call.store.purge)
-    answer = json({"status": "success", "deleted": name}, 202)
-    answer.background = purge
-    return answer
+    return json({"status": "success", "deleted": name}, 202, BackgroundTask(call.store.purge))
 
 
 @ROUTES.add(
@@ -159,15 +159,11 @@ async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncI
     conditions, left = RecordFilter.of(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
         if conditions is not None:
-            page = (await asyncio.to_thread(conditions.chosen, page, _json))[:left]  # noqa: PLW2901
+            page = (await asyncio.to_thread(conditions.chosen, page, _value_of))[:left]  # noqa: PLW2901
             left = None if left is None else left - len(page)
         yield page
         if left == 0 and conditions is not None:
             return
-
-
-def _json(record: CollectionRecord) -> bytes:
-    return record.value
 
 
 @ROUTES.add(
@@ -185,7 +181,7 @@ async def _count(call: Call) -> Response:
     async for page in call.store.collections.scan(which, selection):
         if scanned >= _MAX_SCANNED:
             return json(Count(total, scanned, page[0].key.decode()))
-        total += len(await asyncio.to_thread(conditions.chosen, page, _json))
+        total += len(await asyncio.to_thread(conditions.chosen, page, _value_of))
         scanned += len(page)
     return json(Count(total, scanned))
 
@@ -206,10 +202,10 @@ async def _count(call: Call) -> Response:
 async def _read_one(call: Call) -> Response:
     which, key, copies = _collection(call), call.part("key"), call.number("copies")
     store = call.store.collections
-    found = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
-    if not found:
+    records = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
+    if not records:
         raise not_found()
-    return await result_of(call, list(map(_line(call), found[:copies])), msgpack=True)
+    return await result_of(call, list(map(_line(call), records[:copies])), msgpack=True)
 
 
 @ROUTES.add(
@@ -242,10 +238,7 @@ async def _value(call: Call) -> Response:
 
 
 async def _found(call: Call, which: Collection, key: str) -> CollectionRecord:
-    record = await call.store.collections.get(which, key.encode())
-    if record is None:
-        raise not_found()
-    return record
+    return found(await call.store.collections.get(which, key.encode()))
 
 
 async def _write(call: Call, key: str | None) -> Response:

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
-from scrapy_ext.server.http.answers import Refusal, json, not_found
+from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.http.forms import Form, check_name
 from scrapy_ext.server.http.routes import Routes
@@ -28,29 +28,16 @@ from scrapy_ext.server.store.comments import Comment, CommentSubject
 
 #: Characters of a comment.
 MAX_TEXT: Final = 10_000
+_MISSING: Final = "There is no such comment."
 
 ROUTES: Final = Routes()
 
-_COMMENT: Final[schemas.Schema] = schemas.record(
-    {
-        "id": schemas.PATH_PARTS["comment"],
-        "text": schemas.STRING,
-        "created": schemas.STRING,
-        "author": schemas.STRING,
-    },
-    "id",
-    "text",
-    "created",
-    "author",
+_COMMENT: Final[schemas.Schema] = schemas.whole(
+    id=schemas.PATH_PARTS["comment"], text=schemas.STRING, created=schemas.STRING, author=schemas.STRING
 )
 _COMMENTS: Final[schemas.Schema] = schemas.array(_COMMENT)
-_DELETED: Final[schemas.Schema] = schemas.record(
-    {"status": {"const": "ok"}, "count": schemas.COUNTER}, "status", "count"
-)
-_TEXT: Final = schemas.Body(
-    schemas.FORM,
-    schemas.record({"text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}}, "text"),
-)
+_DELETED: Final[schemas.Schema] = schemas.whole(status={"const": "ok"}, count=schemas.COUNTER)
+_TEXT: Final = schemas.Body(schemas.FORM, schemas.whole(text={"type": "string", "minLength": 1, "maxLength": MAX_TEXT}))
 _JOB: Final = "/api/comments/{project}/{spider}/{job}"
 _PLACE: Final = f"{_JOB}/{{item}}[/{{field}}]"
 _ONE: Final = "/api/comments/{comment}"
@@ -81,11 +68,11 @@ async def _stats(call: Call) -> Response:
     schemas.value("Comments by <item> and <item>/<field>.", {"type": "object", "additionalProperties": _COMMENTS}),
 )
 async def _of_job(call: Call) -> Response:
-    found: dict[str, list[dict[str, Any]]] = {}
+    comments: dict[str, list[dict[str, Any]]] = {}
     for comment in await call.store.comments.of_job(call.job):
         item, field = comment.subject.item.number, comment.subject.field
-        found.setdefault(f"{item}/{field}" if field else str(item), []).append(_shown(comment))
-    return json(found)
+        comments.setdefault(f"{item}/{field}" if field else str(item), []).append(_shown(comment))
+    return json(comments)
 
 
 def _place(call: Call) -> CommentSubject:
@@ -121,32 +108,22 @@ async def _clear(call: Call) -> Response:
 
 @ROUTES.add(f"GET {_ONE}", "Read a comment.", schemas.value("The comment.", _COMMENT))
 async def _read(call: Call) -> Response:
-    project, number = _id(call)
-    return _found(await call.store.comments.get(project, number))
+    comment = _id(call)
+    return json(_shown(found(await call.store.comments.get(*comment), _MISSING)))
 
 
 @ROUTES.add(f"PUT {_ONE}", "Replace the text of a comment.", schemas.value("The comment.", _COMMENT), body=_TEXT)
 async def _replace(call: Call) -> Response:
-    project, number = _id(call)
-    return _found(await call.store.comments.replace(project, number, await _text(call)))
+    comment = _id(call)
+    return json(_shown(found(await call.store.comments.replace(*comment, await _text(call)), _MISSING)))
 
 
 @ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", schemas.value("It is deleted.", _DELETED))
 async def _remove(call: Call) -> Response:
-    project, number = _id(call)
-    if not await call.store.comments.remove(project, number):
-        raise _absent()
+    comment = _id(call)
+    if not await call.store.comments.remove(*comment):
+        raise not_found(_MISSING)
     return json({"status": "ok", "count": 1})
-
-
-def _found(comment: Comment | None) -> Response:
-    if comment is None:
-        raise _absent()
-    return json(_shown(comment))
-
-
-def _absent() -> Refusal:
-    return not_found("There is no such comment.")
 
 
 def _id(call: Call) -> tuple[int, int]:

@@ -10,20 +10,12 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from scrapy_ext.api.json_decoder import decoder
-from scrapy_ext.api.platform.frontier import (
-    Batch,
-    Fingerprint,
-    FrontierRequest,
-    NewCount,
-    QueueCount,
-    check_name,
-    request_faults,
-)
+from scrapy_ext.api.platform import frontier
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import hold_answer, result, result_of
+from scrapy_ext.server.http.formats import each, hold_answer, result, result_of
 from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
@@ -32,14 +24,14 @@ from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, Store
 _DEFAULT_MINCOUNT: Final = 100
 
 
-class _RawRequest(FrontierRequest):
+class _RawRequest(frontier.FrontierRequest):
     """A request with the bytes of its data."""
 
     qdata: msgspec.Raw = msgspec.Raw(b"null")
     fdata: msgspec.Raw = msgspec.Raw(b"")
 
 
-_decode: Final = decoder(FrontierRequest)
+_decode: Final = decoder(frontier.FrontierRequest)
 _decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -57,22 +49,22 @@ async def _frontiers(call: Call) -> Response:
 @ROUTES.add("GET /hcf/{project}/{frontier}/list", "List the slots of a frontier.", _NAMES)
 async def _slots(call: Call) -> Response:
     name = call.part("frontier")
-    check_name(name, "frontier")
+    frontier.check_name(name, "frontier")
     return json(await call.store.frontier.slots(call.project, name))
 
 
 def _slot(call: Call) -> Slot:
     name, slot = call.part("frontier"), call.part("slot")
-    check_name(name, "frontier")
-    check_name(slot, "slot")
+    frontier.check_name(name, "frontier")
+    frontier.check_name(slot, "slot")
     return Slot(call.project, name, slot)
 
 
 @ROUTES.add(
     f"POST {_SLOT}",
     "Add requests with fingerprints that are new to the slot.",
-    schemas.value("The number of new requests.", NewCount),
-    body=schemas.json_lines(FrontierRequest),
+    schemas.value("The number of new requests.", frontier.NewCount),
+    body=schemas.json_lines(frontier.FrontierRequest),
 )
 async def _add(call: Call) -> Response:
     slot = _slot(call)
@@ -80,7 +72,7 @@ async def _add(call: Call) -> Response:
     async for requests in bodies.gathered(call.request, _queued):
         added += await call.store.frontier.add(slot, requests)
     call.wrote(added)
-    return json(NewCount(added))
+    return json(frontier.NewCount(added))
 
 
 def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
@@ -90,7 +82,7 @@ def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
         raw = _decode_raw(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bodies.not_json(place, "a request object", error) from None
-    faults = list(request_faults(request, len(line), place))
+    faults = list(frontier.request_faults(request, len(line), place))
     if faults:
         raise ContractError(faults)
     pair = b"[" + _encode(raw.fp) + b"," + bytes(raw.qdata) + b"]"
@@ -100,7 +92,7 @@ def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
 @ROUTES.add(
     f"GET {_SLOT}/q",
     "Read batches of requests, the same ones until they are deleted.",
-    schemas.lines("Batches.", Batch),
+    schemas.lines("Batches.", frontier.Batch),
     parameters=(
         schemas.Parameter("mincount", "at least so many requests, if available", schemas.COUNTER),
         schemas.Parameter("startafter", "the ID of a batch: only later batches", schemas.STRING),
@@ -121,18 +113,13 @@ async def _read(call: Call) -> Response:
 
     if len(batches) == 1:
         return await result_of(call, list(map(line, batches)))
-
-    async def pages() -> AsyncIterator[Page]:
-        for batch in batches:
-            yield [line(batch)]
-
-    return await result(call, pages())
+    return await result(call, each([line(batch)] for batch in batches))
 
 
 @ROUTES.add(
     f"GET {_SLOT}/q/count",
     "Count the requests in the queue.",
-    schemas.value("The number; nextstart is where to continue.", QueueCount),
+    schemas.value("The number; nextstart is where to continue.", frontier.QueueCount),
     parameters=(schemas.Parameter("start", "the nextstart of the previous count", schemas.STRING),),
 )
 async def _count(call: Call) -> Response:
@@ -163,7 +150,7 @@ async def _delete_batches(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_SLOT}/f",
     "List the fingerprints of a slot, in their order.",
-    schemas.lines("The fingerprints.", Fingerprint),
+    schemas.lines("The fingerprints.", frontier.Fingerprint),
     parameters=schemas.SHAPING,
 )
 async def _fingerprints(call: Call) -> Response:
@@ -179,6 +166,4 @@ async def _fingerprints(call: Call) -> Response:
 @ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", schemas.DONE)
 async def _delete_slot(call: Call) -> Response:
     await call.store.frontier.delete_slot(_slot(call))
-    answer = empty()
-    answer.background = BackgroundTask(call.store.purge)
-    return answer
+    return empty(BackgroundTask(call.store.purge))

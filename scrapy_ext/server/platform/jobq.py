@@ -6,16 +6,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobs import (
-    DEFAULT_PRIORITY,
-    DEFAULT_UNITS,
-    MAX_LIST,
-    MAX_NAME,
-    SHOWN_STATES,
-    JobState,
-    PushedJob,
-    RefusedPush,
-)
+from scrapy_ext.api.platform import jobs as job_api
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.tokens import JobTokens
@@ -25,8 +17,7 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.jobs.versions.runnable import check_spider
-from scrapy_ext.server.platform.job_lines import JOB_LINE, JOBMETA, answer, line, wanted_of
-from scrapy_ext.server.platform.jobs import JOB_FILTERS, job_filter
+from scrapy_ext.server.platform.jobs import JOB_FILTERS, JOB_LINE, JOBMETA, answer, job_filter, line, wanted_of
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, unique_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
@@ -41,7 +32,6 @@ _PROJECT_SETTING: Final = "botgroups"
 
 ROUTES: Final = Routes()
 
-_ONE_KEY: Final[schemas.Schema] = schemas.record({"key": schemas.JOB_KEY}, "key")
 _PUSHED: Final[schemas.Schema] = schemas.record(
     {
         "spider": schemas.NAME,
@@ -66,15 +56,13 @@ _CHANGE: Final[schemas.Schema] = schemas.record(
     },
     "key",
 )
-_CHANGED: Final[schemas.Schema] = schemas.record(
-    {"key": schemas.JOB_KEY, "prevstate": schemas.STATE}, "key", "prevstate"
+_CHANGED: Final[schemas.Schema] = schemas.whole(key=schemas.JOB_KEY, prevstate=schemas.STATE)
+_STARTED: Final[schemas.Schema] = schemas.whole(key=schemas.JOB_KEY, auth=schemas.STRING)
+_CANCELLED: Final[schemas.Schema] = schemas.whole(count=schemas.COUNTER)
+_STATE_SUMMARY: Final[schemas.Schema] = schemas.whole(
+    name=schemas.STATE, count=schemas.COUNTER, summary=schemas.array(JOB_LINE)
 )
-_STARTED: Final[schemas.Schema] = schemas.record({"key": schemas.JOB_KEY, "auth": schemas.STRING}, "key", "auth")
-_CANCELLED: Final[schemas.Schema] = schemas.record({"count": schemas.COUNTER}, "count")
-_STATE_SUMMARY: Final[schemas.Schema] = schemas.record(
-    {"name": schemas.STATE, "count": schemas.COUNTER, "summary": schemas.array(JOB_LINE)}, "name", "count", "summary"
-)
-_KEYS: Final = schemas.Parameter("key", "these jobs", schemas.array(schemas.JOB_KEY, most=MAX_LIST))
+_KEYS: Final = schemas.Parameter("key", "these jobs", schemas.array(schemas.JOB_KEY, most=job_api.MAX_LIST))
 _PAGE: Final = (
     schemas.Parameter("count", "at most so many", schemas.COUNTER),
     schemas.Parameter("start", "leave out so many", schemas.COUNTER),
@@ -98,14 +86,14 @@ async def _push(call: Call) -> Response:
     await _check_spiders(call, records)
     jobs = [_pushed(record) for _, record in records]
     outcomes = await call.store.jobs.add(project, jobs, call.who)
-    outcome: list[PushedJob | RefusedPush] = []
+    outcome: list[job_api.PushedJob | job_api.RefusedPush] = []
     call.wrote(sum(isinstance(added, JobKey) for added in outcomes))
     for added, job, (_, record) in zip(outcomes, jobs, records, strict=True):
         if isinstance(added, DuplicateJobError):
-            outcome.append(RefusedPush(record, str(added)))
+            outcome.append(job_api.RefusedPush(record, str(added)))
         else:
             auth = await tokens.token(added) if job.state is JobState.RUNNING else None
-            outcome.append(PushedJob(str(added), auth))
+            outcome.append(job_api.PushedJob(str(added), auth))
     return await answer(call, outcome)
 
 
@@ -192,8 +180,8 @@ def _pushed(record: dict[str, Any]) -> NewJob:
         record["spider"],
         JobState(record.get("state", JobState.PENDING.value)),
         {
-            "priority": DEFAULT_PRIORITY,
-            "units": DEFAULT_UNITS,
+            "priority": job_api.DEFAULT_PRIORITY,
+            "units": job_api.DEFAULT_UNITS,
             **{name: value for name, value in record.items() if name != "unique"},
         },
         None if unique is None else unique_key("push", unique),
@@ -218,7 +206,7 @@ async def _list(call: Call) -> Response:
     keys = tuple(own_key(text, project, "key") for text in call.all("key"))
     which = job_filter(call, tuple(JobState) if keys else _FINISHED)._replace(keys=keys)
     page = JobPage(
-        min(call.number("count", MAX_LIST) or 0, MAX_LIST),
+        min(call.number("count", job_api.MAX_LIST) or 0, job_api.MAX_LIST),
         call.number("start", 0) or 0,
         own_key(stop, project, "stop") if stop is not None else None,
     )
@@ -237,8 +225,8 @@ async def _list(call: Call) -> Response:
 async def _job_summary(call: Call) -> Response:
     project, wanted = call.project, wanted_of(call)
     keys = tuple(own_key(text, project, "key") for text in call.all("key"))
-    if len(keys) > MAX_LIST:
-        raise refused("key", f"may be given {MAX_LIST} times at most", "Ask for fewer jobs at a time.")
+    if len(keys) > job_api.MAX_LIST:
+        raise refused("key", f"may be given {job_api.MAX_LIST} times at most", "Ask for fewer jobs at a time.")
     if not keys:
         return await answer(call, ())
     page = JobPage(len(keys))
@@ -261,9 +249,9 @@ _SUMMARY_OPTIONS: Final = (*_PAGE, JOBMETA, *schemas.SHAPING)
     parameters=_SUMMARY_OPTIONS,
 )
 async def _summary(call: Call) -> Response:
-    states = [parse_state(call.part("state"))] if call.has_part("state") else SHOWN_STATES
+    states = [parse_state(call.part("state"))] if call.has_part("state") else job_api.SHOWN_STATES
     spider = call.part_number("spider") if call.has_part("spider") else None
-    page = JobPage(min(call.number("count", _SUMMARY) or 0, MAX_LIST), call.number("start", 0) or 0)
+    page = JobPage(min(call.number("count", _SUMMARY) or 0, job_api.MAX_LIST), call.number("start", 0) or 0)
     wanted, summaries = wanted_of(call), []
     for state in states:
         which = JobFilter(spider_id=spider, states=(state,))
@@ -314,7 +302,7 @@ async def _by_process(call: Call, attempt: Attempt, changes: list[Change]) -> li
         fields = dict(change.fields)
         reason = fields.pop("close_reason", None)
         if change.state is JobState.FINISHED:
-            text = reason.replace("\0", "")[:MAX_NAME] if isinstance(reason, str) else ""
+            text = reason.replace("\0", "")[: job_api.MAX_NAME] if isinstance(reason, str) else ""
             await call.store.attempts.said(attempt, text or "finished")
         await call.store.jobs.merge(change.key, fields)
     return [{"prevstate": JobState.RUNNING.value, "key": str(change.key)} for change in changes]
@@ -348,7 +336,9 @@ def _own_spider(text: str, project: int, field: str) -> int:
             {"type": "integer", "minimum": 0, "maximum": MAX_CHANGES},
         ),
     ),
-    body=schemas.Body(schemas.JSON, schemas.array(_ONE_KEY, most=MAX_CHANGES), "Not read with a count."),
+    body=schemas.Body(
+        schemas.JSON, schemas.array(schemas.whole(key=schemas.JOB_KEY), most=MAX_CHANGES), "Not read with a count."
+    ),
 )
 async def _cancel(call: Call) -> Response:
     project, count = call.project, call.number("count")

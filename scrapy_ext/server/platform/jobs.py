@@ -5,31 +5,21 @@ Older clients also use ``schedule.json``, an alias of ``run.json``, and ``jobs/c
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform import jobs
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
-from scrapy_ext.api.platform.jobs import (
-    CRAWL_STATS,
-    DEFAULT_PRIORITY,
-    DEFAULT_UNITS,
-    MAX_PRIORITY,
-    MAX_UNITS,
-    MIN_PRIORITY,
-    MIN_UNITS,
-    RUN_PARAMETERS,
-    SHOWN_STATES,
-    Job,
-    JobList,
-    JobState,
-)
+from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import json, not_found
 from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.formats import result_of
 from scrapy_ext.server.http.forms import Form, check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider, check_spider
@@ -37,6 +27,8 @@ from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
+
+T = TypeVar("T")
 
 #: Maximum and default number of jobs of an answer.
 MAX_LIST: Final = 1000
@@ -62,17 +54,14 @@ _LISTING: Final = (
     schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
 )
 _OK: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "count": schemas.COUNTER}, "status")
-_TOTAL: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "total": schemas.COUNTER}, "status", "total")
+_TOTAL: Final[schemas.Schema] = schemas.whole(status={"const": "ok"}, total=schemas.COUNTER)
 _ADDED: Final[schemas.Schema] = schemas.record({"status": {"const": "ok"}, "jobid": schemas.JOB_KEY}, "jobid")
 _TAGS: Final[schemas.Schema] = schemas.array(schemas.NAME)
 _JOBS: Final[schemas.Schema] = schemas.array(schemas.JOB_KEY, least=1)
 
 
 def _form(*required: str, **fields: Any) -> schemas.Body:
-    return schemas.Body(
-        schemas.FORM,
-        schemas.record({"project": schemas.NUMBER, **fields}, *required),
-    )
+    return schemas.Body(schemas.FORM, schemas.record({"project": schemas.NUMBER, **fields}, *required))
 
 
 _RUN: Final = _form(
@@ -80,8 +69,8 @@ _RUN: Final = _form(
     spider=schemas.NAME,
     jobq_id=schemas.NUMBER,
     add_tag=_TAGS,
-    priority={"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
-    units={"type": "integer", "minimum": MIN_UNITS, "maximum": MAX_UNITS},
+    priority={"type": "integer", "minimum": jobs.MIN_PRIORITY, "maximum": jobs.MAX_PRIORITY},
+    units={"type": "integer", "minimum": jobs.MIN_UNITS, "maximum": jobs.MAX_UNITS},
     job_settings={"type": "string", "description": "a JSON object"},
     meta={"type": "string", "description": "a JSON object"},
     environment={"type": "string", "description": "a JSON object"},
@@ -98,11 +87,11 @@ _RUN: Final = _form(
 @ROUTES.add("POST /api/schedule.json", "The same as run.json.", schemas.value("The job.", _ADDED), body=_RUN)
 async def _run(call: Call) -> Response:
     form = Form(await call.form())
-    project = form.project()
+    project = form.key_number("project")
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
     metadata, state = _run_metadata(form)
-    if state is JobState.PENDING:
+    if state is jobs.JobState.PENDING:
         check_job(spider, metadata)
         await check_spider(call.store, project, spider, metadata.get("version"))
         if (environments := environments_of(call)) is not None:
@@ -126,14 +115,14 @@ async def _spider_by_id(call: Call, project: int, form: Form) -> str:
     return spider.name
 
 
-def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
+def _run_metadata(form: Form) -> tuple[dict[str, Any], jobs.JobState]:
     metadata: dict[str, Any] = {
         "spider_type": "manual",
-        "priority": form.number("priority", DEFAULT_PRIORITY, MIN_PRIORITY, MAX_PRIORITY),
-        "units": form.number("units", DEFAULT_UNITS, MIN_UNITS, MAX_UNITS),
+        "priority": form.number("priority", jobs.DEFAULT_PRIORITY, jobs.MIN_PRIORITY, jobs.MAX_PRIORITY),
+        "units": form.number("units", jobs.DEFAULT_UNITS, jobs.MIN_UNITS, jobs.MAX_UNITS),
     }
     metadata["tags"] = list(dict.fromkeys(check_tags("add_tag", form.all("add_tag"))))
-    if arguments := {name: value for name, value in form.fields if name not in RUN_PARAMETERS}:
+    if arguments := {name: value for name, value in form.fields if name not in jobs.RUN_PARAMETERS}:
         metadata["spider_args"] = arguments
     for name in ("job_settings", "environment"):
         if (value := form.object(name)) is not None:
@@ -141,11 +130,11 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
     if cmd_args := form.get("cmd_args"):
         metadata["cmd_args"] = cmd_args
     extra = form.object("meta") or {}
-    state = parse_state(extra.pop("state", JobState.PENDING.value), "meta.state")
+    state = parse_state(extra.pop("state", jobs.JobState.PENDING.value), "meta.state")
     return {**metadata, **extra}, state
 
 
-def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilter:
+def job_filter(call: Call, default_states: tuple[jobs.JobState, ...] = ()) -> JobFilter:
     """Return the filters that the app API and the job queue share."""
     return JobFilter(
         spider=call.query.get("spider"),
@@ -161,7 +150,7 @@ def _selection(call: Call) -> tuple[int, JobFilter]:
     """Return the project of a call, and the filter of its jobs."""
     project = call.asked_project()
     keys = tuple(own_key(text, project, "job") for text in call.all("job"))
-    return project, job_filter(call, tuple(JobState) if keys else SHOWN_STATES)._replace(keys=keys)
+    return project, job_filter(call, tuple(jobs.JobState) if keys else jobs.SHOWN_STATES)._replace(keys=keys)
 
 
 @ROUTES.add(
@@ -176,7 +165,10 @@ async def _count(call: Call) -> Response:
 
 
 @ROUTES.add(
-    "GET /api/jobs/list.json", "List jobs, the newest first.", schemas.value("The jobs.", JobList), parameters=_LISTING
+    "GET /api/jobs/list.json",
+    "List jobs, the newest first.",
+    schemas.value("The jobs.", jobs.JobList),
+    parameters=_LISTING,
 )
 @ROUTES.add(
     "GET /api/jobs/list.jl",
@@ -189,7 +181,7 @@ async def _list(call: Call) -> Response:
     page = JobPage(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
     total = await call.store.jobs.count(project, which)
     found = await call.store.jobs.listed(project, which, page, counts=True)
-    answer = JobList("ok", len(found), total, [listed_job(job, call.store.clock()) for job in found])
+    answer = jobs.JobList("ok", len(found), total, [listed_job(job, call.store.clock()) for job in found])
     if call.path[-1] == "list.json":
         return json(answer)
     head = {"status": answer.status, "count": answer.count, "total": answer.total}
@@ -197,20 +189,19 @@ async def _list(call: Call) -> Response:
     return Response(body, media_type=f"{CONTENT_TYPES[Format.JSON_LINES]}; charset=UTF-8")
 
 
-def listed_job(job: StoredJob, now: int) -> Job:
-    """Return a job in the form of the list."""
+def listed_job(job: StoredJob, now: int) -> jobs.Job:
     metadata = job.metadata
     started = metadata.get("running_time")
-    ended = metadata.get("finished_time") or (now if job.state is JobState.RUNNING else None)
-    framework = metadata.get(CRAWL_STATS)
+    ended = metadata.get("finished_time") or (now if job.state is jobs.JobState.RUNNING else None)
+    framework = metadata.get(jobs.CRAWL_STATS)
     responses = framework.get("downloader/response_count") if isinstance(framework, dict) else None
-    return Job(
+    return jobs.Job(
         id=str(job.key),
         spider=job.spider,
         spider_type=_text(metadata.get("spider_type")) or "manual",
         state=job.state.value,
         close_reason=_text(metadata.get("close_reason")),
-        priority=_whole(metadata.get("priority"), DEFAULT_PRIORITY),
+        priority=_whole(metadata.get("priority"), jobs.DEFAULT_PRIORITY),
         tags=tags_of(metadata),
         version=_text(metadata.get("version")),
         started_time=iso_time(started) if isinstance(started, int) else None,
@@ -254,12 +245,20 @@ async def _update(call: Call) -> Response:
         return json({"count": await call.store.jobs.tag(keys, add, remove), "status": "ok"})
     if not name:
         raise refused("job", "is required", "Name the jobs to update, or a spider for all of its jobs.")
-    count, project = 0, form.project()
+    count, project = 0, form.key_number("project")
     spider = await call.store.spiders.find(project, name)
     if spider is not None:
         async for page in call.store.jobs.of_spider(project, spider):
             count += await call.store.jobs.tag(page, add, remove)
     return json({"count": count, "status": "ok"})
+
+
+async def _named(call: Call, remedy: str) -> tuple[Form, list[JobKey]]:
+    """Return the form of a call with the jobs that it names, at least one."""
+    form = Form(await call.form())
+    if not (keys := form.jobs()):
+        raise refused("job", "is required", remedy)
+    return form, keys
 
 
 @ROUTES.add(
@@ -269,11 +268,8 @@ async def _update(call: Call) -> Response:
     body=_form("project", "job", job=_JOBS),
 )
 async def _delete(call: Call) -> Response:
-    form = Form(await call.form())
-    keys = form.jobs()
-    if not keys:
-        raise refused("job", "is required", "Name the jobs to delete.")
-    return json({"status": "ok", "count": await call.store.jobs.delete(form.project(), keys, call.who)})
+    form, keys = await _named(call, "Name the jobs to delete.")
+    return json({"status": "ok", "count": await call.store.jobs.delete(form.key_number("project"), keys, call.who)})
 
 
 @ROUTES.add(
@@ -283,12 +279,75 @@ async def _delete(call: Call) -> Response:
     body=_form("project", "job", job=_JOBS),
 )
 async def _stop(call: Call) -> Response:
-    form = Form(await call.form())
-    keys = form.jobs()
-    if not keys:
-        raise refused("job", "is required", "Name the job to stop.")
-    states = await call.store.jobs.cancel(form.project(), keys, call.who)
+    form, keys = await _named(call, "Name the job to stop.")
+    states = await call.store.jobs.cancel(form.key_number("project"), keys, call.who)
     for key, state in zip(keys, states, strict=True):
         if state is None:
             raise not_found(f"There is no job {key}.")
     return json({"status": "ok"})
+
+
+# ── lines of jobs in the job queue, with the usual fields or with selected ones ──
+
+#: Fields of every line; the other usual ones are those of :data:`JOBMETA`.
+_ALWAYS: Final[schemas.Schema] = {
+    "key": schemas.JOB_KEY,
+    "ts": schemas.COUNTER,
+    "state": schemas.STATE,
+    "elapsed": schemas.COUNTER,
+}
+JOB_LINE: Final[schemas.Schema] = schemas.whole(**_ALWAYS)
+JOBMETA: Final = schemas.Parameter(
+    "jobmeta",
+    "fields of the metadata, instead of spider, pending_time, running_time, finished_time, tags, close_reason, "
+    "version, items, pages, logs and errors",
+    schemas.STRINGS,
+)
+
+
+def usual(job: StoredJob, now: int) -> dict[str, Any]:
+    times = {name: _of_type(int, job, name) for name in ("pending_time", "running_time", "finished_time")}
+    entry = jobs.QueueEntry(
+        key=str(job.key),
+        ts=job.changed,
+        state=job.state.value,
+        spider=job.spider,
+        elapsed=max(now - job.changed, 0),
+        **times,
+        tags=tags_of(job.metadata) or None,
+        close_reason=_of_type(str, job, "close_reason"),
+        version=_of_type(str, job, "version"),
+        items=job.counts.items or None,
+        pages=job.counts.requests or None,
+        logs=job.counts.logs or None,
+        errors=job.counts.errors or None,
+    )
+    fields: dict[str, Any] = msgspec.to_builtins(entry)
+    return fields
+
+
+def _of_type(kind: type[T], job: StoredJob, name: str) -> T | None:
+    """Return a field of the metadata; None for a value of another type, since clients may write any."""
+    value = job.metadata.get(name)
+    return value if isinstance(value, kind) else None
+
+
+def line(job: StoredJob, now: int, wanted: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a job: the usual ones, or ``wanted`` ones of its metadata and those of every line."""
+    entry = usual(job, now)
+    if not wanted:
+        return entry
+    asked = {name: job.metadata[name] for name in wanted if name in job.metadata}
+    return {**asked, **{name: entry[name] for name in _ALWAYS}}
+
+
+def wanted_of(call: Call) -> tuple[str, ...]:
+    """Return the fields of ``jobmeta``, with the tags if jobs were selected by tag; none for the usual ones."""
+    wanted = tuple(call.all("jobmeta"))
+    by_tag = call.all("has_tag") or call.all("lacks_tag")
+    return (*wanted, "tags") if wanted and by_tag else wanted
+
+
+async def answer(call: Call, values: Iterable[Any]) -> Response:
+    """Return an answer with one value per line."""
+    return await result_of(call, [msgspec.json.encode(value) for value in values])

@@ -5,6 +5,7 @@ The answers are those of ``/items/<job>`` and ``/logs/<job>``; the parameters ar
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from starlette.responses import Response
@@ -31,26 +32,21 @@ _PARAMETERS: Final = (
 )
 
 
-def _summary(records: str) -> tuple[str, schemas.AnswerShape]:
-    summary = f"Read {records} of a job, for clients older than the storage host."
-    return summary, schemas.AnswerShape("A record a line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)})
-
-
-@ROUTES.add("GET /api/items.jl", *_summary("items"), parameters=_PARAMETERS)
-async def _items(call: Call) -> Response:
-    return await call.service(Router).answer(_moved(call, "items"))
-
-
-@ROUTES.add("GET /api/log.jl", *_summary("log lines"), parameters=_PARAMETERS)
-async def _log(call: Call) -> Response:
-    return await call.service(Router).answer(_moved(call, "logs"))
-
-
-def _moved(call: Call, resource: str) -> Call:
+async def _read(resource: str, call: Call) -> Response:
     project, text = call.asked_project(), call.query.get("job")
     if text is None:
         raise refused("job", "is required", "Add &job=<project>/<spider>/<job> to the address.")
     job = own_key(text, project, "job")
     start = job.entity(call.number("offset", 0) or 0)
     kept = [(name, value) for name, value in call.request.query_params.multi_items() if name not in _OWN]
-    return call.moved(f"/{resource}/{job}", [*kept, ("format", "jl"), ("start", str(start))])
+    moved = call.moved(f"/{resource}/{job}", [*kept, ("format", "jl"), ("start", str(start))])
+    return await call.service(Router).answer(moved)
+
+
+for path, resource, records in (("items.jl", "items", "items"), ("log.jl", "logs", "log lines")):
+    ROUTES.add(
+        f"GET /api/{path}",
+        f"Read {records} of a job, for clients older than the storage host.",
+        schemas.AnswerShape("A record a line.", {schemas.JSON_LINES: schemas.Many(schemas.OBJECT)}),
+        parameters=_PARAMETERS,
+    )(partial(_read, resource))

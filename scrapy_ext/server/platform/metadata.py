@@ -24,8 +24,6 @@ ROUTES: Final = Routes(Access.JOB)
 
 _JOB: Final = "/jobs/{project}/{spider}/{job}"
 _FIELD: Final = f"{_JOB}/{{field}}"
-
-
 _LISTING: Final = (
     schemas.COUNT,
     schemas.Parameter("meta", "what to add to each", schemas.array({"const": "_key"})),

@@ -11,26 +11,16 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform import periodic
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
-from scrapy_ext.api.platform.periodic import (
-    MAX_DESCRIPTION,
-    MAX_PER_PAGE,
-    MAX_TAGS,
-    MAX_TASKS,
-    PeriodicJob,
-    PeriodicPage,
-    blank,
-    edited,
-    suggested_hour,
-)
-from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import Refusal, json, not_found
+from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
 
 _PER_PAGE: Final = 100
 _MAX_BODY: Final = 1024 * 1024
+_MISSING: Final = "There is no such periodic job."
 
 ROUTES: Final = Routes()
 
@@ -48,13 +38,13 @@ _TASK: Final[schemas.Schema] = schemas.record(
 _SCHEDULE: Final[schemas.Schema] = schemas.record(
     {
         "cron": {"type": "string", "pattern": r"^([0-9]{1,2}|\*)( ([0-9]{1,2}|\*)){4}$"},
-        "tasks": schemas.array(_TASK, least=1, most=MAX_TASKS),
-        "addtags": schemas.array(schemas.NAME, most=MAX_TAGS),
+        "tasks": schemas.array(_TASK, least=1, most=periodic.MAX_TASKS),
+        "addtags": schemas.array(schemas.NAME, most=periodic.MAX_TAGS),
         "disabled": {"type": "boolean"},
-        "description": {"type": "string", "maxLength": MAX_DESCRIPTION},
+        "description": {"type": "string", "maxLength": periodic.MAX_DESCRIPTION},
     }
 )
-_ANSWER: Final = schemas.value("The periodic job.", PeriodicJob)
+_ANSWER: Final = schemas.value("The periodic job.", periodic.PeriodicJob)
 _ALL: Final = "/api/projects/{project}/periodicjobs"
 _ONE: Final = f"{_ALL}/{{schedule}}"
 
@@ -67,14 +57,14 @@ _ONE: Final = f"{_ALL}/{{schedule}}"
     body=schemas.Body(schemas.JSON, {**_SCHEDULE, "required": ["cron", "tasks"]}),
 )
 async def _add(call: Call) -> Response:
-    added = await call.store.periodic.add(edited(blank(call.project), await _fields(call)))
+    added = await call.store.periodic.add(periodic.edited(periodic.blank(call.project), await _fields(call)))
     call.wrote(1)
     return json(added, 201)
 
 
 @ROUTES.add(f"GET {_ONE}", "Read a periodic job.", _ANSWER)
 async def _read(call: Call) -> Response:
-    return json(_found(await call.store.periodic.get(call.project, call.part_number("schedule"))))
+    return json(found(await call.store.periodic.get(call.project, call.part_number("schedule")), _MISSING))
 
 
 @ROUTES.add(
@@ -85,52 +75,41 @@ async def _read(call: Call) -> Response:
 )
 async def _change(call: Call) -> Response:
     fields, number = await _fields(call), call.part_number("schedule")
-    return json(_found(await call.store.periodic.edit(call.project, number, lambda stored: edited(stored, fields))))
+    changed = await call.store.periodic.edit(call.project, number, lambda stored: periodic.edited(stored, fields))
+    return json(found(changed, _MISSING))
 
 
 @ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", schemas.AnswerShape("It is removed."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.periodic.remove(call.project, call.part_number("schedule")):
-        raise _missing()
+        raise not_found(_MISSING)
     return Response(status_code=204)
-
-
-def _missing() -> Refusal:
-    return not_found("There is no such periodic job.")
-
-
-def _found(schedule: PeriodicJob | None) -> PeriodicJob:
-    if schedule is None:
-        raise _missing()
-    return schedule
 
 
 @ROUTES.add(
     f"GET {_ALL}",
     "Read the periodic jobs of a project, by pages.",
-    schemas.value("A page; its next and previous are addresses.", PeriodicPage),
+    schemas.value("A page; its next and previous are addresses.", periodic.PeriodicPage),
     parameters=(
-        schemas.Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE}),
+        schemas.page_size(periodic.MAX_PER_PAGE),
         schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
     ),
 )
 async def _page(call: Call) -> Response:
-    count = call.number("count", _PER_PAGE) or 0
+    count = call.page_size(_PER_PAGE, periodic.MAX_PER_PAGE, "Ask for several pages.")
     offset = call.number("offset", 0) or 0
-    if not 1 <= count <= MAX_PER_PAGE:
-        raise refused("count", f"must be 1 to {MAX_PER_PAGE}, got {count}", "Ask for several pages.")
     page = await call.store.periodic.page(call.project, count, offset)
 
     def link(place: int) -> str:
         return f"{str(call.request.url).partition('?')[0]}?{urlencode({'count': count, 'offset': place})}"
 
     return json(
-        PeriodicPage(
+        periodic.PeriodicPage(
             count=page.total,
             next=link(offset + count) if offset + count < page.total else None,
             previous=link(max(offset - count, 0)) if offset > 0 else None,
             results=page.schedules,
-            meta={"suggested_hour": str(suggested_hour(await call.store.periodic.load()))},
+            meta={"suggested_hour": str(periodic.suggested_hour(await call.store.periodic.load()))},
         )
     )
 

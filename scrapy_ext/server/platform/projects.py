@@ -25,15 +25,8 @@ from scrapy_ext.server.store.jobs.states import ACTIVE
 ROUTES: Final = Routes()
 
 _STATES: Final = [state.value for state in SHOWN_STATES]
-_SUMMARY: Final[schemas.Schema] = schemas.record(
-    {
-        "project": schemas.NUMBER,
-        **dict.fromkeys(_STATES, schemas.COUNTER),
-        "has_capacity": {"type": "boolean"},
-    },
-    "project",
-    *_STATES,
-    "has_capacity",
+_SUMMARY: Final[schemas.Schema] = schemas.whole(
+    project=schemas.NUMBER, **dict.fromkeys(_STATES, schemas.COUNTER), has_capacity={"type": "boolean"}
 )
 _SETTINGS: Final = "/projects/{project}/settings"
 _ONE: Final = f"{_SETTINGS}/{{name}}"
@@ -42,10 +35,7 @@ _ONE: Final = f"{_SETTINGS}/{{name}}"
 @ROUTES.add(
     "GET /api/scrapyd/listprojects.json",
     "List the projects with jobs that the key may read.",
-    schemas.value(
-        "Their numbers.",
-        schemas.record({"status": {"const": "ok"}, "projects": schemas.array(schemas.NUMBER)}, "status", "projects"),
-    ),
+    schemas.value("Their numbers.", schemas.whole(status={"const": "ok"}, projects=schemas.array(schemas.NUMBER))),
 )
 async def _listed(call: Call) -> Response:
     call.may_read(0)  # the answer has only projects that the key may read
@@ -56,7 +46,7 @@ async def _listed(call: Call) -> Response:
 @ROUTES.add(
     "GET /api/v2/users/me",
     "Return the name of the key.",
-    schemas.value("The name of the key.", schemas.record({"username": schemas.STRING}, "username")),
+    schemas.value("The name of the key.", schemas.whole(username=schemas.STRING)),
 )
 async def _me(call: Call) -> Response:
     return json({"username": call.who})

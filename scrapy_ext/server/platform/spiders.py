@@ -24,7 +24,7 @@ from scrapy_ext.server.http.forms import check_name, check_tags
 from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
-from scrapy_ext.server.platform.job_lines import JOB_LINE, JOBMETA, line, wanted_of
+from scrapy_ext.server.platform.jobs import JOB_LINE, JOBMETA, line, wanted_of
 from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.spiders import Spider
 
@@ -106,7 +106,9 @@ async def _last_jobs(call: Call) -> AsyncIterator[Page]:
     one = call.part_number("spider") if call.has_part("spider") else None
     after = _first(call) - 1
     while left is None or left > 0:
-        numbers = [one] if one is not None else await _spiders_after(call, project, after)
+        numbers = [one] if one is not None else []
+        if one is None:
+            numbers = [spider.number for spider in await call.store.spiders.listed(project, after, _PAGE)]
         jobs = await call.store.jobs.last_finished(project, numbers)
         now = call.store.clock()
         jobs = jobs if left is None else jobs[:left]
@@ -114,10 +116,6 @@ async def _last_jobs(call: Call) -> AsyncIterator[Page]:
         if one is not None or len(numbers) < _PAGE:
             return
         after, left = numbers[-1], None if left is None else left - len(jobs)
-
-
-async def _spiders_after(call: Call, project: int, after: int) -> list[int]:
-    return [spider.number for spider in await call.store.spiders.listed(project, after, _PAGE)]
 
 
 def _first(call: Call) -> int:
@@ -136,10 +134,7 @@ def _first(call: Call) -> int:
 @ROUTES.add(
     "GET /api/spiders/list.json",
     "List the spiders of the current version; without one, those that jobs and schedules name.",
-    schemas.value(
-        "The spiders.",
-        schemas.record({"status": {"const": "ok"}, "spiders": schemas.array(_LISTED)}, "status", "spiders"),
-    ),
+    schemas.value("The spiders.", schemas.whole(status={"const": "ok"}, spiders=schemas.array(_LISTED))),
     parameters=(
         schemas.Parameter("project", "the project", schemas.NUMBER, required=True),
         schemas.Parameter("spider", "only spiders with these names", schemas.STRINGS),
@@ -175,8 +170,7 @@ async def _local(environments: Environments | None, project: int) -> list[str]:
 
 @ROUTES.add(f"GET {_ONE}", "Read a spider.", schemas.value("The spider.", _SPIDER))
 async def _read(call: Call) -> Response:
-    number = call.part_number("spider")
-    return _answer(call.project, number, await call.store.spiders.get(call.project, number))
+    return _answer(call, await call.store.spiders.get(call.project, call.part_number("spider")))
 
 
 @ROUTES.add(
@@ -186,18 +180,17 @@ async def _read(call: Call) -> Response:
     body=schemas.Body(schemas.JSON, schemas.record({"add": _TAGS, "remove": _TAGS}), "One of the two, or both."),
 )
 async def _tag(call: Call) -> Response:
-    project, number = call.project, call.part_number("spider")
-    change = await bodies.document(call.request)
+    number, change = call.part_number("spider"), await bodies.document(call.request)
     add, remove = _tags(change, "add"), _tags(change, "remove")
     if not add and not remove:
         return json({"status": "badrequest", "message": _NOTHING_TO_DO, "non_field_errors": [_NOTHING_TO_DO]}, 400)
-    return _answer(project, number, await call.store.spiders.tag(project, number, add=add, remove=remove))
+    return _answer(call, await call.store.spiders.tag(call.project, number, add=add, remove=remove))
 
 
-def _answer(project: int, number: int, spider: Spider | None) -> Response:
-    if spider is None:
-        raise not_found(f"There is no spider {project}/{number}.")
-    return json(_shown(project, spider))
+def _answer(call: Call, found: Spider | None) -> Response:
+    if found is None:
+        raise not_found(f"There is no spider {call.project}/{call.part_number('spider')}.")
+    return json(_shown(call.project, found))
 
 
 def _tags(change: Any, name: str) -> tuple[str, ...]:

@@ -17,16 +17,8 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.responses import Response, StreamingResponse
 
+from scrapy_ext.api.platform import versions
 from scrapy_ext.api.platform.keys import number_of
-from scrapy_ext.api.platform.versions import (
-    MAX_ARCHIVE,
-    MAX_REQUIREMENTS,
-    Version,
-    Versions,
-    VersionState,
-    settings_faults,
-    version_faults,
-)
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import TEXT, Refusal, json, not_found
@@ -93,11 +85,11 @@ def environments_of(call: Call) -> Environments | None:
 @ROUTES.add(
     f"GET {_ALL}",
     f"List the versions of a project. {_NOT_HOSTED}",
-    schemas.value("The versions, the newest first, without their spiders.", Versions),
+    schemas.value("The versions, the newest first, without their spiders.", versions.Versions),
 )
 async def _list(call: Call) -> Response:
     call.service(Deploys)  # the API of a worker has no versions
-    return json(Versions(await call.store.versions.listed(call.project)))
+    return json(versions.Versions(await call.store.versions.listed(call.project)))
 
 
 @ROUTES.add(
@@ -133,7 +125,7 @@ async def _add_version(call: Call) -> Response:
 @ROUTES.add(
     f"POST {_ALL}",
     f"Deploy a version, which becomes current after its check. Read it to see when. {_NOT_HOSTED}",
-    schemas.value("The version before its check.", Version),
+    schemas.value("The version before its check.", versions.Version),
     status=201,
     body=schemas.Body(
         schemas.MULTIPART,
@@ -163,7 +155,7 @@ async def _upload(call: Call) -> Response:
 async def _take(call: Call, project: int, upload: Upload) -> StoredVersion:
     fields = upload.fields
     name, settings = fields.get("version", ""), fields.get("settings", "")
-    faults = [*version_faults(name), *(settings_faults(settings) if settings else [])]
+    faults = [*versions.version_faults(name), *(versions.settings_faults(settings) if settings else [])]
     if faults:
         raise ContractError(faults)
     requirements = fields.get("requirements", "")
@@ -180,7 +172,7 @@ async def _take(call: Call, project: int, upload: Upload) -> StoredVersion:
 @ROUTES.add(
     f"GET {_ONE}",
     f"Read a version, with its spiders once it is ready. {_NOT_HOSTED}",
-    schemas.value("The version.", Version),
+    schemas.value("The version.", versions.Version),
     parameters=(schemas.Parameter("deploy_id", "only this deploy of the name", schemas.NUMBER),),
 )
 async def _show(call: Call) -> Response:
@@ -193,12 +185,12 @@ async def _show(call: Call) -> Response:
     if found is None or found.shown.version != name:
         raise _no_version(project, name)
     shown = await call.service(Deploys).deployments.refreshed(project, found)
-    if shown.state is VersionState.READY:
+    if shown.state is versions.VersionState.READY:
         shown.spiders = await call.store.versions.spiders(project, name)
     return json(shown)
 
 
-async def _progress(call: Call, project: int, version: Version) -> AsyncIterator[bytes]:
+async def _progress(call: Call, project: int, version: versions.Version) -> AsyncIterator[bytes]:
     sent = time.monotonic()
     async for line in call.service(Deploys).deployments.follow(project, version.deploy_id):
         if line or time.monotonic() - sent > _SILENCE:
@@ -206,9 +198,9 @@ async def _progress(call: Call, project: int, version: Version) -> AsyncIterator
             yield f"{line}\n".encode()
     found = await call.store.versions.get(project, version.deploy_id)
     state = found.shown.state if found else None
-    if found is None or state is VersionState.UPLOADED:
+    if found is None or state is versions.VersionState.UPLOADED:
         answer: dict[str, Any] = {"status": "error", "message": "The check was interrupted. Deploy again."}
-    elif state is VersionState.FAILED:
+    elif state is versions.VersionState.FAILED:
         yield f"{found.shown.message}\n".encode()
         answer = {"status": "error", "message": found.shown.message.partition("\n")[0]}
     else:
@@ -223,12 +215,10 @@ class _Parts(MultiPartParser):
     _headers_left = _MAX_HEADERS
 
     def on_header_field(self, data: bytes, start: int, end: int) -> None:
-        """Count a piece of the name of a header."""
         self._count(end - start)
         super().on_header_field(data, start, end)
 
     def on_header_value(self, data: bytes, start: int, end: int) -> None:
-        """Count a piece of the value of a header."""
         self._count(end - start)
         super().on_header_value(data, start, end)
 
@@ -248,7 +238,7 @@ async def _received(call: Call) -> Upload:
     bodies.keep(_HELD)
     file = SpooledTemporaryFile(_HELD)  # noqa: SIM115 - its reader closes it
     try:
-        async for piece in bodies.passing(call.request, MAX_ARCHIVE):
+        async for piece in bodies.passing(call.request, versions.MAX_ARCHIVE):
             file.write(piece)
     except BaseException:
         file.close()
@@ -257,14 +247,14 @@ async def _received(call: Call) -> Upload:
 
 
 async def _form(call: Call) -> Upload:
-    bodies.keep(_MAX_PARTS * max(_HELD, MAX_REQUIREMENTS))
-    stream = bodies.passing(call.request, MAX_ARCHIVE + MAX_REQUIREMENTS + _BESIDE)
+    bodies.keep(_MAX_PARTS * max(_HELD, versions.MAX_REQUIREMENTS))
+    stream = bodies.passing(call.request, versions.MAX_ARCHIVE + versions.MAX_REQUIREMENTS + _BESIDE)
     parser = _Parts(
         call.request.headers,
         cast("Any", stream),
         max_files=_MAX_PARTS,
         max_fields=_MAX_PARTS,
-        max_part_size=MAX_REQUIREMENTS,
+        max_part_size=versions.MAX_REQUIREMENTS,
     )
     try:
         form = await parser.parse()
@@ -287,8 +277,8 @@ async def _form(call: Call) -> Upload:
                 raise refused(name[:60], rule, "Name what the project needs in its requirements.")
         if file is None:
             raise refused("archive", "is required", _NO_ARCHIVE)
-        if (file.seek(0, 2) or file.tell()) > MAX_ARCHIVE:
-            raise Refusal(413, f"The archive is over {MAX_ARCHIVE} bytes. Leave out what is not code.")
+        if (file.seek(0, 2) or file.tell()) > versions.MAX_ARCHIVE:
+            raise Refusal(413, f"The archive is over {versions.MAX_ARCHIVE} bytes. Leave out what is not code.")
         return Upload(file, fields)
     except BaseException:
         await form.close()
@@ -304,9 +294,9 @@ async def _close_others(form: FormData, kept: Any) -> None:
 
 
 async def _text(sent: UploadFile) -> str:
-    data = await sent.read(MAX_REQUIREMENTS + 1)
-    if len(data) > MAX_REQUIREMENTS:
-        raise refused("requirements", f"must be at most {MAX_REQUIREMENTS} bytes", "Name fewer packages.")
+    data = await sent.read(versions.MAX_REQUIREMENTS + 1)
+    if len(data) > versions.MAX_REQUIREMENTS:
+        raise refused("requirements", f"must be at most {versions.MAX_REQUIREMENTS} bytes", "Name fewer packages.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -337,7 +327,7 @@ async def _remove(call: Call) -> Response:
 @ROUTES.add(
     f"POST {_ONE}/current",
     f"Make a version the current one, which new jobs run. {_NOT_HOSTED}",
-    schemas.value("The version.", Version),
+    schemas.value("The version.", versions.Version),
     errors=(409,),
 )
 async def _make_current(call: Call) -> Response:

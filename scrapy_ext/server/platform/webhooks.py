@@ -10,7 +10,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.webhooks import MAX_EVENTS, MAX_URL, Delivery, Webhook, webhook_faults
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import Refusal, json, not_found
+from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.webhooks.signing import new_secret
@@ -18,6 +18,7 @@ from scrapy_ext.server.webhooks.signing import new_secret
 _MAX_BODY: Final = 64 * 1024
 _PER_PAGE: Final = 100
 _MAX_PER_PAGE: Final = 1000
+_MISSING: Final = "There is no such webhook."
 _EXAMPLE: Final = '{"url": "https://hooks.example.com/jobs", "events": ["job:completed"]}'
 
 ROUTES: Final = Routes()
@@ -53,13 +54,13 @@ async def _list(call: Call) -> Response:
 
 @ROUTES.add(f"GET {_ONE}", "Read a webhook.", schemas.value("The webhook, without its secret.", Webhook))
 async def _read(call: Call) -> Response:
-    return json(_found(await call.store.webhooks.get(*_place(call))))
+    return json(found(await call.store.webhooks.get(*_place(call)), _MISSING))
 
 
 @ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", schemas.AnswerShape("It is removed."), status=204)
 async def _remove(call: Call) -> Response:
     if not await call.store.webhooks.remove(*_place(call)):
-        raise _missing()
+        raise not_found(_MISSING)
     return Response(status_code=204)
 
 
@@ -70,21 +71,11 @@ async def _remove(call: Call) -> Response:
     status=202,
 )
 async def _test(call: Call) -> Response:
-    return json(_found(await call.store.webhooks.test(*_place(call))), 202)
+    return json(found(await call.store.webhooks.test(*_place(call)), _MISSING), 202)
 
 
 def _place(call: Call) -> tuple[int, int]:
     return call.project, call.part_number("webhook")
-
-
-def _missing() -> Refusal:
-    return not_found("There is no such webhook.")
-
-
-def _found(found: Any) -> Any:
-    if found is None:
-        raise _missing()
-    return found
 
 
 @ROUTES.add(
@@ -116,23 +107,18 @@ async def _disable(call: Call) -> Response:
     disabled = (await _fields(call, "disabled")).get("disabled")
     if not isinstance(disabled, bool):
         raise refused("disabled", "must be true or false", 'Write {"disabled": false}.')
-    return json(_found(await call.store.webhooks.disable(*_place(call), disabled)))
+    return json(found(await call.store.webhooks.disable(*_place(call), disabled), _MISSING))
 
 
 @ROUTES.add(
     f"GET {_ONE}/deliveries",
     "Read the recent and pending deliveries of a webhook, newest first.",
     schemas.value("The deliveries.", schemas.Many(Delivery)),
-    parameters=(
-        schemas.Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": _MAX_PER_PAGE}),
-    ),
+    parameters=(schemas.page_size(_MAX_PER_PAGE),),
 )
 async def _deliveries(call: Call) -> Response:
-    count = call.number("count", _PER_PAGE) or 0
-    if not 1 <= count <= _MAX_PER_PAGE:
-        raise refused("count", f"must be 1 to {_MAX_PER_PAGE}, got {count}", "Ask for fewer.")
-    place = _place(call)
-    _found(await call.store.webhooks.get(*place))
+    count, place = call.page_size(_PER_PAGE, _MAX_PER_PAGE, "Ask for fewer."), _place(call)
+    found(await call.store.webhooks.get(*place), _MISSING)
     return json(await call.store.webhooks.deliveries(*place, count))
 
 

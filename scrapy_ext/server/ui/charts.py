@@ -64,7 +64,8 @@ def lines(title: str, series: Sequence[Series], unit: Unit) -> Markup:
         return round(_HEIGHT - _BOTTOM - max(value, 0) / top * (_HEIGHT - _TOP - _BOTTOM), 1)
 
     parts = [_level(y(step * mark), unit(step * mark)) for mark in range(_TICKS + 1)]
-    parts += [_moment(x(time), text) for time, text in _times(start, end)]
+    moment = Markup('<text class="time" x="{}" y="{}">{}</text>')
+    parts += [moment.format(x(time), _HEIGHT - 6, text) for time, text in _times(start, end)]
     for number, each in enumerate(drawn, 1):
         path = " ".join(f"{x(time)},{y(value)}" for time, value in each.points)
         parts.append(Markup('<polyline class="line s{}" points="{}"/>').format(number, path))
@@ -147,10 +148,6 @@ def _level(y: float, text: str) -> Markup:
     return Markup(
         '<line class="grid" x1="{}" x2="{}" y1="{y}" y2="{y}"/><text class="label" x="{}" y="{}">{}</text>'
     ).format(_LEFT, _WIDTH - _RIGHT, _LEFT - 8, y + 4, text, y=y)
-
-
-def _moment(x: float, text: str) -> Markup:
-    return Markup('<text class="time" x="{}" y="{}">{}</text>').format(x, _HEIGHT - 6, text)
 
 
 def _description(each: Series, unit: Unit) -> str:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, refused
@@ -26,7 +30,6 @@ from scrapy_ext.server.http.routes import Router
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
-from scrapy_ext.server.ui.assets import Assets
 from scrapy_ext.server.ui.live import Streams
 
 if TYPE_CHECKING:
@@ -42,6 +45,43 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+
+# ── static files: style sheet, script, and the vendored files of ``tools/get_assets.py`` ──
+# A URL contains a hash of the contents, so that browsers may cache the file.
+
+_TYPES: Final = {".css": "text/css; charset=UTF-8", ".js": "text/javascript; charset=UTF-8"}
+#: Cache-Control for a URL with the current version, and for any other.
+_CACHED: Final = "max-age=31536000, immutable"
+_BRIEFLY: Final = "max-age=300"
+
+
+class Assets:
+    """Files of a folder and of its optional folder ``vendor``."""
+
+    def __init__(self, folder: Traversable | None = None) -> None:
+        folder = folder or files("scrapy_ext.server.ui").joinpath("static")
+        vendor = folder.joinpath("vendor")
+        found = {file.name: file for file in folder.iterdir()}
+        if vendor.is_dir():
+            found |= {f"vendor/{file.name}": file for file in vendor.iterdir()}
+        self._files = {name: file.read_bytes() for name, file in found.items() if name.endswith(tuple(_TYPES))}
+        self._versions = {name: sha256(data).hexdigest()[:12] for name, data in self._files.items()}
+
+    def has(self, name: str) -> bool:
+        return name in self._files
+
+    def address(self, name: str) -> str:
+        """Return the versioned URL of an existing file."""
+        return f"/ui/static/{name}?v={self._versions[name]}"
+
+    async def serve(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._files:
+            return PlainTextResponse("Not Found\n", 404, {"X-Content-Type-Options": "nosniff"})
+        kept = request.query_params.get("v") == self._versions[name]
+        headers = {"Cache-Control": _CACHED if kept else _BRIEFLY, "X-Content-Type-Options": "nosniff"}
+        return Response(self._files[name], media_type=_TYPES[name[name.rindex(".") :]], headers=headers)
 
 
 class PageServices(NamedTuple):
@@ -114,12 +154,10 @@ class Visit:
 
     @property
     def key(self) -> JobKey:
-        """The job of the path."""
         return JobKey(*(self.request.path_params[name] for name in ("project", "spider", "job")))
 
     @property
     def may_write(self) -> bool:
-        """Return true when the key may change the project."""
         return self.grant.may_write(self.project)
 
     def require_write(self) -> None:
@@ -140,7 +178,6 @@ class Visit:
         return text
 
     def rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Render a page for this visit."""
         return self._frame.rendered(template, status, visit=self, **context)
 
     def address(self, path: str = "", /, **changes: Any) -> str:
@@ -150,14 +187,13 @@ class Visit:
         kept_done = {name: value for name, value in query.items() if name not in ("done", "n") or name in changes}
         return (path or self.request.url.path) + (f"?{urlencode(kept_done)}" if kept_done else "")
 
-    @staticmethod
-    def pairs(query: str) -> Sequence[tuple[str, str]]:
-        """Parse the query string that came with a form."""
-        return parse_qsl(query)
-
     def redirect(self, path: str, done: str = "", n: int | None = None, /, **query: Any) -> Response:
         """Redirect after a form; ``done`` names the confirmation that the page shows (``shapes.DONE``)."""
         return RedirectResponse(self.address(path, done=done, n=n, **query), 303, HEADERS)
+
+    def removed(self, path: str) -> Response:
+        """Redirect after a deletion whose data is purged afterwards."""
+        return RedirectResponse(self.address(path, done="removed"), 303, HEADERS, BackgroundTask(self.store.purge))
 
 
 View = Callable[[Visit], Awaitable[Response]]
@@ -187,7 +223,6 @@ class Frame:
         self._compiling = False
 
     def rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Render a page; ``visit`` is None before login."""
         visit: Visit | None = context.setdefault("visit", None)
         context["done"] = visit and shapes.done(visit.request.query_params)
         text = self._templates.get_template(template).render(context)

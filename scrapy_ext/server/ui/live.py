@@ -40,8 +40,6 @@ class ServerSentEvent(NamedTuple):
 
 
 class Streams:
-    """Counter of open streams."""
-
     def __init__(self) -> None:
         self.open = 0
 
@@ -67,7 +65,6 @@ class Live(Response):
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream."""
         context_of(scope).lasts = True
         self._streams.open += 1
         gone = asyncio.ensure_future(_gone(receive))

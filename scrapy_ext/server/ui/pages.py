@@ -24,8 +24,7 @@ from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.ui.assets import Assets
-from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, PageServices, UiPage, Visit
+from scrapy_ext.server.ui.frame import HEADERS, Assets, Frame, MissingError, PageServices, UiPage, Visit
 from scrapy_ext.server.ui.job_records import JOB_PARTS
 from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, from_these_pages, local_path
 from scrapy_ext.server.ui.views import LINKS, PAGES

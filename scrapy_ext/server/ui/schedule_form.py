@@ -29,7 +29,6 @@ class FormTask(NamedTuple):
 
     @classmethod
     def of(cls, task: Task) -> Self:
-        """Convert a stored task."""
         shown = shapes.hidden({"": task.script_args} if task.name.startswith(SCRIPT) else task.spider_args)
         arguments = shown[""] if task.name.startswith(SCRIPT) else _text_of(shown)
         return cls(task.name, str(task.priority), arguments)
@@ -42,7 +41,6 @@ class FormTask(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Return true for a task without name and arguments."""
         return not (self.name.strip() or self.arguments.strip())
 
 

@@ -57,7 +57,6 @@ class Sessions:
         return hmac.new(self._secret, f"{purpose}\n{text}".encode(), sha256).hexdigest()
 
     async def cookie_name(self) -> str:
-        """Return the name of the cookie for this database."""
         await self._load()
         return f"scrapy_ext_{self._sign('name', '')[:8]}"
 

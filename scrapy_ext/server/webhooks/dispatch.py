@@ -1,7 +1,10 @@
-"""Dispatch of webhook deliveries from the outbox, shared by any number of servers on one database.
+"""Delivery of webhooks from the outbox over HTTP, to addresses that the guard permits, without following redirects.
 
-Each webhook is served by one task at a time, so that a slow one occupies one task only. A failure ends the task; the
-next poll starts it again.
+Any number of servers on one database share the outbox. Each webhook is served by one task at a time, so that a slow one
+occupies one task only. A failure ends the task; the next poll starts it again.
+
+The guard of extraction applies (``net.guard``): otherwise a webhook could make the server call hosts that only
+the server reaches. Redirects are failures, and only the status of the response is kept.
 """
 
 from __future__ import annotations
@@ -9,19 +12,109 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 from functools import partial
 from typing import Final
 
+import aiohttp
+from yarl import URL
+
+from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.server.extraction.http.fetch import GuardedResolver
+from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
-from scrapy_ext.server.webhooks.sending import DeliveryError, Sender
+from scrapy_ext.server.store.webhooks.webhooks import Claimed
+from scrapy_ext.server.webhooks.signing import signed_headers
+
+logger = logging.getLogger(__name__)
+
+#: Timeout of a delivery in seconds; shorter than ``store.webhooks.CLAIM``.
+TIMEOUT: Final = 15.0
+#: Maximum response bytes to read, so that the connection closes cleanly.
+_ANSWER_BYTES: Final = 16 * 1024
+_OUTCOME: Final = 300
+
+
+class DeliveryError(Exception):
+    """A delivery failed; the message is shown in the list of deliveries."""
+
+
+class Sender:
+    """Sender of deliveries, used as an async context manager."""
+
+    def __init__(self, guard: Guard, *, timeout: float = TIMEOUT) -> None:
+        self._guard = guard
+        self._timeout = timeout
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Sender:
+        # A connection per delivery: a kept one would use an address that was checked long ago.
+        connector = aiohttp.TCPConnector(
+            resolver=GuardedResolver(self._guard), use_dns_cache=False, force_close=True, limit=0
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(self, delivery: Claimed, seconds: int) -> str:
+        """Send a delivery signed for ``seconds`` (since 1970); return its status or raise :class:`DeliveryError`."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                status = await self._post(delivery, seconds)
+        except TimeoutError:
+            raise DeliveryError(f"no answer within {self._timeout:g} seconds") from None
+        except ExtractionError as error:
+            raise DeliveryError(_one_line(str(error))) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise DeliveryError(_one_line(_message(error))) from None
+        if 200 <= status < 300:
+            return f"answered {status}"
+        followed = ": redirects are not followed" if 300 <= status < 400 else ""
+        raise DeliveryError(f"answered {status}{followed}")
+
+    async def _post(self, delivery: Claimed, seconds: int) -> int:
+        if self._session is None:
+            raise RuntimeError("the sender is not started")
+        url = URL(delivery.url)
+        # aiohttp calls its resolver for names only, not for addresses.
+        await self._guard.endpoints(url.raw_host or "", url.port or 0)
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "scrapy-ext",
+            **signed_headers(delivery.secret, delivery.id, seconds, delivery.body),
+        }
+        async with self._session.post(url, data=delivery.body, headers=headers, allow_redirects=False) as response:
+            await response.content.read(_ANSWER_BYTES)
+            return response.status
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
+        return "the certificate is not valid, or the other end does not use TLS"
+    if isinstance(error, aiohttp.ClientConnectorError | ConnectionRefusedError):
+        return "no connection"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the connection was closed without an answer"
+    return "the answer is not HTTP, or broke off"
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)[:_OUTCOME]
+
+
+# ── dispatch ──
 
 #: Seconds between two polls of the outbox.
 POLL_INTERVAL: Final = 1.0
 #: Webhooks served concurrently.
 AT_ONCE: Final = 16
-
-logger = logging.getLogger(__name__)
 
 
 class Dispatcher:

@@ -17,7 +17,6 @@ _SECRET_BYTES: Final = 32
 
 
 def new_secret() -> str:
-    """Return a new random secret."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 

@@ -133,7 +133,7 @@ def form(data: bytes) -> None:
     check_job(fields.get("spider") or "s", metadata)
     assert msgspec.json.decode(msgspec.json.encode(metadata)) is not None
     assert state.value
-    assert all(key.project == fields.project() for key in fields.jobs())
+    assert all(key.project == fields.key_number("project") for key in fields.jobs())
 
 
 @target("body-inflated", [bytes([n]) + pack(_ITEMS) for n, (_, pack) in enumerate(_PACK[:3])], refuses=(Refusal,))

@@ -10,21 +10,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform import records
 from scrapy_ext.api.platform.formats import Format, is_true
 from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey, number_of
-from scrapy_ext.api.platform.records import (
-    HIDDEN_PREFIX,
-    MAX_ITEM_BYTES,
-    LogRecord,
-    RequestRecord,
-    Stats,
-    parse_content_range,
-)
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import format_of, result, result_of, with_meta
+from scrapy_ext.server.http.formats import each, format_of, result, result_of, with_meta
 from scrapy_ext.server.http.record_writers import Page, Text
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter, TimeWindow, refuse_filters
@@ -103,7 +96,7 @@ def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
         f"Add {kind.plural} to a job.",
         schemas.DONE,
         parameters=_WRITING,
-        body=schemas.json_lines(sent, f"One record a line, none over {MAX_ITEM_BYTES} bytes."),
+        body=schemas.json_lines(sent, f"One record a line, none over {records.MAX_ITEM_BYTES} bytes."),
         errors=(409,),
     )(partial(_write, kind))
     ROUTES.add(
@@ -117,7 +110,7 @@ def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
     ROUTES.add(
         f"GET {job}/stats",
         f"How many {kind.plural} a job has, how large they are, and how often each field occurs.",
-        schemas.value("The stats.", Stats),
+        schemas.value("The stats.", records.Stats),
         parameters=(schemas.Parameter("all", "hidden fields too", schemas.FLAG),),
     )(partial(_stats, kind))
     ROUTES.add(
@@ -145,8 +138,8 @@ async def _write(kind: Kind, call: Call) -> Response:
 async def _stats(kind: Kind, call: Call) -> Response:
     stats = await kind.store(call).stats(call.job)
     if not is_true(call.query.get("all")):
-        counts = {name: count for name, count in stats.counts.items() if not name.startswith(HIDDEN_PREFIX)}
-        stats = Stats(counts, stats.totals)
+        counts = {name: count for name, count in stats.counts.items() if not name.startswith(records.HIDDEN_PREFIX)}
+        stats = records.Stats(counts, stats.totals)
     return json(stats)
 
 
@@ -166,8 +159,9 @@ async def _read(kind: Kind, call: Call) -> Response:
         if len(numbers) > _MAX_INDEXES:
             raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
         found = await store.at(call.job, numbers)
-        return await result(call, _each([selection.page(part) for part in found]), msgpack=kind.msgpack)
-    return await result(call, _scan(store, selection, _span(call), _position(call)), msgpack=kind.msgpack)
+        return await result(call, each([selection.page(part) for part in found]), msgpack=kind.msgpack)
+    span = Span(*(call.part_number(name) for name in ("project", "spider", "job") if call.has_part(name)))
+    return await result(call, _scan(store, selection, span, _position(call)), msgpack=kind.msgpack)
 
 
 async def _scan(store: RecordStore, selection: _Selection, span: Span, start: Position) -> AsyncIterator[Page]:
@@ -241,11 +235,6 @@ def _without_nulls(line: bytes) -> bytes:
     return msgspec.json.encode({name: value for name, value in members if bytes(value).strip() != b"null"})
 
 
-async def _each(pages: Sequence[Page]) -> AsyncIterator[Page]:
-    for page in pages:
-        yield page
-
-
 def _start(call: Call) -> tuple[int | None, bool]:
     """The start index of a write, and whether it may skip indexes of a job without records.
 
@@ -255,14 +244,10 @@ def _start(call: Call) -> tuple[int | None, bool]:
     parameter, header = call.number("start"), call.header(b"content-range")
     if header is None:
         return parameter, False
-    start = parse_content_range(header)
+    start = records.parse_content_range(header)
     if parameter is not None and parameter != start:
         raise refused("start", f"is {parameter}, and Content-Range says {start}", "Send one of the two.")
     return start, True
-
-
-def _span(call: Call) -> Span:
-    return Span(*(call.part_number(name) for name in ("project", "spider", "job") if call.has_part(name)))
 
 
 def _position(call: Call) -> Position:
@@ -282,10 +267,12 @@ _SAMPLE: Final[schemas.Schema] = {"type": "array", "prefixItems": [{"type": "num
 _declare(Kind("items", "items", "record", ingestion.ITEM), schemas.OBJECT, schemas.OBJECT)
 _declare(
     Kind("requests", "request records", "record", ingestion.REQUEST, meta_first=True, drop_nulls=True, msgpack=False),
-    RequestRecord,
+    records.RequestRecord,
     schemas.OBJECT,
 )
 _declare(
-    Kind("logs", "log lines", "record", ingestion.LOG, meta_first=True, msgpack_keys=False), LogRecord, schemas.OBJECT
+    Kind("logs", "log lines", "record", ingestion.LOG, meta_first=True, msgpack_keys=False),
+    records.LogRecord,
+    schemas.OBJECT,
 )
 _declare(Kind("samples", "samples", "sample", ingestion.SAMPLE, plain=True), _SAMPLE, {"type": "array"})

@@ -15,13 +15,11 @@ from scrapy_ext.server.ui.views import (
     frontiers,
     job,
     jobs,
-    keys,
     log,
-    nodes,
     periodic,
-    projects,
     records,
     run,
+    server,
 )
 
 VIEWS: Final = (
@@ -35,9 +33,7 @@ VIEWS: Final = (
     frontiers,
     activity,
     extraction,
-    projects,
-    nodes,
-    keys,
+    server,
 )
 PAGES: Final[tuple[UiPage, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
 LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))

@@ -7,15 +7,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform import webhooks
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
-from scrapy_ext.api.platform.webhooks import (
-    JOB_CANCELLED,
-    JOB_INTERRUPTED,
-    PERIODIC_ACTIVE,
-    PERIODIC_MISSED,
-    PERIODIC_REFUSED,
-    STATE_EVENTS,
-)
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity.activity import Message
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
@@ -28,12 +21,12 @@ _STEP: Final = 200
 _PROJECTS: Final = 100
 
 EVENTS: Final = (
-    *STATE_EVENTS.values(),
-    JOB_CANCELLED,
-    JOB_INTERRUPTED,
-    PERIODIC_ACTIVE,
-    PERIODIC_MISSED,
-    PERIODIC_REFUSED,
+    *webhooks.STATE_EVENTS.values(),
+    webhooks.JOB_CANCELLED,
+    webhooks.JOB_INTERRUPTED,
+    webhooks.PERIODIC_ACTIVE,
+    webhooks.PERIODIC_MISSED,
+    webhooks.PERIODIC_REFUSED,
 )
 
 
@@ -64,15 +57,8 @@ async def _one(visit: Visit) -> Response:
                 if len(shown) == _PER_PAGE:
                     last = last and message is page[-1]
                     break
-    return visit.rendered(
-        "activity.html",
-        messages=shown,
-        event=event,
-        events=EVENTS,
-        all_projects=False,
-        older=None if last else below,
-        is_newest="below" not in visit.request.query_params,
-    )
+    is_newest = "below" not in visit.request.query_params
+    return _rendered(visit, shown, event, all_projects=False, older=None if last else below, is_newest=is_newest)
 
 
 async def _all(visit: Visit) -> Response:
@@ -82,15 +68,11 @@ async def _all(visit: Visit) -> Response:
         newest += await visit.store.activity.page(project, MAX_NUMBER, _STEP if event else _PER_PAGE)
     shown = [_shown(message) for message in sorted(newest, key=lambda message: -message.ts)]
     chosen = [each for each in shown if not event or each.event == event][:_PER_PAGE]
-    return visit.rendered(
-        "activity.html",
-        messages=chosen,
-        event=event,
-        events=EVENTS,
-        all_projects=True,
-        older=None,
-        is_newest=True,
-    )
+    return _rendered(visit, chosen, event, all_projects=True, older=None, is_newest=True)
+
+
+def _rendered(visit: Visit, messages: list[_Shown], event: str, **context: Any) -> Response:
+    return visit.rendered("activity.html", messages=messages, event=event, events=EVENTS, **context)
 
 
 def _shown(message: Message) -> _Shown:

@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.collections import CollectionName, check_name, parse_type
@@ -154,9 +153,7 @@ async def _change(visit: Visit) -> Response:
             return visit.redirect(_path(which._replace(name=new_name)), "renamed")
         case "delete":
             await visit.store.collections.drop(visit.project, which.name)
-            answer = visit.redirect(f"/ui/{visit.project}/collections", "removed")
-            answer.background = BackgroundTask(visit.store.purge)
-            return answer
+            return visit.removed(f"/ui/{visit.project}/collections")
         case _:
             raise refused("action", "must be rename or delete", "Use the buttons of the page.")
 

@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, check_name
@@ -49,7 +48,7 @@ async def _list(visit: Visit) -> Response:
         frontiers=found[:_FRONTIERS],
         after=after,
         following=found[_FRONTIERS - 1].name if len(found) > _FRONTIERS else None,
-        path=f"/ui/{visit.project}/frontiers",
+        path=_path(visit),
     )
 
 
@@ -99,10 +98,7 @@ async def _change(visit: Visit) -> Response:
             slots = await visit.store.frontier.slots(visit.project, name)
             for slot in slots[:_MOST_SLOTS]:
                 await visit.store.frontier.delete_slot(Slot(visit.project, name, slot))
-            rest = _path(visit, name) if len(slots) > _MOST_SLOTS else f"/ui/{visit.project}/frontiers"
-            answer = visit.redirect(rest, "removed")
-            answer.background = BackgroundTask(visit.store.purge)
-            return answer
+            return visit.removed(_path(visit, name) if len(slots) > _MOST_SLOTS else _path(visit))
         case _:
             raise refused("action", "must be put back or delete", "Use the buttons of the page.")
 
@@ -156,11 +152,8 @@ async def _change_slot(visit: Visit) -> Response:
     if visit.form.get("action") != "delete":
         raise refused("action", "must be delete", "Use the buttons of the page.")
     await visit.store.frontier.delete_slot(slot)
-    answer = visit.redirect(_path(visit, slot.frontier), "removed")
-    if not await visit.store.frontier.slots(visit.project, slot.frontier):
-        answer = visit.redirect(f"/ui/{visit.project}/frontiers", "removed")
-    answer.background = BackgroundTask(visit.store.purge)
-    return answer
+    slots = await visit.store.frontier.slots(visit.project, slot.frontier)
+    return visit.removed(_path(visit, slot.frontier) if slots else _path(visit))
 
 
 PAGES: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
@@ -88,7 +89,7 @@ async def _act(visit: Visit) -> Response:
 
 def _redirect_back(visit: Visit, back: str, done: str, number: int | None = None) -> Response:
     path, _, query = back.partition("?")
-    kept = dict(pair for pair in visit.pairs(query) if pair[0] not in ("done", "n"))
+    kept = dict(pair for pair in parse_qsl(query) if pair[0] not in ("done", "n"))
     return visit.redirect(path, done, number, **kept)
 
 

@@ -71,7 +71,6 @@ def _decoded(found: SearchResult) -> list[tuple[int, dict[str, Any]]]:
 
 
 async def _tail(visit: Visit, level: int, total: int) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
-    """Return the last lines."""
     start = max(total - (_TAIL_SEARCHED if level else _TAIL), 0)
     found = await search_records(visit.store.logs, visit.key, start, logged(level), _TAIL_SEARCHED)
     records = [(number, record) for number, record in _decoded(found) if number < total][-_TAIL:]

@@ -120,33 +120,28 @@ async def _create(visit: Visit) -> Response:
     try:
         added = await visit.store.periodic.add(edited(blank(visit.project), fields_of(visit.form)))
     except ContractError as error:
-        return await _form(visit, None, _as_written(visit), form_tasks_of(visit), error)
+        return await _again(visit, None, error)
     return visit.redirect(f"/ui/{visit.project}/periodic/{added.id}", "schedule-made")
 
 
-def form_tasks_of(visit: Visit) -> list[FormTask]:
-    """Return the tasks as submitted."""
-    return FormTask.of_form(visit.form)
-
-
-def _as_written(visit: Visit) -> PeriodicJob:
-    """Return a schedule with the submitted fields, valid or not, to show again."""
+async def _again(visit: Visit, state: ScheduleState | None, error: ContractError) -> Response:
+    """Render the form with the submitted fields, valid or not."""
     form, schedule = visit.form, blank(visit.project)
     schedule.cron, schedule.description = form.get("cron") or "", form.get("description") or ""
     schedule.addtags = (form.get("addtags") or "").splitlines()
     schedule.disabled = form.get("disabled") is not None
-    return schedule
+    return await _form(visit, state, schedule, FormTask.of_form(form), error)
 
 
-def _number(visit: Visit) -> int:
-    number: int = visit.request.path_params["number"]
-    return number
+async def _state(visit: Visit) -> ScheduleState:
+    state = await visit.store.periodic.state(visit.project, visit.request.path_params["number"])
+    if state is None:
+        raise MissingError
+    return state
 
 
 async def _one(visit: Visit) -> Response:
-    state = await visit.store.periodic.state(visit.project, _number(visit))
-    if state is None:
-        raise MissingError
+    state = await _state(visit)
     return await _form(visit, state, state.schedule, form_tasks(state.schedule.tasks))
 
 
@@ -174,10 +169,8 @@ async def _form(
 
 
 async def _change(visit: Visit) -> Response:
-    number = _number(visit)
-    state = await visit.store.periodic.state(visit.project, number)
-    if state is None:
-        raise MissingError
+    state = await _state(visit)
+    number = state.schedule.id
     own, onward = f"/ui/{visit.project}/periodic/{number}", visit.form.get("onward")
     back = f"/ui/{visit.project}/periodic" if onward == "list" else own
     match visit.form.get("action"):
@@ -204,7 +197,7 @@ async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
         fields = fields_of(visit.form, state.schedule.tasks)
         await visit.store.periodic.edit(visit.project, state.schedule.id, lambda stored: edited(stored, fields))
     except ContractError as error:
-        return await _form(visit, state, _as_written(visit), form_tasks_of(visit), error)
+        return await _again(visit, state, error)
     return visit.redirect(own, "saved")
 
 

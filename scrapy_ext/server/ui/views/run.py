@@ -7,16 +7,7 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobs import (
-    DEFAULT_PRIORITY,
-    DEFAULT_UNITS,
-    MAX_PRIORITY,
-    MAX_UNITS,
-    MIN_PRIORITY,
-    MIN_UNITS,
-    RUN_PARAMETERS,
-    JobState,
-)
+from scrapy_ext.api.platform import jobs
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.server.http.forms import Form, check_name, check_tags
 from scrapy_ext.server.jobs.versions.runnable import check_spider
@@ -33,7 +24,7 @@ _PRIORITIES: Final = {4: "highest", 3: "high", 2: "normal", 1: "low", 0: "lowest
 
 async def _show(visit: Visit) -> Response:
     visit.require_write()
-    typed = dict.fromkeys(_FIELDS, "") | {"priority": str(DEFAULT_PRIORITY), "units": str(DEFAULT_UNITS)}
+    typed = dict.fromkeys(_FIELDS, "") | {"priority": str(jobs.DEFAULT_PRIORITY), "units": str(jobs.DEFAULT_UNITS)}
     return await _form(visit, typed | {"spider": visit.text("spider")})
 
 
@@ -48,7 +39,7 @@ async def _form(visit: Visit, typed: dict[str, str], errors: ContractError | Non
         spiders=[spider.name for spider in deployed] or known,
         deployed=deployed,
         priorities=[(str(number), f"{number} ({name})") for number, name in _PRIORITIES.items()],
-        units=[str(number) for number in range(MIN_UNITS, MAX_UNITS + 1)],
+        units=[str(number) for number in range(jobs.MIN_UNITS, jobs.MAX_UNITS + 1)],
     )
 
 
@@ -82,8 +73,10 @@ def _job(form: Form) -> NewJob:
     arguments = checked(lambda: _arguments(form.get("arguments") or "")) or {}
     metadata: dict[str, Any] = {
         "spider_type": "manual",
-        "priority": checked(lambda: form.number("priority", DEFAULT_PRIORITY, MIN_PRIORITY, MAX_PRIORITY)),
-        "units": checked(lambda: form.number("units", DEFAULT_UNITS, MIN_UNITS, MAX_UNITS)),
+        "priority": checked(
+            lambda: form.number("priority", jobs.DEFAULT_PRIORITY, jobs.MIN_PRIORITY, jobs.MAX_PRIORITY)
+        ),
+        "units": checked(lambda: form.number("units", jobs.DEFAULT_UNITS, jobs.MIN_UNITS, jobs.MAX_UNITS)),
         "tags": checked(lambda: tags_of_text(form.get("tags") or "")),
     }
     if arguments:
@@ -92,7 +85,7 @@ def _job(form: Form) -> NewJob:
         metadata["job_settings"] = settings
     if wrong:
         raise ContractError(wrong)
-    return NewJob(spider, JobState.PENDING, metadata, run_key(spider, metadata))
+    return NewJob(spider, jobs.JobState.PENDING, metadata, run_key(spider, metadata))
 
 
 def _settings(form: Form) -> dict[str, Any] | None:
@@ -112,7 +105,7 @@ def _arguments(text: str) -> dict[str, str]:
         rule, remedy = "", "Write one name=value per line."
         if not equals or not name:
             rule = f"has on line {number} no name=value, but {line[:60]!r}"
-        elif name in RUN_PARAMETERS:
+        elif name in jobs.RUN_PARAMETERS:
             rule, remedy = f"has on line {number} {name}, which is no argument", "Use the field of that name."
         elif name in found:
             rule = f"has {name} twice"

@@ -13,13 +13,13 @@ import aiohttp
 import pytest
 from starlette.applications import Starlette
 
+from scrapy_ext.server.app import Service
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.auth.rates import BURST, SCOPE_KEY, WrongKeys, address_of
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http.access import AccessCheck, presented
 from scrapy_ext.server.http.health import ROUTES, Health
 from scrapy_ext.server.http.middleware import RequestMiddleware
-from scrapy_ext.server.http.service import Service
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from tests.support.servers import RunningServer

@@ -17,8 +17,7 @@ from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
-from scrapy_ext.server.webhooks.dispatch import Dispatcher
-from scrapy_ext.server.webhooks.sending import Sender
+from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
 from scrapy_ext.server.webhooks.signing import new_secret
 from tests.support.due_schedules import come_due
 from tests.support.eventually import eventually_async

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.server.app import Service
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck
 from scrapy_ext.server.http.middleware import RequestMiddleware
-from scrapy_ext.server.http.service import Service
 from scrapy_ext.server.platform import ROUTES
 from scrapy_ext.server.store import Store
 

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from scrapy_ext.server.ui.assets import Assets
+from scrapy_ext.server.ui.frame import Assets
 from tests.support.http import Http
 
 ROOT = Path(__file__).parents[4]

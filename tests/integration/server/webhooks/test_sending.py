@@ -18,8 +18,7 @@ from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.webhooks.webhooks import FIRST_WAIT
-from scrapy_ext.server.webhooks.dispatch import Dispatcher
-from scrapy_ext.server.webhooks.sending import Sender
+from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
 from scrapy_ext.server.webhooks.signing import new_secret, signed_headers
 from tests.support.eventually import eventually_async
 from tests.support.stores import Clock
