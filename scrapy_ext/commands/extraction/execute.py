@@ -22,7 +22,7 @@ from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
 from scrapy_ext.commands.extraction.run import ExtractRun, ServiceOptions, opened_service
 from scrapy_ext.commands.subcommand import FAILED, OK
-from scrapy_ext.commands.terminal.progress import status
+from scrapy_ext.commands.terminal.output import status
 from scrapy_ext.commands.terminal.text import printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
 from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError

@@ -12,8 +12,7 @@ from scrapy_ext.commands.follow import Poller, has_ended
 from scrapy_ext.commands.options import JOBS, YES, argument, seconds, view_options
 from scrapy_ext.commands.selection import confirm, selected_jobs
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.progress import bar
+from scrapy_ext.commands.terminal.output import Column, bar, each_of
 from scrapy_ext.commands.terminal.text import shown
 
 #: Maximum jobs deleted in one request.
