@@ -30,7 +30,7 @@ from w3lib.url import safe_url_string
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause
-from scrapy_ext.api.extraction.errors import (
+from scrapy_ext.api.extraction.problems import (
     ExtractionError,
     connection_failed,
     forbidden,
