@@ -89,7 +89,6 @@ class Addon:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:

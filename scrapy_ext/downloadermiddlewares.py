@@ -178,7 +178,6 @@ class OwnHeadersMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         if not names.EXTRACT_API_ENABLED.read(crawler.settings):
             raise NotConfigured
         return cls(crawler)

@@ -39,7 +39,6 @@ class _Extension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         if not names.PLATFORM_ENABLED.read(crawler.settings):
             raise NotConfigured
         return cls(crawler)
@@ -264,7 +263,6 @@ class FrozenStartup:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         extension = cls()
         crawler.signals.connect(extension._freeze, signal=signals.spider_opened)
         return extension

@@ -47,7 +47,6 @@ class ItemStoragePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         return cls(crawler)
 
     async def open_spider(self) -> None:

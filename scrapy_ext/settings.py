@@ -92,8 +92,13 @@ _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
 _BOOL, _INT, _FLOAT, _STR, _LIST, _DICT = SettingType
 
 
-def _setting(name: str, type: SettingType, default: Any, meaning: str, **flags: Any) -> Setting:
-    setting = Setting(name, type, default, meaning, **flags)
+#: Type of a setting by that of its default, or of the option that it is.
+_TYPES: Final = {bool: _BOOL, int: _INT, float: _FLOAT, list: _LIST, tuple[str, ...]: _LIST, dict: _DICT}
+
+
+def _setting(name: str, default: Any, meaning: str, kind: Any = None, **flags: Any) -> Setting:
+    """Add a setting; ``kind``: its Python type, if not that of the default. Any other type is text."""
+    setting = Setting(name, _TYPES.get(kind or type(default), _STR), default, meaning, **flags)
     SETTINGS[name] = setting
     return setting
 
@@ -103,68 +108,57 @@ SETTINGS: Final[dict[str, Setting]] = {}
 
 # ── extraction ──
 EXTRACT_API_ENABLED = _setting(
-    "EXTRACT_API_ENABLED", _BOOL, True, "Route requests through the extraction API, by the downloader middleware."
+    "EXTRACT_API_ENABLED", True, "Route requests through the extraction API, by the downloader middleware."
 )
 EXTRACT_API_URL = _setting(
     "EXTRACT_API_URL",
-    _STR,
     None,
     "Address of the extraction service, ending in /v1. Not set: the embedded service.",
     environment=True,
 )
-EXTRACT_API_KEY = _setting(
-    "EXTRACT_API_KEY", _STR, None, "Key of the extraction service.", environment=True, secret=True
-)
+EXTRACT_API_KEY = _setting("EXTRACT_API_KEY", None, "Key of the extraction service.", environment=True, secret=True)
 EXTRACT_API_TRANSPARENT_MODE = _setting(
     "EXTRACT_API_TRANSPARENT_MODE",
-    _BOOL,
     False,
     "Route every request, not only those with meta extract_api. The add-on sets it to True.",
 )
 EXTRACT_API_PARAMS = _setting(
-    "EXTRACT_API_PARAMS", _DICT, {}, "Fields merged into every extraction request; None removes one."
+    "EXTRACT_API_PARAMS", {}, "Fields merged into every extraction request; None removes one."
 )
 EXTRACT_API_EXTRA_FIELDS = _setting(
     "EXTRACT_API_EXTRA_FIELDS",
-    _LIST,
     [],
     "Fields of the service that this version does not have: sent unchanged and unchecked.",
 )
 EXTRACT_API_RETRY_POLICY = _setting(
     "EXTRACT_API_RETRY_POLICY",
-    _DICT,
     {},
     "Attempts by problem type, merged over the defaults: {'/download/temporary-error': 5}.",
 )
 EXTRACT_API_MAX_REQUESTS = _setting(
     "EXTRACT_API_MAX_REQUESTS",
-    _INT,
     0,
     "Close the spider after this many requests to the extraction service, retries included; 0: no limit.",
     least=0,
 )
 EXTRACT_API_MAX_COST = _setting(
     "EXTRACT_API_MAX_COST",
-    _FLOAT,
     0.0,
     "Close the spider before extraction costs more than this, by EXTRACT_API_PRICES; 0: no limit.",
     least=0,
 )
 EXTRACT_API_PRICES = _setting(
     "EXTRACT_API_PRICES",
-    _DICT,
     {},
     "Price of an extraction by its request kind, http and browser, and of each output on top of it.",
 )
 EXTRACT_API_LEDGER = _setting(
     "EXTRACT_API_LEDGER",
-    _BOOL,
     True,
     "Keep answers on disk until their requests are finished, so that a resumed crawl does not pay twice.",
 )
 EXTRACT_API_MEMORY_LIMIT_MB = _setting(
     "EXTRACT_API_MEMORY_LIMIT_MB",
-    _INT,
     0,
     "MiB of memory that all answers of the extraction service may take together, until their responses are freed; "
     "beyond it, requests wait. 0: an eighth of the memory of the machine or its container (64 to 1024), but at most a "
@@ -173,118 +167,97 @@ EXTRACT_API_MEMORY_LIMIT_MB = _setting(
 )
 EXTRACT_API_STOP_GRACE = _setting(
     "EXTRACT_API_STOP_GRACE",
-    _FLOAT,
     20.0,
     "Seconds to wait for answers when the crawl is stopped by a signal; then the requests without one return to the "
     "queue.",
     least=0,
 )
 EXTRACT_API_LOG_REQUESTS = _setting(
-    "EXTRACT_API_LOG_REQUESTS", _BOOL, False, "Log each extraction request at level DEBUG, without secrets."
+    "EXTRACT_API_LOG_REQUESTS", False, "Log each extraction request at level DEBUG, without secrets."
 )
 
 # ── platform ──
 PLATFORM_ENABLED = _setting(
-    "PLATFORM_ENABLED", _BOOL, True, "Store job record, items, request records and logs on the platform."
+    "PLATFORM_ENABLED", True, "Store job record, items, request records and logs on the platform."
 )
 PLATFORM_URL = _setting(
     "PLATFORM_URL",
-    _STR,
     None,
     "Address of a platform that serves everything on one host. Not set: the embedded service.",
     environment=True,
 )
 PLATFORM_APP_URL = _setting(
-    "PLATFORM_APP_URL", _STR, None, "Address for jobs (paths under /api/), if not PLATFORM_URL.", environment=True
+    "PLATFORM_APP_URL", None, "Address for jobs (paths under /api/), if not PLATFORM_URL.", environment=True
 )
 PLATFORM_STORAGE_URL = _setting(
-    "PLATFORM_STORAGE_URL", _STR, None, "Address of the storage, if not PLATFORM_URL.", environment=True
+    "PLATFORM_STORAGE_URL", None, "Address of the storage, if not PLATFORM_URL.", environment=True
 )
 PLATFORM_JOBQ_URL = _setting(
-    "PLATFORM_JOBQ_URL", _STR, None, "Address of the job queue, if not PLATFORM_URL.", environment=True
+    "PLATFORM_JOBQ_URL", None, "Address of the job queue, if not PLATFORM_URL.", environment=True
 )
-PLATFORM_API_KEY = _setting("PLATFORM_API_KEY", _STR, None, "Key of the platform.", environment=True, secret=True)
+PLATFORM_API_KEY = _setting("PLATFORM_API_KEY", None, "Key of the platform.", environment=True, secret=True)
 PLATFORM_PROJECT = _setting(
-    "PLATFORM_PROJECT",
-    _INT,
-    1,
-    "Project ID. On a hosted platform, that of a project of yours.",
-    environment=True,
-    least=1,
+    "PLATFORM_PROJECT", 1, "Project ID. On a hosted platform, that of a project of yours.", environment=True, least=1
 )
 PLATFORM_JOB = _setting(
-    "PLATFORM_JOB", _STR, None, "Job to resume, as project/spider/job. Not set: a new job.", environment=True
+    "PLATFORM_JOB", None, "Job to resume, as project/spider/job. Not set: a new job.", environment=True
 )
-PLATFORM_TIMEOUT = _setting("PLATFORM_TIMEOUT", _FLOAT, 60.0, "Seconds to wait for an answer of the platform.", least=1)
+PLATFORM_TIMEOUT = _setting("PLATFORM_TIMEOUT", 60.0, "Seconds to wait for an answer of the platform.", least=1)
 PLATFORM_RETRY_TIME = _setting(
     "PLATFORM_RETRY_TIME",
-    _FLOAT,
     0.0,
     "Seconds of failed attempts after which a write gives up and the crawl stops; 0: no limit, the crawl waits.",
     least=0,
 )
-PLATFORM_BATCH_SIZE = _setting("PLATFORM_BATCH_SIZE", _INT, 1000, "Maximum number of records in one write.", least=1)
+PLATFORM_BATCH_SIZE = _setting("PLATFORM_BATCH_SIZE", 1000, "Maximum number of records in one write.", least=1)
 PLATFORM_FLUSH_INTERVAL = _setting(
-    "PLATFORM_FLUSH_INTERVAL", _FLOAT, 2.0, "Seconds after which a record is sent, also in a small batch.", least=0.01
+    "PLATFORM_FLUSH_INTERVAL", 2.0, "Seconds after which a record is sent, also in a small batch.", least=0.01
 )
 PLATFORM_BUFFER_BYTES = _setting(
     "PLATFORM_BUFFER_BYTES",
-    _INT,
     16 * 2**20,
     "Bytes of unsent records above which the crawl waits for the platform.",
     least=0,
 )
 PLATFORM_ITEMS_MODE = _setting(
     "PLATFORM_ITEMS_MODE",
-    _STR,
     "exact",
     "exact: an item is stored once, when its request is finished. streaming: at once, and again when its request is "
     "repeated after a crash.",
 )
 PLATFORM_STATS_INTERVAL = _setting(
-    "PLATFORM_STATS_INTERVAL",
-    _FLOAT,
-    30.0,
-    "Seconds between two writes of the crawl's stats to the job metadata.",
-    least=0,
+    "PLATFORM_STATS_INTERVAL", 30.0, "Seconds between two writes of the crawl's stats to the job metadata.", least=0
 )
-PLATFORM_LOG_LEVEL = _setting("PLATFORM_LOG_LEVEL", _STR, "INFO", "Lowest level of log records that are stored.")
+PLATFORM_LOG_LEVEL = _setting("PLATFORM_LOG_LEVEL", "INFO", "Lowest level of log records that are stored.")
 
 # ── frontier ──
-FRONTIER_ENABLED = _setting("FRONTIER_ENABLED", _BOOL, True, "Use FrontierScheduler as the scheduler, with the add-on.")
+FRONTIER_ENABLED = _setting("FRONTIER_ENABLED", True, "Use FrontierScheduler as the scheduler, with the add-on.")
 FRONTIER_NAME = _setting(
-    "FRONTIER_NAME",
-    _STR,
-    None,
-    "Name of the frontier. Not set: one of the job's own, removed when the job finishes.",
+    "FRONTIER_NAME", None, "Name of the frontier. Not set: one of the job's own, removed when the job finishes."
 )
 FRONTIER_SLOTS = _setting(
-    "FRONTIER_SLOTS", _INT, 8, "Number of virtual slots; must not change while a frontier exists.", least=1, most=1024
+    "FRONTIER_SLOTS", 8, "Number of virtual slots; must not change while a frontier exists.", least=1, most=1024
 )
 FRONTIER_WORKER = _setting(
     "FRONTIER_WORKER",
-    _STR,
     "0/1",
     "This worker's index, from 0, and the number of workers; or auto: workers come and go and share the slots. Several "
     "workers share a FRONTIER_NAME, and each has a job of its own.",
 )
 FRONTIER_LEASE_TIME = _setting(
     "FRONTIER_LEASE_TIME",
-    _FLOAT,
     30.0,
     "With FRONTIER_WORKER auto: seconds without a heartbeat of a worker after which others take its slots.",
     least=1,
 )
 FRONTIER_POLL_INTERVAL = _setting(
     "FRONTIER_POLL_INTERVAL",
-    _FLOAT,
     1.0,
     "With several workers: seconds between two polls for requests that others have sent.",
     least=0.05,
 )
 FRONTIER_MAX_ATTEMPTS = _setting(
     "FRONTIER_MAX_ATTEMPTS",
-    _INT,
     1,
     "Attempts at a request whose callback or errback raises, before it is moved to slot dead-letters. Each attempt "
     "downloads again and repeats items for pipelines and feeds. Meta frontier_max_attempts overrides it.",
@@ -292,41 +265,31 @@ FRONTIER_MAX_ATTEMPTS = _setting(
 )
 FRONTIER_ORDER = _setting(
     "FRONTIER_ORDER",
-    _STR,
     None,
     "Order of requests of one host and priority: depth-first or breadth-first. Not set: that of "
     "SCHEDULER_MEMORY_QUEUE, by default depth-first.",
 )
 FRONTIER_PREFETCH = _setting(
-    "FRONTIER_PREFETCH", _INT, 300, "Maximum number of requests in memory, read ahead of the downloader.", least=1
+    "FRONTIER_PREFETCH", 300, "Maximum number of requests in memory, read ahead of the downloader.", least=1
 )
 
 # ── dupefilter ──
 DUPEFILTER_COLLECTION = _setting(
     "DUPEFILTER_COLLECTION",
-    _STR,
     None,
     "Collection whose pages, stored by any crawl, are skipped. CollectionDupeFilter alone: <spider>_seen.",
 )
 DUPEFILTER_COLLECTION_TYPE = _setting(
     "DUPEFILTER_COLLECTION_TYPE",
-    _STR,
     "s",
     "Type of that collection. s: pages that were ever stored; cs: pages that were stored in the last month.",
 )
 
 # ── the embedded server ──
 SERVER_DATA = _setting(
-    "SERVER_DATA", _STR, "platform", "Data directory of the embedded server, relative to the project's .scrapy."
+    "SERVER_DATA", "platform", "Data directory of the embedded server, relative to the project's .scrapy."
 )
-SERVER_START_TIMEOUT = _setting(
-    "SERVER_START_TIMEOUT", _FLOAT, 60.0, "Seconds for the embedded server to start.", least=1
-)
-
-
-def _type_of(option: Option) -> SettingType:
-    types = {bool: _BOOL, int: _INT, float: _FLOAT, tuple[str, ...]: _LIST}
-    return types.get(option.type, _STR)
+SERVER_START_TIMEOUT = _setting("SERVER_START_TIMEOUT", 60.0, "Seconds for the embedded server to start.", least=1)
 
 
 def _meaning_of(option: Option) -> str:
@@ -338,9 +301,9 @@ for _option in OPTIONS:
     if _option.setting and _option.setting not in SETTINGS:
         _setting(
             _option.setting,
-            _type_of(_option),
             list(_option.value) if _option.repeatable else _option.value,
             _meaning_of(_option),
+            _option.type,
             environment=_option.variable == _option.setting,
             secret=_option.secret,
             separator=_option.separator,

@@ -39,7 +39,6 @@ class ParentMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         return cls(crawler)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -112,7 +111,6 @@ class RequestsFirstMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         return cls(crawler)
 
     def _spider_opened(self) -> None:

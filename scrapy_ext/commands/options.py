@@ -18,6 +18,11 @@ def argument(*names: str, **options: Any) -> AddOptions:
     return lambda parser: parser.add_argument(*names, **options)
 
 
+def repeated(*names: str, help: str, **options: Any) -> AddOptions:
+    """Return a function that adds an option that may be repeated, whose value is a list."""
+    return argument(*names, action="append", default=[], help=f"{help} (may be repeated)", **options)
+
+
 # ── types of values ──
 
 
@@ -65,9 +70,7 @@ def pair(text: str) -> tuple[str, str]:
 
 # ── options ──
 
-SETTING: Final = argument(
-    "-s", "--set", action="append", default=[], metavar="NAME=VALUE", help="set a Scrapy setting (may be repeated)"
-)
+SETTING: Final = repeated("-s", "--set", metavar="NAME=VALUE", help="set a Scrapy setting")
 YES: Final = argument("--yes", action="store_true", help="do not ask for confirmation")
 #: One job, for ``selection.selected_job``.
 JOB: Final = argument(

@@ -52,6 +52,7 @@ _MODULES: Final = {
     **dict.fromkeys(("stop", "delete", "tags"), "job_changes"),
     **dict.fromkeys(("items", "requests", "logs"), "records"),
     "worker": "serve",
+    "versions": "deploy",
     **dict.fromkeys(("backup", "restore", "migrate", "vacuum"), "stores"),
 }
 

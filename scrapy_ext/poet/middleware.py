@@ -40,7 +40,6 @@ class PoetMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         method = _lookups.get(crawler)
         lookup = None if method is None else method()
         if lookup is None:
@@ -48,7 +47,6 @@ class PoetMiddleware:
         return cls(lookup)
 
     def process_request(self, request: Request) -> None:
-        """Called by Scrapy."""
         fields = self._lookup(request)
         if fields:
             need(request, fields)

@@ -232,3 +232,21 @@ def shown(value: Any) -> str:
     """Return a value for an error message, cut to a readable length."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# ── headers sent only to the origin of the requested URL, never to another one after a redirect ──
+
+#: Parts of names of keys, tokens, sessions and accounts, but not of author, keyword and keyboard.
+_PRIVATE: Final = re.compile(
+    r"auth(?!or(?!i[sz]))|cookie|token|secret|passw|passphrase|credential|session|csrf|xsrf|jwt|signature|signed|bearer|hmac"
+    r"|ticket|certificate|licen[cs]e|app-?id|client-?id|(?<!mon)key(?!word|board)"
+    r"|access(?!-control|ib)|user-id"
+    # Short ones match as whole words only: X-Sid and JSESSIONID, not Residence; X-Pin, not Shopping.
+    r"|(?<![a-z])(?:\w*sid|pwd|pass|pin|otp|totp|cert|identity|username|userid|login|account)(?![a-z])",
+    re.IGNORECASE,
+)
+
+
+def is_private_header(name: str) -> bool:
+    """Return true when a request header probably holds a credential, like ``Authorization`` and ``X-Api-Key``."""
+    return _PRIVATE.search(name) is not None

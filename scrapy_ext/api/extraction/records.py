@@ -78,7 +78,7 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     @property
     def extract_type(self) -> str | None:
         """The requested kind of automatic extraction (``"productList"``), if any."""
-        return next((name for name in EXTRACT_TYPES if getattr(self, _attribute(name))), None)
+        return next((name for name in EXTRACT_TYPES if getattr(self, _ATTRIBUTES[name])), None)
 
     @property
     def wants_browser(self) -> bool:
@@ -95,7 +95,7 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
 
     def options_of(self, kind: str) -> dict[str, Any]:
         """Return the options of a kind of automatic extraction."""
-        options: dict[str, Any] = getattr(self, _attribute(OPTIONS[kind]))
+        options: dict[str, Any] = getattr(self, _ATTRIBUTES[OPTIONS[kind]])
         return options
 
 
@@ -133,10 +133,6 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     product_list: dict[str, Any] | None = None
     product_navigation: dict[str, Any] | None = None
     serp: dict[str, Any] | None = None
-
-
-def _attribute(name: str) -> str:
-    return _ATTRIBUTES[name]
 
 
 _ATTRIBUTES = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractRequest)}

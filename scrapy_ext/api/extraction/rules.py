@@ -7,6 +7,9 @@ once. Malformed input has status 400, well-formed but incompatible fields 422. :
 from __future__ import annotations
 
 import difflib
+import json
+import re
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
@@ -15,11 +18,11 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import fields
-from scrapy_ext.api.extraction.decoding import decode, echo_data
 from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS, source_of
 from scrapy_ext.api.extraction.forms import form_of, shown
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.violations import ContractError, Violation, refused
 
 #: Fields that only an HTTP request for the body accepts (rule 9).
@@ -83,7 +86,7 @@ def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
     """Decode and check a request body.
 
     ``echo_data`` is the text as sent, as ``msgspec.Raw``, so that its numbers keep their digits. Raises
-    :class:`~scrapy_ext.api.extraction.decoding.InvalidJsonError` for a body that is not JSON, and
+    :class:`InvalidJsonError` for a body that is not JSON, and
     :class:`~scrapy_ext.api.violations.ContractError` with every violation otherwise.
     """
     if len(body) > fields.MAX_BODY_BYTES:
@@ -137,6 +140,89 @@ def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> I
         yield Violation(shown(name), "is not a field of an extraction request", remedy)
 
 
+# ── decoding of a body from JSON, with the position of a syntax error (rule 13) ──
+
+#: Depth reported for a body that is too deep for the decoder, whose own limit depends on its caller.
+_DEEP: Final = 500
+_BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+#: JSON allows numbers of any size; floats do not.
+_NUMBERS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+\-]*', re.DOTALL)
+_BYTE: Final = re.compile(r" ?\(byte [0-9]+\)")
+
+
+class InvalidJsonError(ValueError):
+    """A request body is not JSON; the message gives the position of the error."""
+
+
+class _Echo(msgspec.Struct):
+    echoData: msgspec.Raw = msgspec.Raw(b"")  # noqa: N815 - the member's name
+
+
+_decode: Final = decoder(Any)
+_ECHO: Final = msgspec.json.Decoder(_Echo)
+
+
+def decode(body: bytes) -> Any:
+    """Decode a JSON text; raises :class:`InvalidJsonError`."""
+    try:
+        return _decode(body)
+    except RecursionError:
+        raise InvalidJsonError(_too_deep(body)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidJsonError(_message(body, str(error))) from None
+
+
+def echo_data(body: bytes) -> msgspec.Raw:
+    """Return ``echoData`` of a JSON object verbatim: numbers keep all their digits."""
+    return _ECHO.decode(body).echoData
+
+
+def _message(body: bytes, fault: str) -> str:
+    """Return the error of a text with its position."""
+    if body.startswith(BOM_UTF8):
+        return "the body begins with a byte order mark (byte 0); send UTF-8 without one"
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        return f"the body is not UTF-8 at byte {error.start}"
+    try:
+        json.loads(text, parse_int=float)
+    except json.JSONDecodeError as error:
+        return f"{error.msg.removesuffix(' at')} at {_place(text, error.pos)}"
+    except RecursionError:
+        return _too_deep(body)
+    # Python's decoder accepts NaN and Infinity, numbers out of range, and lone surrogates.
+    at = re.search(r"\(byte ([0-9]+)\)", fault)
+    offset = int(at[1]) if at else _number_out_of_range(body)
+    return f"{_BYTE.sub('', fault.partition(' - at')[0])} at {_place(text, len(body[:offset].decode(errors='ignore')))}"
+
+
+def _place(text: str, position: int) -> str:
+    line = text.count("\n", 0, position) + 1
+    column = position - text.rfind("\n", 0, position)
+    return f"line {line}, column {column} (character {position})"
+
+
+def _number_out_of_range(body: bytes) -> int:
+    """Return the offset of the first number that overflows a float, else the length."""
+    for match in _NUMBERS.finditer(body):
+        if match[0][:1] != b'"' and abs(float(match[0])) == float("inf"):
+            return match.start()
+    return len(body)
+
+
+def _too_deep(body: bytes) -> str:
+    depth = 0
+    for match in _BRACKETS.finditer(body):
+        if match[0] in b"[{":
+            depth += 1
+            if depth > _DEEP:
+                return f"the body is nested over {_DEEP} levels deep at byte {match.start()}"
+        elif match[0] in b"]}":
+            depth -= 1
+    return f"the body is nested over {_DEEP} levels deep"
+
+
 # ── combinations of fields ──
 
 _Fields = Mapping[str, Any]
@@ -153,9 +239,8 @@ def _some_output(body: _Fields) -> Iterator[Violation]:
 def _serp_alone(fields: _Fields) -> Iterator[Violation]:
     """Rule 5, and the part of rule 8 about ``serp``."""
     if fields.get("serp"):
-        for name in fields:
-            if name not in ("url", "serp", "serpOptions") and _is_set(fields, name):
-                yield _incompatible(name, "cannot be combined with serp", "Send serp with url and serpOptions only.")
+        others = [name for name in fields if name not in ("url", "serp", "serpOptions")]
+        yield from _each_set(fields, others, "cannot be combined with serp", "Send serp with url and serpOptions only.")
 
 
 def _one_extract_type(fields: _Fields) -> Iterator[Violation]:
@@ -174,12 +259,9 @@ def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
     extract_type = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
     by_http = source_of(fields) == "httpResponseBody"
     if fields.get("httpResponseBody"):
-        for name in (*BROWSER_ONLY, "requestHeaders"):
-            if _is_set(fields, name):
-                remedy = (
-                    "Use customHttpRequestHeaders." if name == "requestHeaders" else "Send two requests, or drop one."
-                )
-                yield _incompatible(name, "cannot be combined with httpResponseBody", remedy)
+        rule = "cannot be combined with httpResponseBody"
+        yield from _each_set(fields, BROWSER_ONLY, rule, "Send two requests, or drop one.")
+        yield from _each_set(fields, ("requestHeaders",), rule, "Use customHttpRequestHeaders.")
         if extract_type is not None and not by_http:
             yield _incompatible(
                 extract_type,
@@ -187,11 +269,8 @@ def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
                 'Add "extractFrom": "httpResponseBody".',
             )
     elif extract_type is not None and by_http:
-        for name in BROWSER_ONLY:
-            if _is_set(fields, name):
-                yield _incompatible(
-                    name, "needs a browser request, and extractFrom chooses an HTTP request", "Leave out extractFrom."
-                )
+        rule = "needs a browser request, and extractFrom chooses an HTTP request"
+        yield from _each_set(fields, BROWSER_ONLY, rule, "Leave out extractFrom.")
 
 
 def _one_source(fields: _Fields) -> Iterator[Violation]:
@@ -206,11 +285,8 @@ def _one_source(fields: _Fields) -> Iterator[Violation]:
 def _body_only(fields: _Fields) -> Iterator[Violation]:
     """Rule 9."""
     if not fields.get("httpResponseBody") and not fields.get("serp"):
-        for name in BODY_ONLY:
-            if _is_set(fields, name):
-                yield _incompatible(
-                    name, "is valid only together with httpResponseBody", "Request httpResponseBody, or leave it out."
-                )
+        rule = "is valid only together with httpResponseBody"
+        yield from _each_set(fields, BODY_ONLY, rule, "Request httpResponseBody, or leave it out.")
 
 
 def _one_request_body(fields: _Fields) -> Iterator[Violation]:
@@ -238,11 +314,11 @@ def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
 
 def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
     """``customAttributes`` and ``fieldSources`` require automatic extraction (the table of fields)."""
-    for name in ("customAttributes", "fieldSources"):
-        if _is_set(fields, name) and not any(fields.get(kind) for kind in EXTRACT_TYPES):
-            yield _incompatible(
-                name, "needs a kind of automatic extraction", f"Request one of {', '.join(EXTRACT_TYPES)}."
-            )
+    if not any(fields.get(kind) for kind in EXTRACT_TYPES):
+        remedy = f"Request one of {', '.join(EXTRACT_TYPES)}."
+        yield from _each_set(
+            fields, ("customAttributes", "fieldSources"), "needs a kind of automatic extraction", remedy
+        )
 
 
 _COMBINATIONS: Final = (
@@ -259,6 +335,11 @@ _COMBINATIONS: Final = (
 
 def _incompatible(field: str, rule: str, remedy: str) -> Violation:
     return Violation(field, rule, remedy, 422)
+
+
+def _each_set(fields: _Fields, names: Collection[str], rule: str, remedy: str) -> Iterator[Violation]:
+    """Yield the violation of a rule by each of these fields that is set."""
+    yield from (_incompatible(name, rule, remedy) for name in names if _is_set(fields, name))
 
 
 def _is_set(fields: _Fields, name: str) -> bool:

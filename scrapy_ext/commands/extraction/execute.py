@@ -17,13 +17,13 @@ from scrapy.settings import BaseSettings
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.extraction.input_lines import CallError, LineParser, Source, StopError
-from scrapy_ext.commands.extraction.progress import Numbers, ProgressDisplay, ProgressHandler, lines, say
+from scrapy_ext.commands.extraction.progress import Numbers, ProgressDisplay, ProgressHandler, say
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
-from scrapy_ext.commands.extraction.run import ExtractRun, ServiceOptions, opened_service
+from scrapy_ext.commands.extraction.run import ExtractRun, ExtractService
 from scrapy_ext.commands.subcommand import FAILED, OK
-from scrapy_ext.commands.terminal.progress import status
-from scrapy_ext.commands.terminal.text import printable
+from scrapy_ext.commands.terminal.output import status
+from scrapy_ext.commands.terminal.text import counted, printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
 from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError
 from scrapy_ext.settings import SettingError
@@ -51,19 +51,21 @@ class ExtractSession:
 
     def __init__(
         self,
-        options: ServiceOptions,
+        service: ExtractService,
         comparison: Comparison,
         recorder: Recorder,
         progress: ProgressDisplay,
         *,
         has_log: bool,
     ) -> None:
-        self._options = options
-        self._comparison = comparison
-        self._recorder = recorder
+        output = comparison.output
+        self._service = service
+        self._writer = RecordWriter(sys.stdout.fileno() if output is None else output.file)
+        # Records in the terminal replace the bar.
+        self._writer.before_terminal = progress.hide
+        self._run = ExtractRun(service, comparison, recorder, self._writer, progress.numbers)
         self._progress = progress
         self._has_log = has_log
-        self._run: ExtractRun | None = None
         self._task: asyncio.Task[Any] | None = None
         self._signal: int | None = None
 
@@ -87,26 +89,17 @@ class ExtractSession:
         return self._signal
 
     async def _extract(self) -> None:
-        self._progress.wait_for(lambda: "" if self._run is not None else "waiting for the service ...")
-        output = self._comparison.output
-        writer = RecordWriter(sys.stdout.fileno() if output is None else output.file)
-        # Records in the terminal replace the bar.
-        writer.before_terminal = self._progress.hide
-        async with opened_service(self._options, self._lost) as service:
-            self._run = ExtractRun(service, self._comparison, self._recorder, writer, self._progress.numbers)
+        self._progress.wait_for(lambda: "" if self._service.is_open else "waiting for the service ...")
+        async with self._service.opened(self._run.fail):
             try:
                 await self._run.work()
             finally:
-                writer.close()
-
-    def _lost(self, error: EmbeddedServerError) -> None:
-        if self._run is not None:
-            self._run.fail(error)
+                self._writer.close()
 
     def _signalled(self, number: int) -> None:
         """Finish the requests in flight after the first signal; end after the second."""
         first, self._signal = self._signal is None, number
-        if first and self._run is not None and self._run.in_flight:
+        if first and self._run.in_flight:
             self._run.stop()
             self._progress.wait_for(self._finishing)
             if not self._progress.is_bar:
@@ -118,7 +111,7 @@ class ExtractSession:
             self._task.cancel()
 
     def _finishing(self) -> str:
-        left = self._run.in_flight if self._run is not None else 0
+        left = self._run.in_flight
         return f"waiting for {left} in flight; press Ctrl-C again to stop at once" if left else "stopping ..."
 
     @contextlib.contextmanager
@@ -187,12 +180,12 @@ def _check(settings: BaseSettings, call: ExtractCall) -> int:
     call.source.check_readable()
     extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
     number, broken = check_lines(call.source, _parser(settings, call), extra_fields)
-    say(f"{broken} of {lines(number)} cannot be sent" if broken else f"{lines(number)}, all valid")
+    say(f"{broken} of {counted(number, 'line')} cannot be sent" if broken else f"{counted(number, 'line')}, all valid")
     return FAILED if broken else OK
 
 
 def _extract(settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitStack) -> int:
-    options, comparison = _prepared(settings, call, kept)
+    service, comparison = _prepared(settings, call, kept)
     output = comparison.output
     with status("reading the records of the previous run ...", quiet=call.quiet or output is None):
         if output is not None:
@@ -200,7 +193,7 @@ def _extract(settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitSta
         numbers = Numbers(comparison.count(), output.done if output is not None else Done())
     if not numbers.is_all:
         progress = ProgressDisplay(numbers, quiet=call.quiet)
-        session = ExtractSession(options, comparison, call.recorder, progress, has_log=call.has_log)
+        session = ExtractSession(service, comparison, call.recorder, progress, has_log=call.has_log)
         try:
             ended = asyncio.run(session.run())
         except (StopError, EmbeddedServerError) as error:
@@ -216,11 +209,11 @@ def _extract(settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitSta
 
 def _prepared(
     settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitStack
-) -> tuple[ServiceOptions, Comparison]:
+) -> tuple[ExtractService, Comparison]:
     """Check settings and input, then open the output and make the folders."""
     Configured.read(settings)
     call.source.check_readable()
-    options = ServiceOptions(settings, call.concurrency)
+    service = ExtractService(settings, call.concurrency)
     parser = _parser(settings, call)
     output = None
     if call.output is not None:
@@ -229,7 +222,7 @@ def _prepared(
     for folder in (call.recorder.bodies, call.recorder.screenshots):
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
-    return options, Comparison(call.source, parser, output)
+    return service, Comparison(call.source, parser, output)
 
 
 def _stopped(call: ExtractCall, comparison: Comparison, numbers: Numbers) -> str:
@@ -237,7 +230,7 @@ def _stopped(call: ExtractCall, comparison: Comparison, numbers: Numbers) -> str
     if call.is_single:
         return ""
     of = f" of {numbers.total}" if numbers.total is not None else ""
-    stopped = f"Stopped with {f'{numbers.done}{of} lines' if of else lines(numbers.done)} done"
+    stopped = f"Stopped with {f'{numbers.done}{of} lines' if of else counted(numbers.done, 'line')} done"
     if comparison.output is None or not comparison.output.is_kept:
         return f"{stopped}. With --output FILE, the same command would continue from here."
     again = "the same command" if call.source.can_be_read_twice else "the same command with the same input"

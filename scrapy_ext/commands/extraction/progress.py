@@ -19,7 +19,7 @@ from rich.text import Text
 
 from scrapy_ext.commands.extraction.resume import Done
 from scrapy_ext.commands.terminal.output import one_line
-from scrapy_ext.commands.terminal.text import length
+from scrapy_ext.commands.terminal.text import counted, length
 
 #: Seconds over which the rate is measured, and between its samples.
 _RATE_SECONDS: Final = 20.0
@@ -78,7 +78,7 @@ class Numbers:
     def parts(self) -> list[str]:
         """Return the parts of the progress line."""
         rate = self.rate()
-        parts = [f"{self.done}/{self.total}" if self.total is not None else lines(self.done), f"{rate:.1f}/s"]
+        parts = [f"{self.done}/{self.total}" if self.total is not None else counted(self.done, "line"), f"{rate:.1f}/s"]
         if self.failed:
             parts.append(f"{self.failed} failed")
         if self.cost is not None:
@@ -98,12 +98,7 @@ class Numbers:
         earlier = f", {self.earlier} of them before" if 0 < self.earlier < self.done else ""
         cost = f", cost {self.cost:.4g}" if self.cost is not None else ""
         ended = "all of them before" if self.earlier == self.done > 0 else f"in {_time(self.seconds)}"
-        return f"{lines(self.done)}{earlier}: {outcome}, {ended}{cost}"
-
-
-def lines(number: int) -> str:
-    """Return a number of lines as text."""
-    return f"{number} line" if number == 1 else f"{number} lines"
+        return f"{counted(self.done, 'line')}{earlier}: {outcome}, {ended}{cost}"
 
 
 def _time(seconds: float) -> str:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from scrapy.settings import BaseSettings
@@ -31,73 +32,62 @@ from scrapy_ext.crawl.session.embedded import EmbeddedServerError, services
 
 
 class ExtractService:
-    """A client of the extraction service with its limiter and budget."""
-
-    def __init__(self, client: ExtractClient, options: ServiceOptions) -> None:
-        self.limiter = options.limiter
-        self.concurrency = options.concurrency
-        self._client = client
-        self._options = options
-        self._first_policy = options.policy.at_first()
-
-    @property
-    def cost(self) -> float | None:
-        """The cost of all answers; None without prices."""
-        return self._options.budget.spent.cost if self._options.has_prices else None
-
-    async def extract(self, fields: Mapping[str, Any], domain: str) -> dict[str, Any]:
-        """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`."""
-        policy = None if self._client.is_there else self._first_policy
-        return await self._client.extract(fields, domain=domain, policy=policy, bounds=self._options.bounds)
-
-    def is_fatal(self, error: ExtractError) -> bool:
-        """Return true when each further request would fail in the same way."""
-        attempts = self._options.policy.attempts(NO_CONNECTION) if self._client.is_there else FIRST_ATTEMPTS
-        return is_fatal(error, has_answered=self._client.is_there, attempts=attempts)
-
-
-class ServiceOptions:
-    """Settings of the requests. ``concurrency`` replaces Scrapy's limits, in all and per domain.
+    """The extraction service, with the settings of its requests, its limiter and its budget. ``concurrency`` replaces
+    Scrapy's limits, in all and per domain.
 
     Raises :class:`~scrapy_ext.settings.SettingError`.
     """
 
     def __init__(self, settings: BaseSettings, concurrency: int | None) -> None:
-        self.settings = settings
-        self.concurrency = concurrency or max(1, settings.getint("CONCURRENT_REQUESTS"))
-        self.timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self.bounds = Bounds(max_size=settings.getint("DOWNLOAD_MAXSIZE"))
-        self.extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
-        self.policy = policy_of(settings)
-        self.prices = prices_of(settings)
-        self.has_prices = bool(names.EXTRACT_API_PRICES.read(settings))
-        self.budget = Budget(names.EXTRACT_API_MAX_REQUESTS.read(settings), names.EXTRACT_API_MAX_COST.read(settings))
         self.limiter = limiter_of(settings, concurrency)
-        self.memory = memory_of(settings)
-
-
-@contextlib.asynccontextmanager
-async def opened_service(
-    options: ServiceOptions, on_lost: Callable[[EmbeddedServerError], None]
-) -> AsyncIterator[ExtractService]:
-    """Open the service that the settings name, or an embedded one.
-
-    Raises :class:`~scrapy_ext.settings.SettingError` and :class:`EmbeddedServerError`.
-    """
-    async with services(options.settings, extraction=True, platform=False, on_lost=on_lost) as found:
-        client = ExtractClient(
-            ExtractTransport(found.extract_url, found.extract_key, options.timeout),
-            options.limiter,
-            options.policy,
-            extra_fields=options.extra_fields,
-            budget=options.budget,
-            prices=options.prices,
-            memory=options.memory,
+        self.concurrency = concurrency or max(1, settings.getint("CONCURRENT_REQUESTS"))
+        self.is_open = False
+        self._settings = settings
+        self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self._bounds = Bounds(max_size=settings.getint("DOWNLOAD_MAXSIZE"))
+        self._policy = policy_of(settings)
+        self._first_policy = self._policy.at_first()
+        self._has_prices = bool(names.EXTRACT_API_PRICES.read(settings))
+        self._budget = Budget(names.EXTRACT_API_MAX_REQUESTS.read(settings), names.EXTRACT_API_MAX_COST.read(settings))
+        self._new_client = partial(
+            ExtractClient,
+            limiter=self.limiter,
+            policy=self._policy,
+            extra_fields=names.EXTRACT_API_EXTRA_FIELDS.read(settings),
+            budget=self._budget,
+            prices=prices_of(settings),
+            memory=memory_of(settings),
         )
-        try:
-            yield ExtractService(client, options)
-        finally:
-            await client.close()
+        self._client: ExtractClient
+
+    @contextlib.asynccontextmanager
+    async def opened(self, on_lost: Callable[[EmbeddedServerError], None]) -> AsyncIterator[None]:
+        """Open the service that the settings name, or an embedded one.
+
+        Raises :class:`~scrapy_ext.settings.SettingError` and :class:`EmbeddedServerError`.
+        """
+        async with services(self._settings, extraction=True, platform=False, on_lost=on_lost) as found:
+            self._client = self._new_client(ExtractTransport(found.extract_url, found.extract_key, self._timeout))
+            self.is_open = True
+            try:
+                yield
+            finally:
+                await self._client.close()
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of all answers; None without prices."""
+        return self._budget.spent.cost if self._has_prices else None
+
+    async def extract(self, fields: Mapping[str, Any], domain: str) -> dict[str, Any]:
+        """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`."""
+        policy = None if self._client.is_there else self._first_policy
+        return await self._client.extract(fields, domain=domain, policy=policy, bounds=self._bounds)
+
+    def is_fatal(self, error: ExtractError) -> bool:
+        """Return true when each further request would fail in the same way."""
+        attempts = self._policy.attempts(NO_CONNECTION) if self._client.is_there else FIRST_ATTEMPTS
+        return is_fatal(error, has_answered=self._client.is_there, attempts=attempts)
 
 
 #: Maximum requests of the window, and bytes of their lines from which on no further one is read.

@@ -15,8 +15,7 @@ from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.commands.options import YES, AddOptions, argument, paging_options
 from scrapy_ext.commands.selection import confirm
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
-from scrapy_ext.commands.terminal.output import Column, each_of, reading
-from scrapy_ext.commands.terminal.progress import bar
+from scrapy_ext.commands.terminal.output import Column, bar, each_of, reading
 from scrapy_ext.commands.terminal.text import counted
 
 #: Maximum records and bytes of one request.

@@ -19,8 +19,7 @@ from scrapy_ext.client.platform.frontier import QueuedBatch, put_back
 from scrapy_ext.commands.options import YES, argument, paging_options
 from scrapy_ext.commands.selection import confirm
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
-from scrapy_ext.commands.terminal.output import Column, reading
-from scrapy_ext.commands.terminal.progress import bar
+from scrapy_ext.commands.terminal.output import Column, bar, reading
 from scrapy_ext.commands.terminal.text import counted, shown
 
 #: Maximum batches moved in one request, and their bytes.

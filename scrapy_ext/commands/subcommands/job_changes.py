@@ -9,11 +9,10 @@ from typing import Any, Final
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.commands.follow import Poller, has_ended
-from scrapy_ext.commands.options import JOBS, YES, argument, seconds, view_options
+from scrapy_ext.commands.options import JOBS, YES, argument, repeated, seconds, view_options
 from scrapy_ext.commands.selection import confirm, selected_jobs
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.progress import bar
+from scrapy_ext.commands.terminal.output import Column, bar, each_of
 from scrapy_ext.commands.terminal.text import shown
 
 #: Maximum jobs deleted in one request.
@@ -129,8 +128,8 @@ SUBCOMMANDS: Final = (
         ),
         arguments=(
             JOBS,
-            argument("--add", action="append", default=[], metavar="TAG", help="add this tag (may be repeated)"),
-            argument("--remove", action="append", default=[], metavar="TAG", help="remove this tag (may be repeated)"),
+            repeated("--add", metavar="TAG", help="add this tag"),
+            repeated("--remove", metavar="TAG", help="remove this tag"),
             view_options(),
         ),
         run=with_platform(_tag),

@@ -26,7 +26,7 @@ from scrapy_ext.api.platform.jobs import (
 )
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.follow import LONGEST, Poller, Rows, followed
-from scrapy_ext.commands.options import argument, pair, view_options
+from scrapy_ext.commands.options import argument, pair, repeated, view_options
 from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, View, with_platform
 from scrapy_ext.commands.subcommands.records import LOG_COLUMNS
 from scrapy_ext.commands.terminal.output import Column, each_of, one_line, reading
@@ -144,16 +144,8 @@ SPIDER: Final = argument(
 )
 #: Options of a job and of a task of a periodic job.
 JOB_OPTIONS: Final = (
-    argument(
-        "-a",
-        action="append",
-        default=[],
-        type=pair,
-        dest="arguments",
-        metavar="NAME=VALUE",
-        help="a spider argument (may be repeated)",
-    ),
-    argument("--tag", action="append", default=[], metavar="TAG", help="a tag (may be repeated)"),
+    repeated("-a", type=pair, dest="arguments", metavar="NAME=VALUE", help="a spider argument"),
+    repeated("--tag", metavar="TAG", help="a tag"),
     argument(
         "--priority",
         type=int,
@@ -246,14 +238,7 @@ SUBCOMMANDS: Final = (
                 metavar="1-6",
                 help="units of a node that the job uses (default: 1)",
             ),
-            argument(
-                "--env",
-                action="append",
-                default=[],
-                type=pair,
-                metavar="NAME=VALUE",
-                help="an environment variable of the job (may be repeated)",
-            ),
+            repeated("--env", type=pair, metavar="NAME=VALUE", help="an environment variable of the job"),
             argument("--version", metavar="VERSION", help="deployed version to run (default: the current one)"),
             argument(
                 "-f",

@@ -1,4 +1,4 @@
-"""Records on standard output: a table in a terminal, JSON lines in a pipe, CSV with ``--csv``.
+"""Records on standard output, as a table in a terminal, JSON lines in a pipe, CSV with ``--csv``; and bars of progress.
 
 Records are written in pieces as they arrive, so that a million of them need no more memory than a screenful. A thread
 writes them, so that a slow reader does not block the client's connection.
@@ -14,7 +14,7 @@ import io
 import shutil
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Literal, TypeVar
 
@@ -338,3 +338,41 @@ def _give_room(columns: Sequence[Column], widths: list[int], available: int) -> 
 
 def _total(widths: Sequence[int]) -> int:
     return sum(widths) + 2 * (len(widths) - 1)
+
+
+# ── progress of long work: on standard error, and in a terminal only ──
+
+#: Seconds of work before its bar appears.
+AFTER: Final = 1.0
+
+
+@contextlib.contextmanager
+def bar(unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show a bar that grows by the number of each call. ``total`` is None when it is unknown."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True)
+    task, began = progress.add_task(unit, total=total), time.monotonic()
+
+    def advance(number: int) -> None:
+        progress.advance(task, number)
+        if not progress.live.is_started and time.monotonic() - began >= AFTER:
+            progress.start()
+
+    try:
+        yield advance
+    finally:
+        progress.stop()
+
+
+@contextlib.contextmanager
+def status(text: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show a text, which each call changes."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(text) as shown:
+        yield lambda new: shown.update(new[: max(console.width - 10, 10)])

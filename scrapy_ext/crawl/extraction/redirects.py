@@ -23,8 +23,7 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import Redirect
-from scrapy_ext.api.extraction.forms import REDIRECTS
-from scrapy_ext.api.extraction.private_headers import is_private_header
+from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
 from scrapy_ext.client.extraction.budget import kind_of
 from scrapy_ext.client.extraction.errors import RedirectFollowedError
 from scrapy_ext.client.http import is_same_page

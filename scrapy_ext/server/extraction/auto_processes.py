@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from scrapy_ext.api.extraction.errors import internal, timed_out, unprocessable
+from scrapy_ext.api.extraction.problems import internal, timed_out, unprocessable
 from scrapy_ext.jobprocess.child import Child
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message

@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from scrapy_ext.api.extraction.errors import ExtractionError, over_limit
+from scrapy_ext.api.extraction.problems import ExtractionError, over_limit
 from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.config.config import ServerConfig

@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from scrapy_ext.api.extraction.errors import ExtractionError, overloaded
+from scrapy_ext.api.extraction.problems import ExtractionError, overloaded
 
 _Waiter = asyncio.Future[None]
 

@@ -34,11 +34,15 @@ from scrapy_ext.api.extraction import (
     Problem,
     parse,
 )
-from scrapy_ext.api.extraction.decoding import InvalidJsonError
-from scrapy_ext.api.extraction.errors import ExtractionError, overloaded, timed_out
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
-from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES
-from scrapy_ext.api.extraction.rules import body_too_large, problem_of, too_many_values
+from scrapy_ext.api.extraction.problems import (
+    PROBLEM_CONTENT_TYPE,
+    PROBLEM_TYPES,
+    ExtractionError,
+    overloaded,
+    timed_out,
+)
+from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, problem_of, too_many_values
 from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth.keyring import Caller, basic_credentials

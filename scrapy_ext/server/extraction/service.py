@@ -12,7 +12,7 @@ import pybase64
 from w3lib.url import safe_url_string
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
-from scrapy_ext.api.extraction.errors import ExtractionError, timed_out
+from scrapy_ext.api.extraction.problems import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth.keyring import Caller

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from scrapy_ext.api.platform.job_rules import violations_of_job
-from scrapy_ext.api.platform.jobs import MAX_NAME, JobState, is_name
+from scrapy_ext.api.platform.jobs import MAX_NAME, JobState, is_name, violations_of_job
 from scrapy_ext.api.platform.keys import JobKey, number_of
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies

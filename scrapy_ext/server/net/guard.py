@@ -29,7 +29,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from w3lib.url import safe_url_string
 from yarl import URL
 
-from scrapy_ext.api.extraction import Cause, errors
+from scrapy_ext.api.extraction import Cause, problems
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.net.blocked_domains import BlockList
 
@@ -45,7 +45,7 @@ def address_of(url: str) -> URL:
         return URL(url, encoded=True)
     except ValueError:
         host = urlsplit(url).hostname or ""
-        raise errors.unreachable(f"{host[:255]} is not an address that can be requested.") from None
+        raise problems.unreachable(f"{host[:255]} is not an address that can be requested.") from None
 
 
 def target_of(before: URL, location: str) -> URL:
@@ -54,9 +54,9 @@ def target_of(before: URL, location: str) -> URL:
         after = URL(safe_url_string(urljoin(str(before), _slashes(location))), encoded=True)
         port = after.port
     except ValueError:
-        raise errors.permanent(f"{before.host} redirected to something that is not a URL.") from None
+        raise problems.permanent(f"{before.host} redirected to something that is not a URL.") from None
     if after.scheme not in ("http", "https") or not after.raw_host or port is None:
-        raise errors.permanent(f"{before.host} redirected to something that is not an http or https URL.")
+        raise problems.permanent(f"{before.host} redirected to something that is not an http or https URL.")
     return after
 
 
@@ -157,14 +157,14 @@ class Guard:
             return [rule]
         allowed = (host, port) in self._allowed
         if not allowed and port not in PORTS:
-            raise errors.unreachable(
+            raise problems.unreachable(
                 f"Port {port} of {host} is not one that this server fetches. Its operator can allow it with "
                 f"{_how_to_allow(host, port)}.",
                 Cause.HOST_NOT_ALLOWED,
             )
         addresses = await self._addresses(host, port)
         if not allowed and not all(is_public(address) for address in addresses):
-            raise errors.unreachable(
+            raise problems.unreachable(
                 f"{host} has an address that is not public, and this server does not fetch such. Its operator can "
                 f"allow it with {_how_to_allow(host, port)}.",
                 Cause.HOST_NOT_ALLOWED,
@@ -175,7 +175,7 @@ class Guard:
         """Raise :class:`ExtractionError` (451) for a host that the operator has blocked."""
         domain = await self._block_list.blocked(_normal(host))
         if domain is not None:
-            raise errors.forbidden(host, domain)
+            raise problems.forbidden(host, domain)
 
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first of a host's checked addresses that accepts."""
@@ -193,7 +193,7 @@ class Guard:
                         failure = error
         except TimeoutError as error:
             failure = error
-        raise errors.connection_failed(host, port, failure)
+        raise problems.connection_failed(host, port, failure)
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         literal = _literal(host)
@@ -219,11 +219,11 @@ class Guard:
             async with asyncio.timeout(self._timeout):
                 addresses = await self._resolve(host, port)
         except TimeoutError:
-            raise errors.temporary(f"Looking up {host} took too long.", Cause.TIMEOUT) from None
+            raise problems.temporary(f"Looking up {host} took too long.", Cause.TIMEOUT) from None
         except (OSError, UnicodeError) as error:
             raise _not_found(host, error) from None
         if not addresses:
-            raise errors.unreachable(f"{host} does not resolve to an address.", Cause.HOST_NOT_FOUND)
+            raise problems.unreachable(f"{host} does not resolve to an address.", Cause.HOST_NOT_FOUND)
         self._cache.put(host, addresses)
         return addresses
 
@@ -279,10 +279,10 @@ def _normal(host: str) -> str:
     return host.strip("[]").rstrip(".").lower()
 
 
-def _not_found(host: str, error: OSError | UnicodeError) -> errors.ExtractionError:
+def _not_found(host: str, error: OSError | UnicodeError) -> problems.ExtractionError:
     if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
-        return errors.temporary(f"Looking up {host} failed for now.", Cause.HOST_NOT_FOUND)
-    return errors.unreachable(f"{host} does not resolve to an address.", Cause.HOST_NOT_FOUND)
+        return problems.temporary(f"Looking up {host} failed for now.", Cause.HOST_NOT_FOUND)
+    return problems.unreachable(f"{host} does not resolve to an address.", Cause.HOST_NOT_FOUND)
 
 
 def _host_and_port(text: str, option: str) -> tuple[str, int]:

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_ext.api.extraction import Cause
-from scrapy_ext.api.extraction.errors import ExtractionError, permanent
+from scrapy_ext.api.extraction.problems import ExtractionError, permanent
 from scrapy_ext.jobprocess.confinement import own_ports
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.net.guard import Guard

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from scrapy_ext.api.extraction.errors import ExtractionError, temporary
 from scrapy_ext.api.extraction.fields import IP_TYPES
+from scrapy_ext.api.extraction.problems import ExtractionError, temporary
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.net.guard import BUFFER, Endpoint

@@ -12,8 +12,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.job_rules import violations_of_project
-from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
+from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState, violations_of_project
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json

@@ -19,7 +19,7 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.extraction.http.fetch import GuardedResolver
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store

@@ -140,9 +140,9 @@ def test_a_whole_queue_is_dumped_in_its_order(crawl: Platform) -> None:
 
 
 _WORK = """\
-from scrapy_ext.commands.terminal import progress
-progress.AFTER = {after}
-with progress.bar("requests", 4) as advance:
+from scrapy_ext.commands.terminal import output
+output.AFTER = {after}
+with output.bar("requests", 4) as advance:
     advance(3)
 print("done")
 """

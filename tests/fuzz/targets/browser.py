@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from scrapy_ext.api.extraction import check, parse
-from scrapy_ext.api.extraction.decoding import InvalidJsonError
+from scrapy_ext.api.extraction.rules import InvalidJsonError
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.extraction.browser.page_setup import _param
 from scrapy_ext.server.extraction.outgoing import cookie_pair, read_cookies

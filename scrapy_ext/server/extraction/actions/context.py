@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from playwright.async_api import CDPSession, Error, Frame, Locator, Page, Request, Response
 
-from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.problems import ExtractionError
 
 
 class Selector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -25,7 +25,7 @@ from typing import Any, Final, TypeVar
 
 from playwright.async_api import BrowserContext, Error
 
-from scrapy_ext.api.extraction.errors import temporary
+from scrapy_ext.api.extraction.problems import temporary
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher

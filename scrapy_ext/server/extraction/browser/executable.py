@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from scrapy_ext.api.extraction import Cause
-from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.problems import ExtractionError
 
 ENVIRONMENT_VARIABLE: Final = "SCRAPY_EXT_BROWSER"
 #: Searched on PATH, in this order. The headless shell renders two to four times as many pages as the whole browser on

@@ -17,7 +17,7 @@ from typing import Final
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Playwright, async_playwright
 
-from scrapy_ext.api.extraction.errors import ExtractionError, internal
+from scrapy_ext.api.extraction.problems import ExtractionError, internal
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
 from scrapy_ext.server.extraction.browser.instance import BrowserInstance, ProcessGroup, kill, parent_of

@@ -23,7 +23,7 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Page, Reques
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
-from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary, unreachable
+from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions import ActionContext, run_actions
 from scrapy_ext.server.extraction.actions.context import Traffic

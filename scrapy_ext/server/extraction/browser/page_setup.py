@@ -22,9 +22,8 @@ from playwright.async_api import CDPSession, Error
 from yarl import URL
 
 from scrapy_ext.api.extraction import Header
-from scrapy_ext.api.extraction.errors import unprocessable
-from scrapy_ext.api.extraction.forms import COOKIE_PREFIXES
-from scrapy_ext.api.extraction.private_headers import is_private_header
+from scrapy_ext.api.extraction.forms import COOKIE_PREFIXES, is_private_header
+from scrapy_ext.api.extraction.problems import unprocessable
 from scrapy_ext.server.extraction.outgoing import Cookie, is_dropped, user_agent
 
 #: The fake brand by which browsers keep sites from relying on the list.

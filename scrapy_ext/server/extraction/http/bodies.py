@@ -42,7 +42,7 @@ from yarl import URL
 
 from scrapy_ext.api.compression import GZIP_MAGIC
 from scrapy_ext.api.extraction import Cause
-from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary
+from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary
 from scrapy_ext.server.config.extraction_limits import MIB
 
 if sys.version_info >= (3, 14):

@@ -30,9 +30,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
-from scrapy_ext.api.extraction.errors import ExtractionError, connection_failed, permanent, temporary, unreachable
-from scrapy_ext.api.extraction.forms import REDIRECTS
-from scrapy_ext.api.extraction.private_headers import is_private_header
+from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
+from scrapy_ext.api.extraction.problems import ExtractionError, connection_failed, permanent, temporary, unreachable
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler

@@ -21,7 +21,7 @@ from typing import Final
 from protego import Protego
 from yarl import URL
 
-from scrapy_ext.api.extraction.errors import permanent, temporary
+from scrapy_ext.api.extraction.problems import permanent, temporary
 from scrapy_ext.server.extraction.http.fetch import HttpResult
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.upstream import Upstream

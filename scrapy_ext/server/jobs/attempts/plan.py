@@ -11,8 +11,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.job_rules import PROJECT_SETTINGS, SPIDER_SETTINGS
-from scrapy_ext.api.platform.jobs import JOB_TIMEOUT, RESERVED_SETTINGS, SCRIPT, SCRIPT_NAME
+from scrapy_ext.api.platform.jobs import (
+    JOB_TIMEOUT,
+    PROJECT_SETTINGS,
+    RESERVED_SETTINGS,
+    SCRIPT,
+    SCRIPT_NAME,
+    SPIDER_SETTINGS,
+)
 from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.jobprocess.messages import Launch
 from scrapy_ext.server.jobs.versions.environments import Prepared

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.job_rules import MAX_RUNNING
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import MAX_RUNNING, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method

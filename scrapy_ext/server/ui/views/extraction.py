@@ -12,8 +12,8 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, Problem, parse
-from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM
+from scrapy_ext.api.extraction.rules import InvalidJsonError
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.http.answers import Refusal

@@ -17,12 +17,11 @@ import msgspec
 import pytest
 
 from scrapy_ext.api.extraction import Problem
-from scrapy_ext.client.extraction import ExtractClient, ExtractTransport
 from scrapy_ext.commands.extraction.input_lines import InputLine, LineParser, Source
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done
-from scrapy_ext.commands.extraction.run import MOST, ExtractRun, ExtractService, ServiceOptions
+from scrapy_ext.commands.extraction.run import MOST, ExtractRun, ExtractService
 from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply, Request, json_reply
 
@@ -249,23 +248,17 @@ async def a_run(server: PlayedServer, concurrency: int, file: int) -> AsyncItera
     """A run in this process, whose lines can be counted."""
     from scrapy.settings import Settings
 
-    options, counter = ServiceOptions(Settings(), concurrency), [0]
-    client = ExtractClient(ExtractTransport(f"{server.url}/v1", KEY, 60.0), options.limiter)
-    done = Done()
-    run = ExtractRun(
-        ExtractService(client, options),
-        Comparison(Counted(counter=counter), LineParser({}, {}), None),
-        Recorder(),
-        RecordWriter(file),
-        Numbers(None, done),
-    )
-    working = asyncio.create_task(run.work())
-    try:
-        yield run, counter
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
-        await client.close()
+    settings = Settings({"EXTRACT_API_URL": f"{server.url}/v1", "EXTRACT_API_KEY": KEY})
+    service, counter = ExtractService(settings, concurrency), [0]
+    comparison = Comparison(Counted(counter=counter), LineParser({}, {}), None)
+    run = ExtractRun(service, comparison, Recorder(), RecordWriter(file), Numbers(None, Done()))
+    async with service.opened(run.fail):
+        working = asyncio.create_task(run.work())
+        try:
+            yield run, counter
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
 
 async def settled(read: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message
 from scrapy_ext.server.extraction.auto_processes import Extractors

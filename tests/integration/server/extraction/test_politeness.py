@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.domain_limits import DomainLimits
 from tests.support.eventually import eventually

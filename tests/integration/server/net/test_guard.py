@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.net.guard import Endpoint, Guard
 
 PUBLIC = "93.184.215.14"

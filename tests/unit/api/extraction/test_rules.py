@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse
-from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES, OPTIONS
-from scrapy_ext.api.extraction.rules import problem_of
+from scrapy_ext.api.extraction.rules import InvalidJsonError, problem_of
 from scrapy_ext.api.violations import ContractError
 
 URL = "https://example.com/"

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from scrapy_ext.api.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.net.guard import Endpoint, Guard, GuardRuleError, is_public
 from tests.support.eventually import eventually_async
 
