@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 from scrapy.settings import BaseSettings
 
+from scrapy_ext.server.config.command_line import OPTIONS
 from scrapy_ext.server.config.option import Option
-from scrapy_ext.server.config.options import OPTIONS
 
 
 class SettingError(ValueError):

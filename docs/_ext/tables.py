@@ -31,8 +31,8 @@ from scrapy_ext.client.extraction.errors import error_of
 from scrapy_ext.client.extraction.retry_policy import DEFAULT_RULES
 from scrapy_ext.crawl.session import zyte_api_names
 from scrapy_ext.crawl.session.zyte_api_names import Equivalent
+from scrapy_ext.server.config.command_line import OPTIONS
 from scrapy_ext.server.config.option import Role
-from scrapy_ext.server.config.options import OPTIONS
 from scrapy_ext.settings import SETTINGS, Setting
 
 logger = logging.getLogger(__name__)

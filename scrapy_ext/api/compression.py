@@ -1,4 +1,7 @@
-"""Compression with ISA-L if it is installed (three to ten times faster), else with zlib; the formats are the same."""
+"""Compression, and decompression that ends at a limit of bytes.
+
+ISA-L does it if it is installed (three to ten times faster), else zlib; the formats are the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken rules of a contract: the field, the rule, and how to correct it."""
+"""Broken rules of a contract: the field, the rule, and how to correct it; control characters are escaped in them."""
 
 from __future__ import annotations
 

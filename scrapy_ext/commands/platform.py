@@ -109,7 +109,7 @@ class Command(ScrapyCommand):
 
 
 def _unknown(name: str | None) -> str:
-    from scrapy_ext.server.config.options import did_you_mean
+    from scrapy_ext.server.config.command_line import did_you_mean
 
     if name and (meant := did_you_mean(name, SUBCOMMANDS)):
         return f"unknown command {name!r}; {meant} All commands: scrapy platform --help"
@@ -138,7 +138,7 @@ def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
     """Return the parser of a subcommand's arguments."""
     from scrapy_ext.commands.options import SETTING
     from scrapy_ext.commands.subcommand import first_upper
-    from scrapy_ext.server.config.options import SuggestingParser
+    from scrapy_ext.server.config.command_line import SuggestingParser
 
     width = max(len(example) for example, _ in chosen.examples)
     examples = "\n".join(f"  {example:<{width}}  {meaning}" for example, meaning in chosen.examples)

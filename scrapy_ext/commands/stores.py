@@ -31,8 +31,8 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--data``, ``--database`` and ``--local``."""
     need_server(parser)
     # Only these commands need the server's code.
+    from scrapy_ext.server.config.command_line import add_options
     from scrapy_ext.server.config.option import Role
-    from scrapy_ext.server.config.options import add_options
 
     add_options(parser, Role.STORE)
     parser.add_argument(

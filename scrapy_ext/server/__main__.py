@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+from scrapy_ext.server.config.command_line import SuggestingParser, add_options, config_from
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.option import Role
-from scrapy_ext.server.config.options import SuggestingParser, add_options, config_from
 from scrapy_ext.server.starting import start
 
 _DESCRIPTIONS = {

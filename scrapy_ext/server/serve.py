@@ -23,8 +23,8 @@ import uvicorn
 
 from scrapy_ext.server.app import build
 from scrapy_ext.server.auth.keyring import weak_keys
+from scrapy_ext.server.config.command_line import SECRETS
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.config.options import SECRETS
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections, limit_of
 from scrapy_ext.server.http.middleware import RequestMiddleware

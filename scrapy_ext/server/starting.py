@@ -1,4 +1,4 @@
-"""Starts a server so that nobody reads its keys from outside.
+"""Start of a server without its keys in the command line and environment that other processes can read.
 
 Linux shows the command line and the environment that a program was executed with for as long as it runs, whatever the
 program does with them. A server that finds a secret there executes itself anew, as the same process, without them: its
@@ -20,8 +20,8 @@ import msgspec
 
 from scrapy_ext.jobprocess import handover
 from scrapy_ext.jobprocess.confinement import system
+from scrapy_ext.server.config.command_line import SECRETS
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.config.options import SECRETS
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 #: Runs the server whose configuration comes by the descriptor of which its argument is the number.

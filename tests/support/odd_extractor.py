@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message, read_message
+from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask, message, read_message
 
 while (body := read_message(sys.stdin.buffer)) is not None:
     task = msgspec.json.decode(body, type=ExtractionTask)

@@ -13,9 +13,9 @@ from scrapy.settings import BaseSettings
 from scrapy_ext import settings as names
 from scrapy_ext.commands.subcommand import Subcommand, failed, need_server
 from scrapy_ext.crawl.session.project import data_directory, project_folder
+from scrapy_ext.server.config.command_line import add_options, config_from
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.option import Role
-from scrapy_ext.server.config.options import add_options, config_from
 from scrapy_ext.server.starting import start
 
 

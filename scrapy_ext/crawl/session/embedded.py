@@ -33,8 +33,8 @@ from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.crawl.session.project import data_directory, project_folder
 from scrapy_ext.server import starting
+from scrapy_ext.server.config.command_line import config_from
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.config.options import config_from
 from scrapy_ext.settings import Setting, SettingError
 
 logger = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.keys import StoredKey
 
-# ── creation, hashing and parsing of API keys (extraction-api.md and platform-api.md, Authenti ──
+# ── creation, hashing and parsing of API keys ──
 
 
 def new_key() -> str:

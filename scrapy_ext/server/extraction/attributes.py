@@ -21,7 +21,7 @@ import msgspec
 from scrapy_ext.api.extraction.attributes import Attribute, answer_of, read_attributes
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.auto_process import ExtractionOutcome
+from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome
 from scrapy_ext.server.observability.metrics import counter
 
 _log = logging.getLogger(__name__)

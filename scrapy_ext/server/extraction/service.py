@@ -19,8 +19,8 @@ from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
-from scrapy_ext.server.extraction.auto_process import ExtractionTask
-from scrapy_ext.server.extraction.auto_processes import Extractors
+from scrapy_ext.server.extraction.auto_pool import Extractors
+from scrapy_ext.server.extraction.auto_worker import ExtractionTask
 from scrapy_ext.server.extraction.browser.browser import Browser
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_ext.server.config.command_line import add_options
 from scrapy_ext.server.config.option import Role
-from scrapy_ext.server.config.options import add_options
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "howto" / "many-machines"
 

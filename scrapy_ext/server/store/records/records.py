@@ -1,6 +1,6 @@
 """Reads of items, request records, logs and samples of jobs, by one implementation for all kinds.
 
-``record_writes`` states the invariants of the rows.
+``writes`` states the invariants of the rows.
 """
 
 from __future__ import annotations

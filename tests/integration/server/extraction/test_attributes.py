@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.server.config.command_line import add_options, config_from
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.config.options import add_options, config_from
 from scrapy_ext.server.extraction.browser.executable import clean_environment
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target

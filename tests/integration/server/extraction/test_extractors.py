@@ -13,8 +13,8 @@ import pytest
 
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message
-from scrapy_ext.server.extraction.auto_processes import Extractors
+from scrapy_ext.server.extraction.auto_pool import Extractors
+from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask, message
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 from tests.support.job_pages import PAGES as JOBS
@@ -177,7 +177,7 @@ async def test_extraction_does_not_keep_the_loop_waiting() -> None:
 
 def test_the_process_ends_with_its_input_also_while_it_works() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy_ext.server.extraction.auto_process"],
+        [sys.executable, "-m", "scrapy_ext.server.extraction.auto_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

@@ -1,4 +1,4 @@
-"""The options of the table, and the configuration from the command line, settings and the environment."""
+"""Command line of the server, of the options in ``config``; values may also come from settings and the environment."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import pytest
 
+from scrapy_ext.server.config.command_line import OPTIONS, SuggestingParser, add_options, config_from, table
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.option import Option, Role
-from scrapy_ext.server.config.options import OPTIONS, SuggestingParser, add_options, config_from, table
 from scrapy_ext.server.net.guard import Guard, GuardRuleError
 
 UNITS = {
@@ -79,8 +79,8 @@ class _Longer(ServerConfig):
 def test_an_entry_of_the_table_is_all_that_an_option_needs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("scrapy_ext.server.config.options.OPTIONS", table(_Longer))
-    monkeypatch.setattr("scrapy_ext.server.config.options.ServerConfig", _Longer)
+    monkeypatch.setattr("scrapy_ext.server.config.command_line.OPTIONS", table(_Longer))
+    monkeypatch.setattr("scrapy_ext.server.config.command_line.ServerConfig", _Longer)
     parser = parser_of_server()
     assert "--cups N cups of tea (default: 3; environment variable: SERVER_CUPS)" in " ".join(
         parser.format_help().split()

@@ -19,12 +19,12 @@ import msgspec
 from scrapy_ext.api.extraction.problems import internal, timed_out, unprocessable
 from scrapy_ext.jobprocess.child import Child
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
-from scrapy_ext.server.extraction.auto_process import ExtractionOutcome, ExtractionTask, message
+from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask, message
 from scrapy_ext.server.extraction.browser.executable import clean_environment
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
 _log = logging.getLogger(__name__)
-_MODULE: Final = "scrapy_ext.server.extraction.auto_process"
+_MODULE: Final = "scrapy_ext.server.extraction.auto_worker"
 _MAX_ANSWER: Final = 64 * MIB
 
 
