@@ -59,7 +59,7 @@ async def stop_worker(farm: Farm) -> None:
     await farm.taken_over(lost, stopped)
     await farm.until(lambda: time.monotonic() > stopped + SILENCE, "it was silent")
     worker.process.send_signal(signal.SIGCONT)
-    await farm.until(lambda: "was taken for dead" in worker.log(), "it finds itself replaced")
+    await farm.until(lambda: "was found dead by others" in worker.log(), "it finds itself replaced")
     await farm.until(lambda: not {pid for _, pid in lost} & {pid for _, pid in farm.on(worker)}, "its jobs are dead")
 
 
