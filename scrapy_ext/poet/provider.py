@@ -25,7 +25,7 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
 from scrapy_ext.api.extraction.fields import source_of
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
-from scrapy_ext.crawl.extraction.responses import FLAG
+from scrapy_ext.crawl.extraction.response_classes import FLAG
 from scrapy_ext.crawl.extraction.translate import needed_of
 from scrapy_ext.poet.middleware import set_lookup
 

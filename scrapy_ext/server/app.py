@@ -31,7 +31,7 @@ from scrapy_ext.server.http.health import Health
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.openapi import Description
 from scrapy_ext.server.http.routes import Access, Route, Router, host_of
-from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.jobs.periodic_loop import CronLoop
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.platform.versions import Deploys

@@ -66,7 +66,7 @@ class Harms:
             ("kill server", lambda: self._kill_node(self._chance.choice(self._system.servers))),
             ("kill worker", lambda: self._kill_node(self._chance.choice(self._workers))),
             ("stop node", lambda: self._stop_node(self._node())),
-            ("kill guard", lambda: self._kill_child(self._node(), "scrapy_ext.server.jobs.nodes.guard")),
+            ("kill guard", lambda: self._kill_child(self._node(), "scrapy_ext.server.jobs.nodes.watchdog")),
             ("kill extractor", lambda: self._kill_child(self._node(), "extractor_process")),
             ("step clock", lambda: self._step_clock(self._node())),
         ]

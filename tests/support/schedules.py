@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
-from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.jobs.periodic_loop import CronLoop
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob

@@ -140,11 +140,9 @@ class ExtractClient:
 
     @property
     def extensions(self) -> frozenset[str] | None:
-        """See :class:`ExtractTransport`."""
         return self._transport.extensions
 
     async def ask_extensions(self) -> None:
-        """See :meth:`ExtractTransport.ask_extensions`."""
         await self._transport.ask_extensions()
 
     async def extract(

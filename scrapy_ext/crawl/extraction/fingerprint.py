@@ -48,7 +48,6 @@ class ExtractRequestFingerprinter:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
         return cls(
             transparent=names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings),
             params=names.EXTRACT_API_PARAMS.read(crawler.settings),

@@ -23,7 +23,7 @@ from scrapy_ext.api.extraction.forms import BASE64_FIELDS
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import hold_of
 from scrapy_ext.client.http import is_same_page
-from scrapy_ext.crawl.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
+from scrapy_ext.crawl.extraction.response_classes import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
 #: Headers of a result that Scrapy's responses do not have: those of the connection to the site. Content codings are
 #: handled separately.

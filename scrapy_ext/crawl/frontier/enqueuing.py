@@ -19,7 +19,7 @@ from scrapy_ext.crawl.frontier.identity import SlotFingerprints, host_of, slot_o
 from scrapy_ext.crawl.frontier.memory import Memory
 from scrapy_ext.crawl.frontier.sent import MARK, MAX_DIRECT
 from scrapy_ext.crawl.frontier.serialize import NotSerializableError, request_to_json
-from scrapy_ext.crawl.frontier.sharing import SharingWarning
+from scrapy_ext.crawl.frontier.shared_values import SharingWarning
 
 logger = logging.getLogger(__name__)
 

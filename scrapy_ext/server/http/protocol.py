@@ -343,13 +343,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._reader_resumed()
 
     async def drained(self) -> bool:
-        """See :class:`request_context.Connection`."""
         if self.flow.write_paused:
             await self.flow.drain()
         return not self.transport.is_closing()
 
     def cut_off(self, reason: str) -> None:
-        """See :class:`memory.Reader`."""
         self.open_connections.closed[reason] += 1
         self.transport.abort()
 

@@ -63,7 +63,6 @@ def _comment(row: Row) -> Comment:
 
 
 async def _get(tx: Transaction, project: int, number: int) -> Comment | None:
-    """Return one comment."""
     row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM comments WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
         project,

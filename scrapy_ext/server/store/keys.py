@@ -31,7 +31,6 @@ class StoredKey(NamedTuple):
 
 
 async def _get(tx: Transaction, name: str) -> str | None:
-    """Return a stored secret."""
     row = await tx.fetchrow("SELECT value FROM access_keys WHERE name = $1", name)
     return row[0] if row else None
 

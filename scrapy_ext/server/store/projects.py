@@ -31,7 +31,6 @@ async def _holdings(tx: Transaction, project: int) -> dict[str, Holding]:
 
 
 async def _settings(tx: Transaction, project: int) -> dict[str, bytes]:
-    """Return all settings of a project."""
     return dict(await tx.fetch("SELECT name, value FROM project_settings WHERE project = $1 ORDER BY name", project))
 
 

@@ -53,7 +53,6 @@ async def _find(tx: Transaction, project: int, name: str) -> int | None:
 
 
 async def _get(tx: Transaction, project: int, number: int, *, lock: bool = False) -> Spider | None:
-    """Return one spider."""
     row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider = $2"  # noqa: S608 - fixed text
         + (" FOR UPDATE" if lock else ""),

@@ -21,8 +21,8 @@ from scrapy_ext.server.jobs.attempts.execution import Execution, Intent, Terms
 from scrapy_ext.server.jobs.attempts.samples import watch
 from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.jobs.nodes.dead_nodes import DEAD_AFTER, Detection, NodeLocks
-from scrapy_ext.server.jobs.nodes.guard import NodeGuard
 from scrapy_ext.server.jobs.nodes.notifier import Notifier
+from scrapy_ext.server.jobs.nodes.watchdog import NodeGuard
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError

@@ -148,18 +148,15 @@ class ProcrastinateNotifier:
         return cls(store, url)
 
     async def listen(self, node: str, on_message: Callable[[], None]) -> None:
-        """See :class:`Notifier`."""
         await self.stop()
         self._listening = asyncio.create_task(self._listen(queue_of(node), on_message))
 
     async def sweep(self, nodes: Collection[str]) -> None:
-        """See :class:`Notifier`."""
         removed = await self._store.queue_messages.sweep(nodes)
         if removed:
             logger.info("%d messages of lost nodes were removed", removed)
 
     async def stop(self) -> None:
-        """See :class:`Notifier`."""
         listening, self._listening = self._listening, None
         if listening is None:
             return

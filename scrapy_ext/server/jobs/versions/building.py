@@ -69,8 +69,6 @@ except OSError:
 
 
 class Specification(msgspec.Struct):
-    """Specification of a build."""
-
     archive: str
     format: str
     filename: str

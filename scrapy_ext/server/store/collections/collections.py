@@ -61,13 +61,11 @@ def _less(number: int | None, by: int) -> int | None:
 
 
 async def _names(tx: Transaction, project: int) -> list[CollectionName]:
-    """Return the collections of a project."""
     rows = await tx.fetch("SELECT type, name FROM collections WHERE project = $1 ORDER BY name, type", project)
     return [CollectionName(*row) for row in rows]
 
 
 async def _get(tx: Transaction, now: int, which: Collection, key: bytes) -> CollectionRecord | None:
-    """Return one record."""
     row = await tx.fetchrow(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", "$3")}

@@ -51,8 +51,6 @@ class RunSegment(NamedTuple):
 
 
 class RunRows:
-    """The rows of one run."""
-
     def __init__(self, tx: Transaction, owner: tuple[int, int], run: SortedRun) -> None:
         self._tx = tx
         self._packed = run.packed

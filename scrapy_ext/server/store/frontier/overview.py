@@ -81,7 +81,6 @@ async def _slots(tx: Transaction, project: int, frontier: str, after: str, limit
 
 
 async def _slot(tx: Transaction, slot: Slot) -> SlotSummary | None:
-    """Return one slot."""
     row = await tx.fetchrow(
         "SELECT slot, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
     )

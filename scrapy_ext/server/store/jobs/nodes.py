@@ -65,7 +65,6 @@ def _node(row: Row) -> StoredNode:
 
 
 async def _join(tx: Transaction, node: StoredNode) -> None:
-    """Add a node."""
     await tx.execute(
         """INSERT INTO nodes (node, host, units, tags, project, heartbeat, started, draining)
            VALUES ($1, $2, $3, $4, $5, $6, $7, 0)

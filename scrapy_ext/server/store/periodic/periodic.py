@@ -77,7 +77,6 @@ def _columns(schedule: PeriodicJob) -> tuple[str, int, int, bytes]:
 
 
 async def _get(tx: Transaction, project: int, number: int, *, lock: bool = False) -> PeriodicJob | None:
-    """Return one schedule."""
     query = "SELECT definition FROM periodic_jobs WHERE project = $1 AND number = $2"
     row = await tx.fetchrow(f"{query} FOR UPDATE" if lock else query, project, number)
     return _decode(row[0]) if row else None

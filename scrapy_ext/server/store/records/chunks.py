@@ -57,7 +57,6 @@ class RecordKind(NamedTuple):
     size: Callable[[Sequence[Record]], int]
 
     def tally(self, records: Sequence[Record]) -> RecordTally:
-        """Return the tally of some records."""
         return tally_of(Counter(map(self.names, records)), self.size(records))
 
 

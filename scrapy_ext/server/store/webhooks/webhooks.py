@@ -98,7 +98,6 @@ async def _list(tx: Transaction, project: int) -> list[Webhook]:
 
 
 async def _get(tx: Transaction, project: int, number: int) -> Webhook | None:
-    """Return one webhook."""
     row = await tx.fetchrow(
         f"SELECT {_WEBHOOK} FROM webhooks WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
         project,

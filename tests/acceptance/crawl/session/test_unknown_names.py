@@ -15,7 +15,7 @@ import pytest
 from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
-from scrapy_ext.crawl.extraction import responses
+from scrapy_ext.crawl.extraction import response_classes
 from scrapy_ext.crawl.session.unknown_names import META_KEYS, UnknownNames
 from scrapy_ext.crawl.session.zyte_api_names import META
 from scrapy_ext.crawl.session.zyte_api_names import SETTINGS as THEIR_SETTINGS
@@ -188,8 +188,8 @@ def test_equivalents_are_names_of_ours_or_of_scrapy() -> None:
 
 
 def test_reading_raw_api_response_is_reported_once_with_the_equivalent(caplog: pytest.LogCaptureFixture) -> None:
-    responses._warn_of_raw_api_response.cache_clear()
-    response = responses.CLASSES[HtmlResponse]("http://a.example/", extract_result={})
+    response_classes._warn_of_raw_api_response.cache_clear()
+    response = response_classes.CLASSES[HtmlResponse]("http://a.example/", extract_result={})
     for _ in range(2):
         with pytest.raises(AttributeError, match=r"Use response\.extract_result instead"):
             _ = response.raw_api_response

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
-from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.jobs.periodic_loop import CronLoop
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl

@@ -12,7 +12,7 @@ from scrapy_ext.api.extraction import check
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.errors import error_of
 from scrapy_ext.crawl.extraction.escalation import WALLS, BrowserDomains, Escalation, by_browser
-from scrapy_ext.crawl.extraction.responses import ExtractHtmlResponse
+from scrapy_ext.crawl.extraction.response_classes import ExtractHtmlResponse
 
 URL = "https://books.example/"
 PAGE = {"url": URL, "httpResponseBody": True, "httpResponseHeaders": True}

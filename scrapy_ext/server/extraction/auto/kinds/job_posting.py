@@ -12,7 +12,7 @@ from zyte_common_items import BaseSalary, HiringOrganization, JobLocation, JobPo
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
 from scrapy_ext.server.extraction.auto.fields.headings import headline_of
-from scrapy_ext.server.extraction.auto.jobs import (
+from scrapy_ext.server.extraction.auto.job_postings import (
     JobDescription,
     TextReader,
     description_of,

@@ -28,7 +28,7 @@ from scrapy_ext.server.extraction.auto.fields.authors import authors_in
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import iso_code
-from scrapy_ext.server.extraction.auto.jobs import is_of_jobs
+from scrapy_ext.server.extraction.auto.job_postings import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination

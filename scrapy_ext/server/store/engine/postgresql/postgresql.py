@@ -94,17 +94,14 @@ class PostgresqlEngine:
         return cls(url, limits, loop, *pools)
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Engine`."""
         self._check_open()
         return await self._loop.run(self._write(lambda tx: operation(tx, *args, **kwargs)))
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Engine`."""
         self._check_open()
         return await self._loop.run(self._read(operation, lambda tx: operation(tx, *args, **kwargs)))
 
     async def read_inline(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Engine`."""
         return await self.read(operation, *args, **kwargs)
 
     @contextlib.asynccontextmanager
@@ -132,20 +129,16 @@ class PostgresqlEngine:
 
     @property
     def measures(self) -> Measures:
-        """See :class:`Engine`."""
         return self._measures
 
     @property
     def trouble(self) -> str | None:
-        """See :class:`Engine`."""
         return self._availability.cause
 
     async def size(self) -> int:
-        """See :class:`Engine`."""
         return await self.read(_size)
 
     async def close(self) -> None:
-        """See :class:`Engine`."""
         if not self._closed:
             self._closed = True
             await self._loop.run(_close(self._writers, self._readers))

@@ -31,15 +31,12 @@ class PostgresqlTransaction:
         self.unset_mark = mark
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        """See :class:`Transaction`."""
         return list(map(tuple, await self._connection.fetch(sql, *arguments)))
 
     async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
-        """See :class:`Transaction`."""
         return await self.fetch(sql, *arguments, list(keys))
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        """See :class:`Transaction`."""
         if self.unset_mark is not None and _LOCKS.search(sql):
             # Within another statement the mark needs no round trip of its own.
             row = await self._connection.fetchrow(_marking_lock(sql, len(arguments)), *arguments, *self.unset_mark)
@@ -49,7 +46,6 @@ class PostgresqlTransaction:
         return None if row is None else tuple(row)
 
     async def execute(self, sql: str, *arguments: Any) -> int:
-        """See :class:`Transaction`."""
         if self.unset_mark is not None and _CHANGES.match(sql):
             marking = _marking_change(sql, len(arguments))
             changed = await self._connection.fetchval(marking, *arguments, *self.unset_mark)
@@ -60,7 +56,6 @@ class PostgresqlTransaction:
         return int(changed)
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """See :class:`Transaction`."""
         if len(rows) == 1:
             await self.execute(sql, *rows[0])
         elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
@@ -71,7 +66,6 @@ class PostgresqlTransaction:
             self.changed += len(rows)
 
     async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        """See :class:`Transaction`."""
         if not rows:
             return []
         statement, columns = await self._insert(sql, rows)
@@ -92,7 +86,6 @@ class PostgresqlTransaction:
         return insert.statement, columns
 
     async def script(self, sql: str) -> None:
-        """See :class:`Transaction`."""
         await self._connection.execute("SET LOCAL statement_timeout = 0")
         await self._connection.execute(_for_postgresql(sql), timeout=MAINTENANCE_SECONDS)
 
@@ -107,12 +100,10 @@ class OneStatement(PostgresqlTransaction):
     _used = False
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        """See :class:`Transaction`."""
         self._use()
         return await super().fetch(sql, *arguments)
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        """See :class:`Transaction`."""
         self._use()
         return await super().fetchrow(sql, *arguments)
 

@@ -106,7 +106,6 @@ def code_of(error: sqlite3.Error) -> int:
 
 
 def translated(error: sqlite3.Error, path: Path) -> StoreError:
-    """Return the error of the store for an error of SQLite."""
     code = code_of(error)
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return StoreFullError(

@@ -105,20 +105,17 @@ class SqliteEngine:
         return cls(path, *await asyncio.to_thread(lambda: (open_writer(path), InlineReader(path))))
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Engine`."""
         job = _Job(lambda tx: operation(tx, *args, **kwargs), asyncio.get_running_loop())
         self._writer.submit(job)
         return await job.future
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Engine`."""
         if self._closed:
             raise StoreError(_CLOSED)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, lambda tx: operation(tx, *args, **kwargs))
 
     async def read_inline(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See :class:`Engine`."""
         try:
             return self._inline.read(lambda tx: operation(tx, *args, **kwargs))
         except NotInlineError:
@@ -147,12 +144,10 @@ class SqliteEngine:
         """The locks of a dead process are released already; those of a stopped one cannot be released."""
 
     async def vacuum(self) -> None:
-        """See :class:`Engine`."""
         await asyncio.to_thread(vacuum, self._path)
 
     @property
     def measures(self) -> Measures:
-        """See :class:`Engine`."""
         self._writer.measures.waiting = self._writer.waiting
         return self._writer.measures
 
@@ -162,11 +157,9 @@ class SqliteEngine:
         return None
 
     async def size(self) -> int:
-        """See :class:`Engine`."""
         return await asyncio.to_thread(size_of, self._path)
 
     async def close(self) -> None:
-        """See :class:`Engine`."""
         self._closed = True
         self._inline.close()
         await asyncio.to_thread(self._readers.shutdown)

@@ -54,11 +54,9 @@ class SqliteTransaction:
         self._connection = connection
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        """See :class:`Transaction`."""
         return self._connection.execute(_native(sql), arguments).fetchall()
 
     async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
-        """See :class:`Transaction`."""
         found: list[Row] = []
         for first in range(0, len(keys), _KEYS[-1]):
             part = list(keys[first : first + _KEYS[-1]])
@@ -68,22 +66,18 @@ class SqliteTransaction:
         return found
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        """See :class:`Transaction`."""
         cursor = self._connection.execute(_native(sql), arguments)
         row: Row | None = cursor.fetchone()
         cursor.close()
         return row
 
     async def execute(self, sql: str, *arguments: Any) -> int:
-        """See :class:`Transaction`."""
         return self._connection.execute(_native(sql), arguments).rowcount
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """See :class:`Transaction`."""
         self._connection.executemany(_native(sql), rows)
 
     async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        """See :class:`Transaction`."""
         returned: list[Row] = []
         for first in range(0, len(rows), _ROWS_PER_INSERT):
             part = rows[first : first + _ROWS_PER_INSERT]
@@ -92,7 +86,6 @@ class SqliteTransaction:
         return returned
 
     async def script(self, sql: str) -> None:
-        """See :class:`Transaction`."""
         # ``executescript`` would commit the transaction first.
         for statement in statements_for_sqlite(sql):
             self._connection.execute(statement)

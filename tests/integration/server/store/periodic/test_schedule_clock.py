@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from scrapy_ext.api.platform.periodic import Task
-from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.jobs.periodic_loop import CronLoop
 from scrapy_ext.server.store import Store
 from tests.support.schedules import HOUR, MINUTE, PROJECT, SECOND, at, books, edit, events_of, jobs_of, passing, ran
 from tests.support.stores import Clock, Where

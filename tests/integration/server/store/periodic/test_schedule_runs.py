@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.periodic import Task
-from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.jobs.periodic_loop import CronLoop
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.jobs.states import Change
