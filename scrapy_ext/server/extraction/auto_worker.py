@@ -67,16 +67,7 @@ def _extract(task: ExtractionTask) -> ExtractionOutcome:
     from scrapy_ext.server.extraction.auto import UnsupportedKindError, extract_more
 
     try:
-        found = extract_more(
-            task.kind,
-            task.html,
-            task.url,
-            styles=task.styles,
-            sources=task.sources,
-            attributes=task.attributes,
-            text=task.text,
-        )
-        return ExtractionOutcome(item=found.item, sources=found.sources, attributes=found.attributes, text=found.text)
+        return ExtractionOutcome(**extract_more(**msgspec.structs.asdict(task))._asdict())
     except UnsupportedKindError as error:
         return ExtractionOutcome(error=str(error), unsupported=True)
     except Exception:  # A page that fails does not end the process.
@@ -96,7 +87,10 @@ def main() -> None:
     # Output that a library prints must not mix with the answers.
     os.dup2(2, 1)
     logging.basicConfig(level=logging.ERROR)
-    _limit_memory()
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
     while True:
@@ -104,13 +98,6 @@ def main() -> None:
         with contextlib.suppress(BrokenPipeError):
             answers.write(message(msgspec.json.encode(outcome)))
             answers.flush()
-
-
-def _limit_memory() -> None:
-    if sys.platform == "linux":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def extract(kind: str, html: str, url: str, *, styles: bool = False) -> dict[str
     """Return the item of a kind that a page holds, as plain data; fields without a value are left out.
 
     ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address.
-    ``styles`` says that the browser wrote the computed styles of its elements into it (``page/computed_styles.py``).
+    ``styles`` says that the browser wrote the computed styles of its elements into it (``auto/computed_styles.py``).
     Raises :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
     """
     return extract_more(kind, html, url, styles=styles).item

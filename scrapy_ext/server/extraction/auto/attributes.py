@@ -12,10 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.extraction.attributes import MAX_ITEMS, Attribute, answer_of
 from scrapy_ext.server.extraction.auto.fields.money import from_text
+from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_THINGS: Final = 200
@@ -27,8 +25,7 @@ ENOUGH: Final = 0.75
 _VOCABULARY: Final = load_vocabulary("attributes")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _NUMBER = re.compile(r"(?<![\w.,-])-?\d[\d.,'\u00a0\u202f ]*")
-_YES = _VOCABULARY.pattern("yes", re.IGNORECASE)
-_NO = _VOCABULARY.pattern("no", re.IGNORECASE)
+_YES, _NO = _VOCABULARY.patterns("yes", "no", flags=re.IGNORECASE)
 _PARTS = re.compile(r"\s*(?:[;•|\n]|,(?!\d))\s*")
 #: Words of names without a meaning of their own.
 _EMPTY: Final = frozenset(_VOCABULARY.words("empty"))

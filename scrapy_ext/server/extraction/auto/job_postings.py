@@ -13,13 +13,12 @@ from zyte_common_items import BaseSalary
 
 from scrapy_ext.server.extraction.auto.articles.body import article_body, body_html
 from scrapy_ext.server.extraction.auto.fields.money import currency_in, from_markup, from_text, iso_code
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html
 from scrapy_ext.server.extraction.auto.page.clean_html import text_of as clean_text
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
-from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.records import origin
-from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("jobs")

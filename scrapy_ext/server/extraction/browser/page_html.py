@@ -6,7 +6,7 @@ innermost frames first. The page's own markup is not parsed again, and so not ch
 
 Computed styles are for automatic extraction. One script, in an isolated world that the page's scripts cannot change,
 copies the page into a document that loads and runs nothing, and writes the computed styles of the original into the
-copy (``auto/page/computed_styles.py``). The page itself is not changed, nor is the HTML that users get. Elements can
+copy (``auto/computed_styles.py``). The page itself is not changed, nor is the HTML that users get. Elements can
 shadow properties of documents and forms by their names, so everything is read through prototypes. The work is bounded
 in time and size; after any fault, extraction goes on without styles.
 """
@@ -23,7 +23,7 @@ from typing import Final
 from playwright.async_api import CDPSession, Error, Frame, Page
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.auto.page.computed_styles import ATTRIBUTE, HIDDEN, STRUCK, STYLED
+from scrapy_ext.server.extraction.auto.computed_styles import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 
 _MARK = """(element, [name, value]) => { element.removeAttribute('srcdoc'); element.setAttribute(name, value); }"""
 

@@ -148,11 +148,9 @@ class _Exchange:
         self._hold = hold
         self._guard = guard
         self._limits = limits
-        self._wants_body = plan.wants_body
-        self._wants_cookies = plan.response_cookies
+        self._plan = plan
         self._method = plan.method
         self._body = plan.body
-        self._follows_redirects = plan.follows_redirects
         self._redirects: list[Redirect] = []
         headers = headers_to_send(plan.headers, plan.language, plan.omitted_headers)
         self._headers = CIMultiDict((header.name, header.value) for header in headers)
@@ -211,15 +209,15 @@ class _Exchange:
             if response.cookies:
                 self._keep(response.cookies.items())
             location = response.headers.get("Location")
-            if self._follows_redirects and response.status in REDIRECTS and location is not None:
+            if self._plan.follows_redirects and response.status in REDIRECTS and location is not None:
                 self._redirects.append(Redirect(str(self._url), response.status))
                 self._redirect(response.status, location)
                 return None
             body = b""
-            if self._wants_body and self._method != "HEAD":
-                body = await read_body(response, self._url, self._limits.body_bytes, self._hold)
-            if not self._wants_body:
+            if not self._plan.wants_body:
                 response.close()
+            elif self._method != "HEAD":
+                body = await read_body(response, self._url, self._limits.body_bytes, self._hold)
             return HttpResult(
                 url=str(self._url),
                 status=response.status,
@@ -230,7 +228,7 @@ class _Exchange:
                     if self.proxy is None or name.lower() != b"connection"
                 ],
                 body=body,
-                cookies=self._cookies() if self._wants_cookies else None,
+                cookies=self._cookies() if self._plan.response_cookies else None,
                 redirects=self._redirects,
             )
 
@@ -274,7 +272,8 @@ class _Exchange:
         ]
 
     def _redirect(self, status: int, location: str) -> None:
-        before, after = self._url, target_of(self._url, _wire_text(location))
+        # In aiohttp's reading of a header, bytes that are not UTF-8 are surrogates.
+        before, after = self._url, target_of(self._url, _text(location.encode("utf-8", "surrogateescape")))
         if after.origin() != before.origin():
             for name in filter(is_private_header, list(self._headers)):
                 self._headers.popall(name, None)
@@ -333,8 +332,3 @@ def _text(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def _wire_text(text: str) -> str:
-    """Decode aiohttp's reading of a header, in which bytes that are not UTF-8 are surrogates."""
-    return _text(text.encode("utf-8", "surrogateescape"))

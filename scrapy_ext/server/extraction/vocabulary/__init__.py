@@ -50,6 +50,10 @@ class Vocabulary:
         except re.error as error:
             raise VocabularyError(f"{self._file}: {name!r} is not a regular expression: {error}.") from error
 
+    def patterns(self, *names: str, flags: re.RegexFlag = re.NOFLAG) -> list[re.Pattern[str]]:
+        """Return several entries as regular expressions, in the order of their names."""
+        return [self.pattern(name, flags) for name in names]
+
     def table(self, name: str) -> dict[str, str]:
         """Return the entries of a table, each as :meth:`text` returns it, in the order of the file."""
         return {key: self._text(value) for key, value in self._table(name).items()}

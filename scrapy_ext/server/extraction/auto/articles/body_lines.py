@@ -15,8 +15,8 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.articles.prose import BLOCKS
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import HEADINGS, letters_of, lines, one_line
+from scrapy_ext.server.extraction.auto.page import Page, one_line
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, letters_of, lines
 from scrapy_ext.server.extraction.auto.page.urls import site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 

@@ -8,9 +8,8 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import HEADINGS, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 # Names are those of ``class``, ``id`` and ``itemprop`` in lower case. Short words match only as whole words.
@@ -25,10 +24,6 @@ OTHER_THINGS = _VOCABULARY.pattern("other_things")
 _ABOUT_IT = _VOCABULARY.pattern("about_it")
 #: Names of the box around the text of an article.
 _TEXT_BOX = _VOCABULARY.pattern("text_box")
-
-
-def _is_other(names: str) -> bool:
-    return bool(OTHER_THINGS.search(names) or _ABOUT_IT.search(names))
 
 
 #: Block-level elements.
@@ -160,8 +155,8 @@ class ArticleBox:
             return False
         if _TALK_NAME.search(names):
             return True
-        other = OTHER_THINGS.search if tag in HEADINGS else _is_other
-        return by_name and bool(other(names))
+        about_it = tag not in HEADINGS and _ABOUT_IT.search(names)
+        return by_name and bool(about_it or OTHER_THINGS.search(names))
 
     def _has_text(self, node: HtmlElement, mass: int, whole: int) -> bool:
         """Return whether a form (some are around whole pages), a header or a figure has some of the text."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page import Page
 
 #: Elements within a line of text: they begin no block.
 INLINE: Final = frozenset({

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks, Box, TextBlock
-from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 

@@ -20,7 +20,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks, TextBlock
 from scrapy_ext.server.extraction.auto.content.features import Features
-from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page import Page
 
 DATA: Final = "block_model.json"
 

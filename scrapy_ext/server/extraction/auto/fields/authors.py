@@ -9,10 +9,9 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Author
 
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import letters_of, node_text, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.markup import text_of
+from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -29,12 +28,9 @@ NEAR: Final = 60
 LINK_BONUS: Final = 20
 
 _VOCABULARY: Final = load_vocabulary("authors")
-_METAS: Final = _VOCABULARY.words("metas")
-_NAMES: Final = _VOCABULARY.words("names")
-_NAMED = _VOCABULARY.pattern("named")
-_NOT_NAMED = _VOCABULARY.pattern("not_named")
-_PROFILE = _VOCABULARY.pattern("profile", re.IGNORECASE)
-_LEADING = _VOCABULARY.pattern("leading", re.IGNORECASE)
+_METAS, _NAMES = map(_VOCABULARY.words, ("metas", "names"))
+_NAMED, _NOT_NAMED = _VOCABULARY.patterns("named", "not_named")
+_PROFILE, _LEADING = _VOCABULARY.patterns("profile", "leading", flags=re.IGNORECASE)
 #: Text behind a name in the same line.
 _TRAILING = _VOCABULARY.pattern("trailing")
 _SEPARATORS = _VOCABULARY.pattern("separators")
@@ -42,8 +38,7 @@ _SEPARATORS = _VOCABULARY.pattern("separators")
 _QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
 #: Job titles right behind a name, often in an element beside it.
 _TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
-_OFFICE = _VOCABULARY.pattern("office", re.IGNORECASE)
-_NO_NAME = _VOCABULARY.pattern("no_name", re.IGNORECASE)
+_OFFICE, _NO_NAME = _VOCABULARY.patterns("office", "no_name", flags=re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 

@@ -14,10 +14,7 @@ from typing import Final, NamedTuple
 import dateparser
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -200,11 +197,9 @@ MAX_NODES: Final = 60
 #: Greatest distance from the heading, in elements, of a date in an element that is not named so.
 NEAR: Final = 40
 
-_PUBLISHED_METAS: Final = _VOCABULARY.words("published_metas")
-_MODIFIED_METAS: Final = _VOCABULARY.words("modified_metas")
+_PUBLISHED_METAS, _MODIFIED_METAS = map(_VOCABULARY.words, ("published_metas", "modified_metas"))
 _DATE_NAMES: Final = _VOCABULARY.words("date_names")
-_PUBLISHED_NAME = _VOCABULARY.pattern("published_name")
-_MODIFIED_NAME = _VOCABULARY.pattern("modified_name")
+_PUBLISHED_NAME, _MODIFIED_NAME = _VOCABULARY.patterns("published_name", "modified_name")
 _MODIFIED_WORD = _VOCABULARY.pattern("modified_word", re.IGNORECASE)
 
 
@@ -237,14 +232,11 @@ def _shown(page: Page, focus: Focus, *, modified: bool) -> Date | None:
         if sure is None or not (sure or distance <= NEAR):
             continue
         score = distance - (NEAR if sure else 0)
-        date = _of_node(page, node)
+        texts = (node.get("datetime") or "", node.get("content") or "", node_text(node, MAX_TEXT_LENGTH))
+        date = _first_date(page, texts)
         if date and (best is None or score < best[0]):
             best = (score, date)
     return best[1] if best else None
-
-
-def _of_node(page: Page, node: HtmlElement) -> Date | None:
-    return _first_date(page, (node.get("datetime") or "", node.get("content") or "", node_text(node, MAX_TEXT_LENGTH)))
 
 
 def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:

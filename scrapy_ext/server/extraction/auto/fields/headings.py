@@ -11,10 +11,8 @@ from lxml.html import HtmlElement
 from zyte_common_items import Breadcrumb
 from zyte_parsers import extract_breadcrumbs
 
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
+from scrapy_ext.server.extraction.auto.page.markup import text_of
 
 MAX_HEADLINE_LENGTH: Final = 500
 _WORD = re.compile(r"\w{2,}")

@@ -9,8 +9,7 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Image
 
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page import Page, Thing
 
 MAX_IMAGES: Final = 100
 

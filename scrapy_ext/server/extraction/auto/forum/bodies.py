@@ -16,9 +16,8 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, way_to
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_POSTS: Final = 500
@@ -36,12 +35,9 @@ _PLAIN, _LIKELY, _VAGUE = 1.0, 0.7, 0.4
 
 _VOCABULARY: Final = load_vocabulary("forums")
 _POST: Final = _VOCABULARY.text("post")
-_SURE_NAME = _VOCABULARY.pattern("sure_name")
-_LIKELY_NAME = _VOCABULARY.pattern("likely_name")
-_VAGUE_NAME = _VOCABULARY.pattern("vague_name")
+_SURE_NAME, _LIKELY_NAME, _VAGUE_NAME = _VOCABULARY.patterns("sure_name", "likely_name", "vague_name")
+_NO_BODY, _OUTSIDE = _VOCABULARY.patterns("no_body", "outside")
 _WANTED: Final = _VOCABULARY.words("wanted")
-_NO_BODY = _VOCABULARY.pattern("no_body")
-_OUTSIDE = _VOCABULARY.pattern("outside")
 _OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "header", "blockquote"})
 _NO_TAGS: Final = frozenset(
     {

@@ -15,9 +15,8 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import lines, node_text, one_line
+from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.text import lines
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_TEXT_LENGTH: Final = 200_000
@@ -30,16 +29,13 @@ _VOCABULARY: Final = load_vocabulary("forums")
 _NUMBER_OF_POST = _VOCABULARY.pattern("number_of_post")
 _ID_ATTRIBUTES: Final = _VOCABULARY.words("id_attributes")
 _TIME_ATTRIBUTES: Final = ("datetime", "data-time", "data-timestamp", "data-date", "data-datetime", "content", "title")
-_PERMALINK = _VOCABULARY.pattern("permalink")
-_JOINED = _VOCABULARY.pattern("joined")
-_LIKES = _VOCABULARY.pattern("likes")
+_PERMALINK, _JOINED, _LIKES = _VOCABULARY.patterns("permalink", "joined", "likes")
 _COUNT = re.compile(r"[+]?(-?\d{1,7})(?:\s*(?:likes?|points?|votes?|upvotes?|people|thanks))?", re.IGNORECASE)
 _DATED: Final = "//*[@data-time or @data-timestamp or @itemprop='datePublished' or @itemprop='dateCreated']"
 _SMALL = re.compile(r"smil|emoji|emoticon|avatar|icon|spacer|pixel|rank|badge|/flags?/", re.IGNORECASE)
 _DROPPED = _VOCABULARY.pattern("dropped")
 _DROPPED_TAGS: Final = frozenset({"button", "form", "select", "iframe", "input", "textarea", "audio", "video", "nav"})
-_LOCATION = _VOCABULARY.pattern("location", re.IGNORECASE)
-_MEMBER_SINCE = _VOCABULARY.pattern("member_since", re.IGNORECASE)
+_LOCATION, _MEMBER_SINCE = _VOCABULARY.patterns("location", "member_since", flags=re.IGNORECASE)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import Article, ArticleMetadata, Audio, Author, Image, Video
+from zyte_common_items import Article, ArticleMetadata, Audio, Image, Video
 
 from scrapy_ext.server.extraction.auto.articles.body import (
     ARTICLE_TYPES,
@@ -17,12 +17,9 @@ from scrapy_ext.server.extraction.auto.articles.body import (
 )
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
-from scrapy_ext.server.extraction.auto.fields.dates import Date, modified_on, published_on
+from scrapy_ext.server.extraction.auto.fields.dates import modified_on, published_on
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.records import now
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now
 from scrapy_ext.server.extraction.auto.page.text import first, plain
 
 MAX_MEDIA: Final = 50
@@ -39,9 +36,11 @@ def extract(page: Page) -> Article:
     authors = authors_of(page, thing, focus)
     published = published_on(page, thing, focus)
     modified = modified_on(page, thing, focus)
-    body = article_body(page, focus, headline, _known(authors, published, modified), thing)
+    known = [author.name or "" for author in authors or ()] + [date.raw for date in (published, modified) if date]
+    body = article_body(page, focus, headline, known, thing)
     page.sources.note("articleBody", "main text")
     page.sources.note("articleBodyHtml", "main text")
+    described = page.meta("og:description", "description", "twitter:description", "dc.description")
     pictures = _images(page, thing, body.part)
     return Article(
         url=page.url,
@@ -56,22 +55,13 @@ def extract(page: Page) -> Article:
         inLanguage=page.language_of(thing),
         mainImage=pictures[0] if pictures else None,
         images=pictures,
-        description=_description(page, thing),
+        description=first((plain(described), thing.text("description") if thing else None)),
         articleBody=body.text or None,
         articleBodyHtml=body_html(page, body),
         videos=[Video(url=url) for url in _media(page, thing, body.part, "video", "VideoObject")],
         audios=[Audio(url=url) for url in _media(page, thing, body.part, "audio", "AudioObject")],
         metadata=ArticleMetadata(dateDownloaded=now(), probability=_probability(thing, body, published is not None)),
     )
-
-
-def _known(authors: list[Author] | None, *dates: Date | None) -> list[str]:
-    return [author.name or "" for author in authors or ()] + [date.raw for date in dates if date]
-
-
-def _description(page: Page, thing: Thing | None) -> str | None:
-    stated = page.meta("og:description", "description", "twitter:description", "dc.description")
-    return first((plain(stated), thing.text("description") if thing else None))
 
 
 def _images(page: Page, thing: Thing | None, part: HtmlElement | None) -> list[Image]:

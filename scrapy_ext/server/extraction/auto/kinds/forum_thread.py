@@ -18,11 +18,9 @@ from zyte_common_items import (
 
 from scrapy_ext.server.extraction.auto.fields.headings import headline_of, without_site
 from scrapy_ext.server.extraction.auto.forum.posts import Post, posts_in, posts_of, thread_of
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.records import now, origin
-from scrapy_ext.server.extraction.auto.page.text import letters_of, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
+from scrapy_ext.server.extraction.auto.page.records import origin
+from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
 
 #: Texts with this many equal first letters and digits are of one post.
@@ -51,7 +49,12 @@ def extract(page: Page) -> ForumThread:
     return ForumThread(
         url=page.url,
         topic=Topic(name=topic) if topic else None,
-        threadId=_thread_id(page, thread),
+        threadId=page.sources.first(
+            "threadId",
+            (origin(thread, "identifier"), lambda: thread.text("identifier") if thread else None),
+            ("url of the page", lambda: _id_of(page.url)),
+            ("link canonical", lambda: _id_of(page.canonical_url or "")),
+        ),
         posts=[_item(page, post, sure) for post in posts] or None,
         metadata=ForumThreadMetadata(dateDownloaded=now()),
     )
@@ -62,7 +65,11 @@ def _together(stated: list[Post], shown: list[Post]) -> list[Post]:
     more = len(shown) > len(stated) and (
         not stated or 2 * sum(post.date is not None or post.id is not None for post in shown) >= len(shown)
     )
-    chosen, other = (shown, stated) if more or _longer(shown, stated) else (stated, shown)
+    # The page shows as many posts as structured data has, which cuts them short.
+    longer = len(shown) == len(stated) and sum(len(post.text) for post in shown) > sum(
+        len(post.text) for post in stated
+    )
+    chosen, other = (shown, stated) if more or longer else (stated, shown)
     by_text = {_beginning(post.text): post for post in reversed(other)}
     for post in chosen:
         twin = by_text.get(_beginning(post.text))
@@ -70,11 +77,6 @@ def _together(stated: list[Post], shown: list[Post]) -> list[Post]:
             if name != "text" and not getattr(post, name):
                 setattr(post, name, getattr(twin, name))
     return chosen
-
-
-def _longer(shown: list[Post], stated: list[Post]) -> bool:
-    """Return whether the page shows as many posts as structured data has, which cuts them short."""
-    return len(shown) == len(stated) and sum(len(post.text) for post in shown) > sum(len(post.text) for post in stated)
 
 
 def _beginning(text: str) -> str:
@@ -88,15 +90,6 @@ def _topic(page: Page, thread: Thing | None) -> str | None:
         (origin(thread, "headline", "name"), lambda: one_line(thread.text("headline", "name")) if thread else None),
         ("h1", lambda: focus.heading_text),
         ("title", lambda: without_site(page, headline_of(page, thread, focus) or "")),
-    )
-
-
-def _thread_id(page: Page, thread: Thing | None) -> str | None:
-    return page.sources.first(
-        "threadId",
-        (origin(thread, "identifier"), lambda: thread.text("identifier") if thread else None),
-        ("url of the page", lambda: _id_of(page.url)),
-        ("link canonical", lambda: _id_of(page.canonical_url or "")),
     )
 
 

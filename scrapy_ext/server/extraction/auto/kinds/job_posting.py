@@ -27,12 +27,10 @@ from scrapy_ext.server.extraction.auto.job_postings import (
     stated_remote,
     stated_type,
 )
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, now, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.records import now, origin
-from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.page.markup import text_of
+from scrapy_ext.server.extraction.auto.page.records import origin
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_NAME_LENGTH: Final = 120
@@ -46,21 +44,12 @@ SEVERAL: Final = 3
 SHORT: Final = 200
 
 _VOCABULARY: Final = load_vocabulary("jobs")
-_COMPANY = _VOCABULARY.pattern("company", re.IGNORECASE)
-_LOCATION = _VOCABULARY.pattern("location", re.IGNORECASE)
-_SALARY = _VOCABULARY.pattern("salary", re.IGNORECASE)
-_TYPE = _VOCABULARY.pattern("type", re.IGNORECASE)
-_WORKPLACE = _VOCABULARY.pattern("workplace", re.IGNORECASE)
-_IDENTIFIER = _VOCABULARY.pattern("identifier", re.IGNORECASE)
-_POSTED = _VOCABULARY.pattern("posted", re.IGNORECASE)
-_DEADLINE = _VOCABULARY.pattern("deadline", re.IGNORECASE)
-_START = _VOCABULARY.pattern("start", re.IGNORECASE)
-_COMPANY_NAMES: Final = _VOCABULARY.words("company_names")
-_COMPANY_NAME = _VOCABULARY.pattern("company_name")
-_LOCATION_NAMES: Final = _VOCABULARY.words("location_names")
-_LOCATION_NAME = _VOCABULARY.pattern("location_name")
+_COMPANY, _LOCATION, _SALARY, _TYPE = _VOCABULARY.patterns("company", "location", "salary", "type", flags=re.IGNORECASE)
+_WORKPLACE, _IDENTIFIER, _POSTED = _VOCABULARY.patterns("workplace", "identifier", "posted", flags=re.IGNORECASE)
+_DEADLINE, _START = _VOCABULARY.patterns("deadline", "start", flags=re.IGNORECASE)
+_COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
 _SALARY_NAMES: Final = _VOCABULARY.words("salary_names")
-_SALARY_NAME = _VOCABULARY.pattern("salary_name")
+_COMPANY_NAME, _LOCATION_NAME, _SALARY_NAME = _VOCABULARY.patterns("company_name", "location_name", "salary_name")
 #: A label in one element with its value.
 _LEADING_LABEL = _VOCABULARY.pattern("leading_label")
 #: ``Cook at The Blue Door``, ``The Blue Door hiring Cook in Leeds, UK``, whatever follows them.

@@ -14,7 +14,6 @@ from zyte_common_items import (
     ArticleList,
     ArticleListMetadata,
     Breadcrumb,
-    Image,
     Link,
     ProbabilityMetadata,
     ProductFromList,
@@ -32,11 +31,8 @@ from scrapy_ext.server.extraction.auto.job_postings import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.records import now
-from scrapy_ext.server.extraction.auto.page.text import first, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
+from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import parts_of, same_page
 from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES, Offer, offer_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -134,9 +130,8 @@ _JOB_TYPES: Final = ("JobPosting",)
 ENOUGH_FOR_JOBS: Final = 4.5
 
 _JOBS: Final = load_vocabulary("jobs")
-_JOB_ADDRESS = _JOBS.pattern("list_address", re.IGNORECASE)
+_JOB_ADDRESS, _JOB_WORDS = _JOBS.patterns("list_address", "list_words", flags=re.IGNORECASE)
 _JOB_NAMES = _JOBS.pattern("list_names")
-_JOB_WORDS = _JOBS.pattern("list_words", re.IGNORECASE)
 
 
 def jobs_on(page: Page) -> PageList:
@@ -164,11 +159,6 @@ MANY_OF_ONE_IMAGE: Final = 3
 
 #: The count after the name of a category.
 COUNT = re.compile(r"\s*[(\[]\d[\d.,]*[)\]]$|\s+\d+\s*(?:results|items|products)$", re.IGNORECASE)
-
-
-def sure_of(listed: PageList) -> ProbabilityMetadata:
-    """Return the metadata of an item of a list."""
-    return ProbabilityMetadata(probability=listed.sure)
 
 
 def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
@@ -211,7 +201,7 @@ def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: 
         pictures = images.merged([shown.image] if shown.image else [], pictures)
     return ArticleFromList(
         url=url,
-        headline=first((card.name if card else None, _headline(thing))),
+        headline=first((card.name if card else None, one_line(thing.text("headline", "name")) if thing else None)),
         datePublished=date.iso if date else None,
         datePublishedRaw=date.raw if date else None,
         authors=authors_in(page, thing) or (shown.authors if shown else None),
@@ -219,24 +209,17 @@ def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: 
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
         inLanguage=page.language_of(thing),
-        metadata=sure_of(listed),
+        metadata=ProbabilityMetadata(probability=listed.sure),
     )
 
 
 def _body(thing: Thing | None, card: Card | None) -> str | None:
     if card is None:
         return thing.text("articleBody", "description") if thing else None
-    return first((_summary(card), thing.text("description") if thing else None))
-
-
-def _summary(card: Card) -> str | None:
     summary = card.content.summary
     # A text with the headline at its beginning is that of the whole entry.
-    return summary if summary and not summary.startswith(card.name or summary) else None
-
-
-def _headline(thing: Thing | None) -> str | None:
-    return one_line(thing.text("headline", "name")) or None if thing else None
+    summary = summary if summary and not summary.startswith(card.name or summary) else None
+    return first((summary, thing.text("description") if thing else None))
 
 
 def product_list(page: Page) -> ProductList:
@@ -274,9 +257,9 @@ def _product(page: Page, listed: PageList, url: str, thing: Thing | None, card: 
     item = ProductFromList(
         url=url,
         name=first((one_line(thing.text("name")) if thing else None, card.name if card else None)),
-        mainImage=(shown.image if shown else None) or _image(page, thing),
+        mainImage=(shown.image if shown else None) or next(iter(images.of_thing(page, thing)), None),
         productId=shown.number if shown else None,
-        metadata=sure_of(listed),
+        metadata=ProbabilityMetadata(probability=listed.sure),
     )
     if price is not None:
         regular = shown.tags.regular_price(price) if shown else regular
@@ -285,8 +268,3 @@ def _product(page: Page, listed: PageList, url: str, thing: Thing | None, card: 
         item.currencyRaw = price.currency_raw
         item.currency = iso_code(offer.currency, page.url) or iso_code(price.currency_raw, page.url)
     return item
-
-
-def _image(page: Page, thing: Thing | None) -> Image | None:
-    found = images.of_thing(page, thing)
-    return found[0] if found else None

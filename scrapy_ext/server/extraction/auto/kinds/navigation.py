@@ -21,13 +21,11 @@ from zyte_common_items import (
 )
 
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, articles_on, category_of, jobs_on, products_on, sure_of
+from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, articles_on, category_of, jobs_on, products_on
 from scrapy_ext.server.extraction.auto.lists.listing import PageList
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.records import now
-from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page import Page, now, one_line
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -40,8 +38,7 @@ FEWEST_CATEGORIES: Final = 2
 SURE_OF_CATEGORY: Final = 0.8
 
 _VOCABULARY: Final = load_vocabulary("lists")
-_NO_CATEGORY = _VOCABULARY.pattern("no_category", re.IGNORECASE)
-_NOT_UNDER = _VOCABULARY.pattern("not_under", re.IGNORECASE)
+_NO_CATEGORY, _NOT_UNDER = _VOCABULARY.patterns("no_category", "not_under", flags=re.IGNORECASE)
 
 
 def _navigation(
@@ -80,14 +77,12 @@ job_posting_navigation: Final = partial(
 
 def requests(listed: PageList) -> list[ProbabilityRequest] | None:
     """Return the requests for the entries of a list, each once, in the order of the page."""
-    found = [ProbabilityRequest(url=card.url, name=card.name, metadata=sure_of(listed)) for card in listed.cards]
-    found = found or [
-        ProbabilityRequest(
-            url=url, name=one_line(thing.text("name", "headline", "title")) or None, metadata=sure_of(listed)
-        )
-        for url, thing in listed.stated.items()
+    named = [(card.url, card.name) for card in listed.cards]
+    named = named or [
+        (url, one_line(thing.text("name", "headline", "title")) or None) for url, thing in listed.stated.items()
     ]
-    return found or None
+    sure = ProbabilityMetadata(probability=listed.sure)
+    return [ProbabilityRequest(url=url, name=name, metadata=sure) for url, name in named] or None
 
 
 def sub_categories(page: Page, listed: PageList) -> list[ProbabilityRequest] | None:

@@ -8,13 +8,11 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import PageContent, PageContentMetadata
 
-from scrapy_ext.server.extraction.auto.content.main_content import Content, main_content
+from scrapy_ext.server.extraction.auto.content.main_content import main_content
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
-from scrapy_ext.server.extraction.auto.navigation.pagination import next_page, pagination_links
+from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination, pagination_links
 from scrapy_ext.server.extraction.auto.navigation.site_links import footer_links, header_links, sidebar_links
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.records import now
+from scrapy_ext.server.extraction.auto.page import Focus, Page, now
 
 #: Length of text, in characters, from which it is certainly the content of a page.
 ENOUGH: Final = 250
@@ -25,6 +23,8 @@ def extract(page: Page) -> PageContent:
     """Return the content of a page. Only ``url`` and ``metadata`` are always present."""
     focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
     content = main_content(page)
+    # Every page with a text has content, and little text may be the wrong one.
+    sure = round(min(1.0, 0.1 + 0.9 * len(content.text) / ENOUGH), 2) if content.text else 0.0
     return PageContent(
         url=page.url,
         canonicalUrl=page.canonical_url,
@@ -37,8 +37,8 @@ def extract(page: Page) -> PageContent:
         navigationFooter=footer_links(page),
         navigationSidebar=sidebar_links(page),
         pagination=pagination_links(page),
-        nextPage=next_page(page),
-        metadata=PageContentMetadata(dateDownloaded=now(), probability=_probability(content)),
+        nextPage=Pagination(page).next,
+        metadata=PageContentMetadata(dateDownloaded=now(), probability=sure),
     )
 
 
@@ -48,8 +48,3 @@ def _xpath(page: Page, node: HtmlElement) -> str:
     if _PLAIN_ID.fullmatch(own) and len(page.tree.xpath("//*[@id=$own]", own=own)) == 1:
         return f'//*[@id="{own}"]'
     return str(page.tree.getroottree().getpath(node))
-
-
-def _probability(content: Content) -> float:
-    """Return the probability: every page with a text has content, and little text may be the wrong one."""
-    return round(min(1.0, 0.1 + 0.9 * len(content.text) / ENOUGH), 2) if content.text else 0.0

@@ -16,12 +16,9 @@ from zyte_common_items import AdditionalProperty, Brand, Image, Product, Product
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup, iso_code
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, now, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Pair
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.records import now
-from scrapy_ext.server.extraction.auto.page.text import first, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
 from scrapy_ext.server.extraction.auto.products.details import availability_on, description_of, rating_of, rating_on
 from scrapy_ext.server.extraction.auto.products.identity import brand_of, identifiers_of
@@ -42,9 +39,7 @@ SHORTEST_FEATURE: Final = 15
 SEVERAL: Final = 3
 
 _VOCABULARY: Final = load_vocabulary("products")
-_COLOR = _VOCABULARY.pattern("color", re.IGNORECASE)
-_SIZE = _VOCABULARY.pattern("size", re.IGNORECASE)
-_STYLE = _VOCABULARY.pattern("style", re.IGNORECASE)
+_COLOR, _SIZE, _STYLE = _VOCABULARY.patterns("color", "size", "style", flags=re.IGNORECASE)
 _FEATURES: Final = ("feature", "bullet", "highlight", "benefit")
 _GALLERIES: Final = (
     "gallery",

@@ -20,11 +20,9 @@ from lxml.html import HtmlElement
 from zyte_common_items import Serp, SerpMetadata, SerpOrganicResult
 
 from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
-from scrapy_ext.server.extraction.auto.navigation.pagination import page_number
+from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
+from scrapy_ext.server.extraction.auto.page import Page, node_text, now, one_line
 from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, way_to
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.records import now
-from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import absolute, bare, parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -33,11 +31,8 @@ BLOCKS: Final = ("div", "p", "li", "ul", "ol", "table", "tr", "td", "section", "
 _VOCABULARY: Final = load_vocabulary("search")
 TITLE_NAME = _VOCABULARY.pattern("title_name")
 OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "header", "form"})
-OUTSIDE_NAME = _VOCABULARY.pattern("outside_name")
-AD_NAME = _VOCABULARY.pattern("ad_name")
-AD_LABEL = _VOCABULARY.pattern("ad_label", re.IGNORECASE)
-AD_LINK = _VOCABULARY.pattern("ad_link", re.IGNORECASE)
-SHOWN_URL_NAME = _VOCABULARY.pattern("shown_url_name")
+OUTSIDE_NAME, AD_NAME, SHOWN_URL_NAME = _VOCABULARY.patterns("outside_name", "ad_name", "shown_url_name")
+AD_LABEL, AD_LINK = _VOCABULARY.patterns("ad_label", "ad_link", flags=re.IGNORECASE)
 LOOKS_LIKE_URL = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,12}(?:\s*[›/»>].{0,200})?", re.IGNORECASE)
 DESCRIPTION_NAME = _VOCABULARY.pattern("description_name")
 NO_DESCRIPTION: Final = frozenset({"cite", "button", "nav", "time", "form", "select", "h1", "h2", "h3", "h4", "h5"})
@@ -204,16 +199,13 @@ def _title_of(page: Page, link: HtmlElement) -> HtmlElement | None:
 def _is_outside(page: Page, node: HtmlElement) -> bool:
     """Return whether a part without results begins at an element: a menu, a side bar, another box, an ad."""
     names = page.names(node)
+    of_result = node.tag == "header" and any(ancestor.tag in {"article", "li"} for ancestor in node.iterancestors())
     return (
-        (node.tag in OUTSIDE_TAGS and not _is_within_result(node))
+        (node.tag in OUTSIDE_TAGS and not of_result)
         or bool(names and (OUTSIDE_NAME.search(names) or AD_NAME.search(names)))
         or node.get("data-text-ad") is not None
         or node.get("role") in {"complementary", "navigation"}
     )
-
-
-def _is_within_result(node: HtmlElement) -> bool:
-    return node.tag == "header" and any(ancestor.tag in {"article", "li"} for ancestor in node.iterancestors())
 
 
 def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
@@ -279,7 +271,7 @@ def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: s
 
 def _page_number(page: Page) -> int | None:
     """Return the page number from 1: of the row of pages, else of an offset in the URL, ten results a page."""
-    number = page_number(page)
+    number = Pagination(page).number
     if number is not None:
         return number
     address = address_of(page.url)

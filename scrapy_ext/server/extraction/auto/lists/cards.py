@@ -16,8 +16,8 @@ from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import HEADINGS, node_text, one_line
+from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.auto.products.prices import PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -33,12 +33,8 @@ MAX_SUMMARY_LENGTH: Final = 5_000
 ENOUGH_FOR_PRICE: Final = 0.5
 
 _VOCABULARY: Final = load_vocabulary("lists")
-_TITLE_NAME = _VOCABULARY.pattern("title_name")
-_NOT_TITLE = _VOCABULARY.pattern("not_title")
-_DATE_NAME = _VOCABULARY.pattern("date_name")
-_AUTHOR_NAME = _VOCABULARY.pattern("author_name")
-_NOT_AUTHOR = _VOCABULARY.pattern("not_author")
-_SUMMARY_NAME = _VOCABULARY.pattern("summary_name")
+_TITLE_NAME, _NOT_TITLE, _DATE_NAME = _VOCABULARY.patterns("title_name", "not_title", "date_name")
+_AUTHOR_NAME, _NOT_AUTHOR, _SUMMARY_NAME = _VOCABULARY.patterns("author_name", "not_author", "summary_name")
 #: Texts of links that name nothing ("read more").
 LEADS_ON = _VOCABULARY.pattern("leads_on", re.IGNORECASE)
 #: Texts in the place of a name that are none.

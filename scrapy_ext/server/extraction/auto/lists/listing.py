@@ -20,9 +20,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.lists.cards import LEADS_ON, Card, EntryContent
 from scrapy_ext.server.extraction.auto.lists.repeats import Group, ListEntry, Surroundings, groups_of
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.urls import bare, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -265,4 +263,5 @@ def _overlap(first: Group, second: Group) -> bool:
         return True
     if any(not others.isdisjoint(entry.node.iterancestors()) for entry in first.entries):
         return True
-    return len(set(first.urls) & set(second.urls)) > len(second.entries) // 2
+    common = {entry.url for entry in first.entries} & {entry.url for entry in second.entries}
+    return len(common) > len(second.entries) // 2

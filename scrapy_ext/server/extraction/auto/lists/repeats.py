@@ -16,9 +16,8 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.layout import Parts, step_of
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -78,11 +77,6 @@ class Group:
         """Equal for groups of the same entries."""
         return (len(self.entries), self.entries[0].link, self.entries[-1].link)
 
-    @property
-    def urls(self) -> list[str]:
-        """The URLs of the entries."""
-        return [entry.url for entry in self.entries]
-
 
 class Surroundings(Parts):
     """The parts of a page around its content: header, menus, side bars, footer, filters."""
@@ -95,7 +89,9 @@ class Surroundings(Parts):
     def _begins_at(self, node: HtmlElement) -> bool:
         if node.tag in {"body", "html", "main"} or node.get("role") == "main":
             return False
-        if node.tag in _OUTSIDE_TAGS or node.get("role") in _OUTSIDE_ROLES or _hidden(node):
+        # Streamed parts (``S:1``), which a script is to move, count as shown.
+        hidden = node.get("hidden") is not None and not _STREAMED.fullmatch(node.get("id") or "")
+        if hidden or node.tag in _OUTSIDE_TAGS or node.get("role") in _OUTSIDE_ROLES:
             return True
         if node.tag == "header":
             # A header that is never closed contains the page.
@@ -117,11 +113,6 @@ class Surroundings(Parts):
         """Return whether an element has so much of the page that its name is about a part of it (``with-sidebar``)."""
         most = len(self._page.elements) // 2
         return next(islice(node.iter("*"), most, None), None) is not None
-
-
-def _hidden(node: HtmlElement) -> bool:
-    """Return whether an element is not shown. Streamed parts (``S:1``), which a script is to move, count as shown."""
-    return node.get("hidden") is not None and not _STREAMED.fullmatch(node.get("id") or "")
 
 
 def groups_of(page: Page, surroundings: Surroundings, *, by_class: bool = True) -> list[Group]:

@@ -9,9 +9,8 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.layout import small_boxes
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("pagination")
@@ -37,10 +36,8 @@ OF_PAGES = _VOCABULARY.pattern("of_pages", re.IGNORECASE)
 MAX_LABEL: Final = 60
 MAX_PIECES: Final = 5
 
-_NEXT_NAME = _VOCABULARY.pattern("next_name")
+_NEXT_NAME, _ICON_NAME, _ICON_TEXT = _VOCABULARY.patterns("next_name", "icon_name", "icon_text")
 _NEXT_PARTS: Final = _VOCABULARY.words("next_parts")
-_ICON_NAME = _VOCABULARY.pattern("icon_name")
-_ICON_TEXT = _VOCABULARY.pattern("icon_text")
 _PICTURE = re.compile(
     r"(?:^|[/_-])(?:next|older|nextpage|arrow[_-]?right|right[_-]?arrow|arrow[_-]?next)\w{0,6}[._-]", re.IGNORECASE
 )

@@ -27,8 +27,7 @@ from scrapy_ext.server.extraction.auto.navigation.site_links import (
     links_of,
     paging_parts,
 )
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.urls import host_of, same_page
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -80,16 +79,6 @@ def pagination_links(page: Page) -> list[NamedLink]:
     return [link for link in links_of(page, parts) if PAGE_NAME.search(link.name or "")]
 
 
-def next_page(page: Page) -> Request | None:
-    """Return the request for the next page of a list; None where it is not certain."""
-    return Pagination(page).next
-
-
-def page_number(page: Page) -> int | None:
-    """Return the number of this page among those of its list, from 1; None without a row of pages."""
-    return Pagination(page).number
-
-
 class Pagination:
     """The row of pages that a page belongs to, if there is one."""
 
@@ -120,7 +109,7 @@ class Pagination:
 
     @cached_property
     def next(self) -> Request | None:
-        """The request for the next page."""
+        """The request for the next page of a list; None where it is not certain."""
         scored = self._scored
         if (stated := self._stated()) is not None:
             # The link on the page keeps what the reader chose: an order, a filter.
@@ -143,7 +132,7 @@ class Pagination:
 
     @cached_property
     def number(self) -> int | None:
-        """The number of this page."""
+        """The number of this page among those of its list, from 1; None without a row of pages."""
         if self._shown is not None:
             return self._shown
         own, following = self._address, address_of(self.next.url) if self.next else None
@@ -219,7 +208,7 @@ class Pagination:
                 continue
             if url not in following and is_of_other(self._page, link):
                 # In such a part, only the URL can show that it is the next page.
-                score -= 1.5 if self._is_numbered_next(url) else 9.0
+                score -= 1.5 if address_of(url).counts_pages and self._follows(url) >= 2.5 else 9.0
             score += max(self._follows(url), 0.0 if url in following else -9.0) + self._by_rows(url)
             if url not in best or score > best[url].score:
                 best[url] = _Scored(score, url, link)
@@ -282,9 +271,6 @@ class Pagination:
             and not address.cursor
         ]
         return bool(counted) and 2 * len(counted) >= len(found)
-
-    def _is_numbered_next(self, url: str) -> bool:
-        return address_of(url).counts_pages and self._follows(url) >= 2.5
 
     def _other(self, node: HtmlElement) -> str | None:
         url = self._page.link(node.get("href"))

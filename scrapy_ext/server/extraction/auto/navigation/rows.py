@@ -18,8 +18,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.navigation.next_links import NUMBER
 from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.urls import parts_of, same_page
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 

@@ -9,9 +9,8 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import NamedLink
 
+from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import small_boxes
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_LINKS: Final = 200

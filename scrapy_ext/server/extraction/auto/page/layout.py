@@ -115,7 +115,10 @@ class Focus:
         self._names = [frozenset(_words(name)) for name in names if name]
         self.heading = self._find_heading()
         self.path = frozenset(self.heading.iterancestors()) if self.heading is not None else frozenset()
-        self._others = Parts(self._is_other, ends=self.path.__contains__)
+        self._others = Parts(
+            lambda node: node.tag in _ELSEWHERE_TAGS or _ELSEWHERE.search(page.names(node)) is not None,
+            ends=self.path.__contains__,
+        )
 
     @cached_property
     def heading_text(self) -> str | None:
@@ -142,16 +145,14 @@ class Focus:
         """Return whether a node is in a part of the page about other things. No part with the heading is one."""
         return self._others.hold(node)
 
-    def _is_other(self, node: HtmlElement) -> bool:
-        return node.tag in _ELSEWHERE_TAGS or _ELSEWHERE.search(self._page.names(node)) is not None
-
     def _find_heading(self) -> HtmlElement | None:
         best: tuple[float, HtmlElement] | None = None
         first_order = [node for node in self._page.tree.iter("h1") if node_text(node, 500)]
         others = list(self._page.tree.iter("h2", "h3"))
         titles = [node for node in self._page.named(*_TITLE_NAMES) if len(node) <= 2 and node.tag not in _NO_HEADINGS]
         for position, node in enumerate([*first_order, *others, *titles][:MAX_HEADINGS]):
-            likeness = self._likeness(frozenset(_words(node_text(node, 500))))
+            words = frozenset(_words(node_text(node, 500)))
+            likeness = max((len(words & name) / len(words | name) for name in self._names), default=0.0)
             score = likeness + (0.5 if node.tag == "h1" else 0.0) - position / 10_000
             if likeness > ALIKE and (best is None or score > best[0]):
                 best = (score, node)
@@ -159,9 +160,6 @@ class Focus:
             return best[1]
         # A lone <h1> is the heading of the page, whatever the title is.
         return first_order[0] if len(first_order) == 1 else None
-
-    def _likeness(self, words: frozenset[str]) -> float:
-        return max((len(words & name) / len(words | name) for name in self._names), default=0.0)
 
 
 def _words(text: str) -> list[str]:

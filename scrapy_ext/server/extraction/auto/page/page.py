@@ -12,7 +12,7 @@ from typing import Final
 from lxml import etree
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.computed_styles import ComputedStyles, take_styles
+from scrapy_ext.server.extraction.auto.computed_styles import ComputedStyles, take_styles
 from scrapy_ext.server.extraction.auto.page.labelled import LabelledPairs
 from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
 from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
@@ -125,7 +125,11 @@ class Page:
 
     @cached_property
     def _names(self) -> dict[HtmlElement, str]:
-        found = {node: names for node in self.elements if (names := _names_of(node))}
+        found = {}
+        for node in self.elements:
+            names = f"{node.get('class', '')} {node.get('id', '')} {node.get('itemprop', '')}".strip().lower()
+            if names:
+                found[node] = names
         for value in _NAMES_OF_TESTS(self.tree):
             node = value.getparent()
             found[node] = f"{found.get(node, '')} {value[:MAX_LINE_LENGTH].lower()}".lstrip()
@@ -229,7 +233,3 @@ class Page:
         node = self.tree.find(".//base[@href]")
         declared = absolute(self.url, node.get("href")) if node is not None else None
         return declared or self.url
-
-
-def _names_of(node: HtmlElement) -> str:
-    return f"{node.get('class', '')} {node.get('id', '')} {node.get('itemprop', '')}".strip().lower()

@@ -10,11 +10,9 @@ from typing import Final, NamedTuple
 from lxml.html import HtmlElement
 from zyte_common_items import AggregateRating
 
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, node_text, plain
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
 from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, OUT_OF_STOCK, availability_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -30,9 +28,7 @@ LINES_AFTER_HEADING: Final = 250
 CLEARLY_NEARER: Final = 12
 
 _VOCABULARY: Final = load_vocabulary("products")
-_OUT_OF_STOCK = _VOCABULARY.pattern("out_of_stock", re.IGNORECASE)
-_IN_STOCK = _VOCABULARY.pattern("in_stock", re.IGNORECASE)
-_ORDER = _VOCABULARY.pattern("order", re.IGNORECASE)
+_OUT_OF_STOCK, _IN_STOCK, _ORDER = _VOCABULARY.patterns("out_of_stock", "in_stock", "order", flags=re.IGNORECASE)
 _AVAILABILITY_NAMES: Final = _VOCABULARY.words("availability_names")
 _UNSHOWN = re.compile(r"(?:^|[\s_-])(?:modal|popup|pop-up|dialog|hidden|hide|d-none|is-hidden|tooltip)(?:$|[\s_-])")
 _BUTTONS: Final = ("button", "input", "a", "form")

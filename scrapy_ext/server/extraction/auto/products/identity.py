@@ -13,10 +13,8 @@ from lxml.html import HtmlElement
 from zyte_common_items import Gtin
 from zyte_parsers import extract_brand_name, extract_gtin
 
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import first, node_text, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -38,8 +36,7 @@ MAX_MATCHES: Final = 100
 AROUND: Final = 400
 
 _VOCABULARY: Final = load_vocabulary("products")
-_BRAND = _VOCABULARY.pattern("brand", re.IGNORECASE)
-_BRAND_PAGE = _VOCABULARY.pattern("brand_page", re.IGNORECASE)
+_BRAND, _BRAND_PAGE = _VOCABULARY.patterns("brand", "brand_page", flags=re.IGNORECASE)
 _BRAND_IN_SCRIPT = re.compile(
     r"""(?:brand|manufacturer)(?:_?[Nn]ame)?\\*["']?\s*[:=]\s*(?:\{[^{}]{0,80}?\bname\\*["']?\s*:\s*)?\\*["']([^"'{}]{2,60}?)\\*["']"""
 )
@@ -182,9 +179,7 @@ MAX_CODE_NODES: Final = 300
 #: Longest text with a label and a code.
 MAX_LINE_LENGTH: Final = 120
 
-_SKU = _VOCABULARY.pattern("sku", re.IGNORECASE)
-_MPN = _VOCABULARY.pattern("mpn", re.IGNORECASE)
-_GTIN = _VOCABULARY.pattern("gtin", re.IGNORECASE)
+_SKU, _MPN, _GTIN = _VOCABULARY.patterns("sku", "mpn", "gtin", flags=re.IGNORECASE)
 _GTIN_PROPERTIES: Final = ("gtin13", "gtin12", "gtin14", "gtin8", "gtin", "isbn")
 #: A label and a code, with or without a colon between them: ``Produkta kods 545642356``.
 _LABELLED_SKU = _VOCABULARY.pattern("labelled_sku", re.IGNORECASE)

@@ -11,9 +11,7 @@ from zyte_common_items import ProductVariant
 
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page import Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.products.identity import gtins_of
 
 PRODUCT_TYPES: Final = (

@@ -18,15 +18,11 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in, from_text
-from scrapy_ext.server.extraction.auto.page.layout import Focus
-from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("products")
-PRICE = _VOCABULARY.pattern("price_name")
-_CURRENT = _VOCABULARY.pattern("current_price")
-REGULAR = _VOCABULARY.pattern("regular_price")
+PRICE, _CURRENT, REGULAR = _VOCABULARY.patterns("price_name", "current_price", "regular_price")
 _NOT_THE_PRICE = _VOCABULARY.pattern("not_the_price")
 _LABEL_OF_ANOTHER = _VOCABULARY.pattern("label_of_another", re.IGNORECASE)
 _PER = re.compile(r"/\s*(?:\d+\s*)?(?:[a-zа-я]{1,7}|100)\b|\bx\s*\d|\d\s*x\b|\bper \w+|\(.*\d.*\)", re.IGNORECASE)
@@ -118,14 +114,12 @@ class PriceTags:
         """Return the price where little else is shown; a regular price counts if it stands alone."""
         price = self.price(enough)
         if price is None:
-            alone = {tag.money for tag in self.tags if tag.money.currency_raw} if self._all_former() else set()
+            all_former = all(tag.former and not _struck(tag.node) for tag in self.tags)
+            alone = {tag.money for tag in self.tags if tag.money.currency_raw} if all_former else set()
             return next(iter(alone)) if len(alone) == 1 else None
         # Digits without a currency may be a part of a price, a count or a size.
         scores = [tag.score for tag in self.tags if tag.money.value == price.value and not tag.former]
         return price if price.currency_raw or max(scores) >= ENOUGH else None
-
-    def _all_former(self) -> bool:
-        return all(tag.former and not _struck(tag.node) for tag in self.tags)
 
     def price(self, enough: float = ENOUGH) -> Money | None:
         """Return the price; None when no candidate is good enough."""
@@ -134,8 +128,10 @@ class PriceTags:
         # An amount that is shown several times is more likely the price than one that is shown once.
         times = Counter(tag.money.value for tag in current if tag.score > max(0.0, highest - SIMILAR))
 
+        has_place = self._focus is None or self._focus.heading is not None
+
         def total(tag: Tag) -> float:
-            return tag.score + (min(times[tag.money.value], 4) * 0.4 if self._has_place else 0.0)
+            return tag.score + (min(times[tag.money.value], 4) * 0.4 if has_place else 0.0)
 
         best = max(current, key=total, default=None)
         if self._focus is None:
@@ -158,10 +154,6 @@ class PriceTags:
         # The lower of two similar amounts side by side: the other one is the former price.
         other = next(iter(beside)) if len(beside) == 1 else best.money
         return min(other, best.money, key=lambda money: money.value)
-
-    @property
-    def _has_place(self) -> bool:
-        return self._focus is None or self._focus.heading is not None
 
     def _beside(self, tag: Tag, best: Tag) -> bool:
         assert self._focus is not None  # noqa: S101  (a price of an entry has none beside it)
