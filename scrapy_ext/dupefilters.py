@@ -290,7 +290,6 @@ class _Recent:
         return True
 
     def add(self, fp: bytes) -> None:
-        """Add a fingerprint."""
         self._added.pop(fp, None)
         self._added[fp] = time.monotonic()
         if len(self._added) > self._size:

@@ -50,7 +50,6 @@ class ItemStoragePipeline:
         return cls(crawler)
 
     async def open_spider(self) -> None:
-        """Open the session."""
         # Bound once: the attribute look-up takes as long as counting.
         self._count = self._crawler.stats.inc_value
         if await self._session.open():

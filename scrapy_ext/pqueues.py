@@ -45,7 +45,6 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
             self._limiter.on_room.append(self._has_room_again)
 
     def push(self, request: Request) -> None:
-        """Add a request."""
         if self._limiter is None:
             super().push(request)
             return

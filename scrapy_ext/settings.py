@@ -26,8 +26,6 @@ class SettingError(ValueError):
 
 
 class SettingType(str, Enum):
-    """Type of a setting's value."""
-
     BOOL = "bool"
     INT = "int"
     FLOAT = "float"

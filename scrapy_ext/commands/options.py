@@ -42,7 +42,6 @@ def positive_number(text: str) -> int:
 
 
 def project_number(text: str) -> int:
-    """Parse the number of a project."""
     try:
         return number_of(text, "project")
     except ContractError as error:

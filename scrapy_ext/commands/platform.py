@@ -104,7 +104,6 @@ class Command(ScrapyCommand):
         super().process_options([], opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # Scrapy's signature
-        """Run the subcommand."""
         self.exitcode = opts.chosen.run(cast("Settings", self.settings), opts.parsed)
 
 
@@ -135,7 +134,6 @@ def _split(rest: list[str]) -> tuple[list[str], list[str]]:
 
 
 def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
-    """Return the parser of a subcommand's arguments."""
     from scrapy_ext.commands.options import SETTING
     from scrapy_ext.commands.subcommand import first_upper
     from scrapy_ext.server.config.command_line import SuggestingParser

@@ -105,7 +105,6 @@ class Child:
 
     @property
     def output(self) -> asyncio.StreamReader:
-        """The standard output."""
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         return self._process.stdout
 
@@ -151,7 +150,6 @@ class Child:
             await asyncio.wait_for(self.wait(), _KILLED)
 
     def kill_group(self) -> None:
-        """Kill the rest of its group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 

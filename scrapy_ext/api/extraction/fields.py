@@ -28,8 +28,6 @@ MAX_COOKIES: Final = 3000
 
 
 class JsonType(str, Enum):
-    """The JSON type of a field's value."""
-
     STRING = "string"
     BOOLEAN = "boolean"
     OBJECT = "object"
@@ -38,8 +36,6 @@ class JsonType(str, Enum):
 
 
 class RequestKind(str, Enum):
-    """The kinds of request that accept a field."""
-
     ANY = "any"
     HTTP = "http"
     BROWSER = "browser"

@@ -41,7 +41,6 @@ def check_url(url: str, place: str) -> Iterator[Violation]:
 
 
 def form_of(field: Field, value: Any) -> Iterator[Violation]:
-    """Yield the violations of a field's value."""
     if value is None:
         if not field.nullable:
             yield Violation(field.name, "must not be null", "Leave the field out instead.")

@@ -27,8 +27,6 @@ _NAME: Final = re.compile(NAME_PATTERN)
 
 
 class CollectionType(str, Enum):
-    """The four types of collections."""
-
     STORE = "s"
     CACHED_STORE = "cs"
     VERSIONED_STORE = "vs"

@@ -126,29 +126,6 @@ class JobList(msgspec.Struct):
     jobs: list[Job]
 
 
-class JobMetadata(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Metadata fields that the contract shows; further ones are kept. Times are milliseconds since the epoch."""
-
-    project: int
-    spider: str
-    state: str
-    spider_type: str | None = None
-    spider_args: dict[str, Any] | None = None
-    priority: int = DEFAULT_PRIORITY
-    units: int = DEFAULT_UNITS
-    tags: list[str] | None = None
-    version: str | None = None
-    deploy_id: int | None = None
-    pending_time: int | None = None
-    running_time: int | None = None
-    finished_time: int | None = None
-    close_reason: str | None = None
-    scheduled_by: str | None = None
-    started_by: str | None = None
-    completed_by: str | None = None
-    frameworkstats: dict[str, Any] | None = None
-
-
 # ── the job queue (platform-api.md, Finished-job queue), with further calls of its real client ──
 
 #: Maximum jobs in an answer of ``list``, and its default.

@@ -79,7 +79,6 @@ class Versions(msgspec.Struct):
 
 
 def version_faults(name: str) -> list[Violation]:
-    """Return the violations of a version's name."""
     if name == LOCAL:
         return [Violation("version", f"cannot be {LOCAL}, which stands for the server's own folder", "Choose another.")]
     if not _NAME.fullmatch(name) or name in (".", ".."):

@@ -135,7 +135,6 @@ class ExtractClient:
         return f"<ExtractClient of {self._transport.url}>"
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._transport.close()
 
     @property

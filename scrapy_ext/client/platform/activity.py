@@ -60,7 +60,6 @@ class Webhooks(Resource):
         return await self._json(call, Webhook)
 
     async def delete(self, project: int, id: int) -> None:
-        """Delete a webhook and its deliveries."""
         await self._transport.send(delete(Host.APP, _webhooks(project, id)))
 
     async def test(self, project: int, id: int) -> Delivery:

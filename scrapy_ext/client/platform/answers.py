@@ -87,7 +87,6 @@ class Stream:
         self.framed = "Content-Length" in headers or "chunked" in headers.get("Transfer-Encoding", "").lower()
 
     def lines(self) -> AsyncGenerator[bytes]:
-        """Yield the lines of the body."""
         return lines.split(_pieces(self._response, self._timeout))
 
 

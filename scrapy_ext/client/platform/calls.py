@@ -20,8 +20,6 @@ Value = str | int | bool | None | Iterable[str | int]
 
 
 class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call to one host of the platform."""
-
     method: str
     host: Host
     path: str

@@ -72,5 +72,4 @@ class PlatformClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._transport.close()

@@ -30,7 +30,6 @@ class Collections(Resource):
     """Records by key, shared by the jobs of a project."""
 
     async def list(self, project: int) -> list[CollectionName]:
-        """Return the project's collections."""
         return await self._lines(get(Host.STORAGE, path("collections", project, "list")), CollectionName)
 
     async def get(self, project: int, type: str, name: str, key: str) -> dict[str, Any] | None:

@@ -71,7 +71,6 @@ class JobQueue(Resource):
         return await self._lines(call, QueueEntry)
 
     async def count(self, project: int, **filters: Unpack[JobFilters]) -> int:
-        """Return the number of jobs."""
         call = get(Host.JOBQ, path("jobq", project, "count"), *_parameters(filters), accept="text/plain")
         return await self._json(call, int)
 

@@ -152,7 +152,6 @@ class Periodic(Resource):
         return await self._json(call, PeriodicJobs)
 
     async def get(self, project: int, id: int) -> PeriodicJob:
-        """Return one schedule."""
         return await self._json(get(Host.APP, _schedules(project, id), accept=JSON), PeriodicJob)
 
     async def create(self, project: int, fields: Mapping[str, Any]) -> PeriodicJob:
@@ -165,7 +164,6 @@ class Periodic(Resource):
         return await self._json(send_json("PATCH", _schedules(project, id), fields), PeriodicJob)
 
     async def delete(self, project: int, id: int) -> None:
-        """Delete a schedule."""
         await self._transport.send(delete(Host.APP, _schedules(project, id)))
 
 

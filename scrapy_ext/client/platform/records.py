@@ -34,8 +34,6 @@ class Selection(TypedDict, total=False):
 
 
 class JobRecords(Resource):
-    """The records of one kind."""
-
     resource: str
     #: True: writes have a ``Content-Range`` header (platform-api.md, Items).
     content_range = False
@@ -96,7 +94,6 @@ class JobRecords(Resource):
         return Pages(self._transport, call, parse, count=selection.get("count"))
 
     async def get(self, key: EntityKey) -> dict[str, Any] | None:
-        """Return one record, None if there is none."""
         call = get(Host.STORAGE, path(self.resource, *key))
         try:
             return await self._transport.read(call, lambda answer: record(answer.body) if answer.body.strip() else None)

@@ -97,7 +97,6 @@ class BatchWriter:
 
     @property
     def next_index(self) -> int:
-        """Index of the next record."""
         return self.durable + len(self._records)
 
     @property

@@ -291,7 +291,6 @@ class SourceReader:
             self._reading = asyncio.create_task(self._read())
 
     def close(self) -> None:
-        """Stop reading."""
         if self._reading is not None:
             self._reading.cancel()
         self._calls.close()

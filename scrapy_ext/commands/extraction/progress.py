@@ -76,7 +76,6 @@ class Numbers:
         return (self.done - done) / (now - since) if now > since else 0.0
 
     def parts(self) -> list[str]:
-        """Return the parts of the progress line."""
         rate = self.rate()
         parts = [f"{self.done}/{self.total}" if self.total is not None else counted(self.done, "line"), f"{rate:.1f}/s"]
         if self.failed:
@@ -141,7 +140,6 @@ class ProgressDisplay:
 
     @property
     def is_bar(self) -> bool:
-        """Return true while a bar is shown."""
         return self._live is not None
 
     def say(self, message: str) -> None:

@@ -91,7 +91,6 @@ class Recorder(msgspec.Struct, frozen=True):
 
 
 def failed(request: LineRequest, error: ExtractError) -> bytes:
-    """Return the record of a failure."""
     kind = type_of(error)
     shown: dict[str, Any] = {
         "status": error.status,

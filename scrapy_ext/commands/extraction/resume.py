@@ -113,7 +113,6 @@ class OutputFile:
         self.is_kept = stat.S_ISREG(os.fstat(self.file).st_mode)
 
     def close(self) -> None:
-        """Close and unlock the file."""
         self._kept.close()
 
     def read_done(self, *, drop_failed: bool) -> None:

@@ -133,7 +133,6 @@ class RequestWindow:
         return request
 
     def clear(self) -> None:
-        """Remove all requests."""
         self._domains.clear()
         self._count = self._bytes = 0
 

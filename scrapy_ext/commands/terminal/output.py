@@ -82,7 +82,6 @@ class Column:
 
     @classmethod
     def field(cls, name: str, title: str | None = None, *, right: bool = False, least: int = 0) -> Column:
-        """Return a column that shows a field."""
         return cls(printable(title or name), lambda record: shown(record.get(name)), right, least=least)
 
 

@@ -41,7 +41,6 @@ class Progress(msgspec.Struct, omit_defaults=True):
     done: dict[int, Done] = {}
 
     def of(self, slots: set[int]) -> Progress:
-        """Return the progress of these slots alone."""
         return Progress({slot: done for slot, done in self.done.items() if slot in slots})
 
     def add(self, other: Progress) -> None:

@@ -70,7 +70,6 @@ class Ownership:
         return self._log
 
     def journal(self, slot: str) -> Journal:
-        """Return a journal of the frontier."""
         place = Place(self.project, self.frontier, slot)
         return Journal(self.client.frontier, place, self.writer, self._retry)
 

@@ -71,8 +71,6 @@ _GARBAGE: Final = 30
 
 
 class State(Enum):
-    """State of a commit or of a takeover."""
-
     #: No commit runs.
     IDLE = "idle"
     #: Children and items become durable. A death here repeats the requests.

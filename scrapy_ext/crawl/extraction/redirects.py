@@ -36,8 +36,6 @@ _UNKNOWN: Final = "extract-api"
 
 
 class Redirects:
-    """Redirects of one crawl."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._enabled = crawler.settings.getbool("REDIRECT_ENABLED")

@@ -138,7 +138,6 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
 
     @property
     def text(self) -> str:
-        """Body as text."""
         return super().text if self._body_text is None else self._body_text
 
     def replace(  # type: ignore[override]  # Scrapy's has overloads

@@ -35,13 +35,10 @@ class TagCount(NamedTuple):
 
 
 class Tags:
-    """Requests by tag and value."""
-
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str | None], list[int]] = {}
 
     def count(self, tags: Mapping[str, str | None] | None, *, failed: bool) -> None:
-        """Count the tags of one request."""
         if not tags:
             return
         for tag, value in list(tags.items())[:COUNTED]:

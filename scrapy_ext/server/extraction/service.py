@@ -83,7 +83,6 @@ class ExtractionService:
         await self.fetcher.start()
 
     async def stop(self) -> None:
-        """Stop all parts."""
         await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop(), self._attributes.stop())
 
     def metrics(self) -> Iterator[str]:

@@ -32,8 +32,6 @@ _encode_msgpack: Final = msgspec.msgpack.Encoder().encode
 
 
 class Writer(ABC):
-    """Writer of one format."""
-
     head = tail = b""
     #: True for a writer that decodes records, which takes long for large ones.
     decodes = True

@@ -40,8 +40,6 @@ class Access(Enum):
 
 @dataclass(eq=False)
 class Route:
-    """One method of one path."""
-
     method: str
     path: str
     summary: str

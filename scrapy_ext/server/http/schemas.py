@@ -149,7 +149,6 @@ DONE: Final = AnswerShape("It is stored, and synced to disk.", {TEXT: STRING})
 
 
 def value(meaning: str, shape: Any) -> AnswerShape:
-    """Return the shape of a JSON value."""
     return AnswerShape(meaning, {JSON: shape})
 
 

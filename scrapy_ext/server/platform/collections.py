@@ -22,8 +22,8 @@ from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter, refuse_filters
 from scrapy_ext.server.store.collections.collections import CollectionRecord
-from scrapy_ext.server.store.collections.incoming import checked
-from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
+from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, key_range, prefix_range
+from scrapy_ext.server.store.collections.writes import checked
 
 _value_of: Final = attrgetter("value")
 
@@ -154,7 +154,7 @@ async def _delete(call: Call) -> Response:
     return json({"deleted": deletion.deleted, "scanned": deletion.scanned})
 
 
-async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncIterator[list[CollectionRecord]]:
+async def _chosen(call: Call, which: Collection, selection: RecordSelection) -> AsyncIterator[list[CollectionRecord]]:
     """Yield the selected records that meet the filter."""
     conditions, left = RecordFilter.of(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
@@ -305,7 +305,7 @@ async def _pages(call: Call, records: AsyncIterator[list[CollectionRecord]]) -> 
         yield [line(record) for record in page]
 
 
-def _selected(call: Call) -> tuple[Collection, Selection]:
+def _selected(call: Call) -> tuple[Collection, RecordSelection]:
     """Return the collection of the path and the selection of the parameters."""
     keys, prefixes = call.all("key"), call.all("prefix")
     if len(keys) + len(prefixes) > _MAX_NAMED:
@@ -317,7 +317,7 @@ def _selected(call: Call) -> tuple[Collection, Selection]:
         ranges = [key_range(key) for key in sorted({key.encode() for key in keys})]
     elif prefixes:
         ranges = [prefix_range(prefix) for prefix in sorted({prefix.encode() for prefix in prefixes})]
-    selection = Selection(
+    selection = RecordSelection(
         tuple(_from(call, ranges)), call.number("prefixcount"), call.number("startts"), call.number("endts")
     )
     return _collection(call), selection

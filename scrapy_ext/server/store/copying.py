@@ -67,7 +67,6 @@ class Digest(NamedTuple):
     hashes: int = 0
 
     def of(self, rows: Sequence[Row]) -> Digest:
-        """Return the digest with these rows added."""
         total = self.hashes
         for row in rows:
             hashed = hashlib.blake2b(msgspec.msgpack.encode(row), digest_size=16).digest()

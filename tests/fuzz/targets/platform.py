@@ -19,7 +19,7 @@ from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form, check_job
 from scrapy_ext.server.platform import frontier, jobs
 from scrapy_ext.server.platform.records import ingestion as intake
-from scrapy_ext.server.store.collections.incoming import checked
+from scrapy_ext.server.store.collections.writes import checked
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.records.chunks import (
     ITEMS,

@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
-from scrapy_ext.server.store.collections.selections import Collection, Selection, key_range, prefix_range
+from scrapy_ext.server.store.collections.selections import Collection, RecordSelection, key_range, prefix_range
 from tests.support.models.history import REFUSED, UNKNOWN, Call
 from tests.support.models.machine import either, made, only
 from tests.support.models.worlds import HttpWorld, StoreWorld, accepted
@@ -269,7 +269,7 @@ class OnStores:
             case Copies(key=key):
                 return [(copy.ts, value_of(copy.value)) for copy in await store.copies(which, key.encode())]
             case Scan(prefix=prefix):
-                selection = Selection((prefix_range(prefix.encode()),))
+                selection = RecordSelection((prefix_range(prefix.encode()),))
                 pages = [page async for page in store.scan(which, selection)]
                 found = [
                     (record.key.decode(), (record.ts, value_of(record.value))) for page in pages for record in page
@@ -278,12 +278,12 @@ class OnStores:
                 return found
             case Delete(prefix=prefix, hours=hours, now=now):
                 end = None if hours is None else now - hours * _HOUR
-                await store.delete(which, Selection((prefix_range(prefix.encode()),), endts=end))
+                await store.delete(which, RecordSelection((prefix_range(prefix.encode()),), endts=end))
             case DeleteKeys(keys=keys):
                 await store.delete_keys(which, [key.encode() for key in keys])
             case Count():
-                everything = Selection((prefix_range(b""),))
-                one_by_one = Selection(tuple(map(key_range, sorted(key.encode() for key in KEYS))))
+                everything = RecordSelection((prefix_range(b""),))
+                one_by_one = RecordSelection(tuple(map(key_range, sorted(key.encode() for key in KEYS))))
                 found = [record for page in [page async for page in store.scan(which, everything)] for record in page]
                 named = [record for page in [page async for page in store.scan(which, one_by_one)] for record in page]
                 assert found == named

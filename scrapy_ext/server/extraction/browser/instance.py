@@ -63,7 +63,6 @@ class ProcessGroup:
         ]
 
     def is_empty(self) -> bool:
-        """Return whether no process is left."""
         return not self._members()
 
     def kill(self) -> None:

@@ -92,7 +92,6 @@ class JobProcess:
         self._child.terminate()
 
     def kill(self) -> None:
-        """Kill all its processes."""
         if self._killing is None:
             self._killing = asyncio.create_task(self._child.end())
 

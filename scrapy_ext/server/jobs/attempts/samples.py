@@ -38,7 +38,6 @@ class Sampler:
 
     @property
     def is_due(self) -> bool:
-        """True when the next sample is due."""
         return elapsing() >= self._due
 
     async def take(self, memory: int) -> None:

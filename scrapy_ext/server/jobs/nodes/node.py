@@ -46,8 +46,6 @@ logger = logging.getLogger(__name__)
 
 
 class NodeConfig(NamedTuple):
-    """Configuration of a node."""
-
     #: Units of the jobs that run at once.
     units: int
     tags: frozenset[str] = frozenset()

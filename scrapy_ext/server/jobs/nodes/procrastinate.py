@@ -78,7 +78,6 @@ class Connector(BaseAsyncConnector):
         self.lost.set()
 
     def get_sync_connector(self) -> Connector:
-        """See Procrastinate."""
         return self
 
     async def open_async(self, pool: Any = None) -> None:
@@ -89,11 +88,9 @@ class Connector(BaseAsyncConnector):
         self.break_off()
 
     async def execute_query_async(self, query: str, **arguments: Any) -> None:
-        """See Procrastinate."""
         await self.execute_query_all_async(query, **arguments)
 
     async def execute_query_one_async(self, query: str, **arguments: Any) -> dict[str, Any]:
-        """See Procrastinate."""
         return (await self.execute_query_all_async(query, **arguments))[0]
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> list[dict[str, Any]]:

@@ -43,8 +43,6 @@ def program(module: str, function: str = "main", root: str = PACKAGE_ROOT) -> st
 
 
 class Inspector:
-    """Inspector of archives."""
-
     def __init__(self) -> None:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 

@@ -73,7 +73,6 @@ def about(webhook: int, event: str, message: str) -> bytes:
 
 
 async def add_deliveries(tx: Transaction, project: int, webhook: int, events: Sequence[Event], now: int) -> None:
-    """Enqueue events for one webhook."""
     rows = []
     for number, name, message in events:
         body = DeliveryBody(delivery_id(project, webhook, number), name, project, now, msgspec.Raw(message))

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionName, Count
 from scrapy_ext.api.platform.keys import MAX_NUMBER
-from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, conditions, number_of
+from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, conditions, number_of
 from scrapy_ext.server.store.collections.writes import (
     create_and_write,
     delete_keys,
@@ -93,7 +93,7 @@ async def _copies(tx: Transaction, now: int, which: Collection, key: bytes) -> l
 
 
 async def _page(
-    tx: Transaction, which: Collection, place: _Place, selection: Selection, *, now: int
+    tx: Transaction, which: Collection, place: _Place, selection: RecordSelection, *, now: int
 ) -> tuple[list[CollectionRecord], _Place]:
     """Return the records of one read and the next position; a read may cover many short ranges."""
     found: list[CollectionRecord] = []
@@ -126,7 +126,7 @@ def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
 
 
 async def _by_key(
-    tx: Transaction, which: Collection, keys: Sequence[bytes], selection: Selection, *, now: int
+    tx: Transaction, which: Collection, keys: Sequence[bytes], selection: RecordSelection, *, now: int
 ) -> list[CollectionRecord]:
     rows = await tx.fetch_any(
         f"""SELECT key, ts, value FROM collection_records
@@ -144,7 +144,7 @@ async def _by_key(
 
 
 async def _of_range(
-    tx: Transaction, which: Collection, part: Range, selection: Selection, *, limit: int, now: int
+    tx: Transaction, which: Collection, part: Range, selection: RecordSelection, *, limit: int, now: int
 ) -> list[CollectionRecord]:
     condition, arguments = conditions(part, selection)
     name = len(arguments) + 3
@@ -168,7 +168,7 @@ def _number(kind: str, name: str) -> str:
     return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"  # noqa: S608
 
 
-async def _count(tx: Transaction, which: Collection, selection: Selection, most: int, *, now: int) -> Count:
+async def _count(tx: Transaction, which: Collection, selection: RecordSelection, most: int, *, now: int) -> Count:
     number = await number_of(tx, which)
     total, scanned = 0, 0
     for part in selection.ranges if number is not None else ():
@@ -206,8 +206,6 @@ async def _count(tx: Transaction, which: Collection, selection: Selection, most:
 
 
 class CollectionStore(EngineStore):
-    """The collections of all projects."""
-
     names = Method("read", _names)
 
     async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
@@ -222,7 +220,7 @@ class CollectionStore(EngineStore):
     copies = TimedMethod("read", _copies)
 
     async def scan(
-        self, which: Collection, selection: Selection, count: int | None = None
+        self, which: Collection, selection: RecordSelection, count: int | None = None
     ) -> AsyncIterator[list[CollectionRecord]]:
         """Yield the selected records, range by range, ordered by key."""
         place = _Place(selection.ranges, selection.per_range, count)
@@ -233,11 +231,11 @@ class CollectionStore(EngineStore):
             if records:
                 yield records
 
-    async def count(self, which: Collection, selection: Selection, most: int | None = None) -> Count:
+    async def count(self, which: Collection, selection: RecordSelection, most: int | None = None) -> Count:
         """Count the selected records, up to ``most`` (``COUNT_STEP``) keys, and return where to continue."""
         return await self._engine.read_inline(_count, which, selection, most or COUNT_STEP, now=self._clock())
 
-    async def delete(self, which: Collection, selection: Selection) -> Deletion:
+    async def delete(self, which: Collection, selection: RecordSelection) -> Deletion:
         """Delete a bounded number of the selected records."""
         deleted, scanned, now = 0, 0, self._clock()
         for each in selection.ranges:

@@ -28,7 +28,7 @@ class Range(NamedTuple):
         return self.high == self.low + b"\x00"
 
 
-class Selection(NamedTuple):
+class RecordSelection(NamedTuple):
     """Selected records: these ranges, at most ``per_range`` of each, stored between two times (ms)."""
 
     ranges: tuple[Range, ...]
@@ -59,7 +59,7 @@ async def number_of(tx: Transaction, which: Collection, *, hold: bool = False) -
     return row[0] if row else None
 
 
-def conditions(part: Range, selection: Selection) -> tuple[str, list[bytes | int]]:
+def conditions(part: Range, selection: RecordSelection) -> tuple[str, list[bytes | int]]:
     """Return a condition on key and ts, and its arguments, which follow two others."""
     conditions: list[tuple[str, bytes | int | None]] = [
         ("key > " if part.after else "key >= ", part.low),

@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from scrapy_ext.api.platform.collections import EXPIRY_MS
+import msgspec
+
+from scrapy_ext.api.platform.collections import EXPIRY_MS, record_faults
 from scrapy_ext.api.platform.keys import MAX_NUMBER
-from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, conditions, number_of
+from scrapy_ext.api.violations import ContractError, Violation, refused
+from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, conditions, number_of
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.discards import COLLECTION, discard
 from scrapy_ext.server.store.engine.interface import Row, Transaction
+
+# ── records as received: the checks of the contract, and the separation of their keys ──
+
+#: Start of an object whose first member is its key, up to the second member.
+_KEY_FIRST: Final = re.compile(rb'\s*\{\s*"_key"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*')
+
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def checked(given: Sequence[tuple[int, bytes, dict[str, Any]]], key: str | None) -> list[tuple[bytes, bytes]]:
+    """Return keys and records without them, from line numbers, lines and objects; raise ``ContractError``."""
+    records: list[tuple[bytes, bytes]] = []
+    for number, line, record in given:
+        place = f"line {number}"
+        if key is not None and record.setdefault("_key", key) != key:
+            raise refused(place, f"has _key {record['_key']!r}, and the path says {key!r}", "Make them the same.")
+        faults = list(record_faults(record, len(line), place))
+        if faults:
+            raise ContractError(faults)
+        records.append((record["_key"].encode(), _without_key(line, record)))
+    return records
+
+
+def _without_key(line: bytes, record: dict[str, Any]) -> bytes:
+    """Return the record without its key; the other members keep their bytes."""
+    if len(record) == 1:
+        return b"{}"
+    if (first := _KEY_FIRST.match(line)) and not _perhaps_key(rest := line[first.end() :]):
+        return b"{" + rest.strip()
+    members = _members(line)
+    members.pop("_key", None)
+    return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in members.items()) + b"}"
+
+
+def _perhaps_key(rest: bytes) -> bool:
+    """Return true when another member may be named _key, literally or with escapes."""
+    return b'_key"' in rest or b"\\u00" in rest
+
 
 #: The counter of collection numbers.
 _COUNTER: Final = "collection"
@@ -89,7 +130,7 @@ async def _delete_rows(tx: Transaction, project: int, number: int, keys: Sequenc
 
 
 async def delete_step(
-    tx: Transaction, which: Collection, part: Range, selection: Selection, left: int | None, *, now: int
+    tx: Transaction, which: Collection, part: Range, selection: RecordSelection, left: int | None, *, now: int
 ) -> tuple[int, int, bytes | None]:
     """Delete one step; return the numbers of records deleted and keys examined, and the last key if more may follow."""
     number = await number_of(tx, which)

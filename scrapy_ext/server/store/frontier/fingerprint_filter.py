@@ -123,8 +123,6 @@ class SlotFilter:
 
 
 class SlotFilters:
-    """All filters of a process."""
-
     def __init__(self) -> None:
         self._filters: OrderedDict[_Owner, SlotFilter] = OrderedDict()
 

@@ -161,8 +161,6 @@ async def _enqueue(tx: Transaction, owner: _Owner, priority: int, pairs: Sequenc
 
 
 class _OpenBatch:
-    """An unread batch."""
-
     def __init__(self, number: int, size: int = 0, members: list[bytes] | None = None, length: int = 0) -> None:
         self.number = number
         self.size = size
@@ -318,8 +316,6 @@ async def _slots(tx: Transaction, project: int, frontier: str) -> list[str]:
 
 
 class FrontierStore(EngineStore):
-    """The frontiers of all projects."""
-
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         super().__init__(engine, clock)
         self._filters = SlotFilters()

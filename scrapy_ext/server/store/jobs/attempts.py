@@ -197,8 +197,6 @@ async def _removed(tx: Transaction, node: str, heartbeat: int) -> bool:
 
 
 class AttemptStore(EngineStore):
-    """The attempts of all nodes."""
-
     async def place(self, notify: Notify | None = None) -> list[Attempt]:
         """Place pending jobs on nodes with free units, up to :data:`AT_ONCE`.
 

@@ -190,8 +190,6 @@ async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remo
 
 
 class JobStore(EngineStore):
-    """The jobs of all projects."""
-
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         super().__init__(engine, clock)
         #: Callbacks for jobs that were cancelled through this process.

@@ -102,8 +102,6 @@ async def _sweep(tx: Transaction, queues: Sequence[str]) -> int:
 
 
 class QueueMessageStore(EngineStore):
-    """The queue messages of all nodes."""
-
     prepare = Method("write", _prepare)
 
     async def sweep(self, nodes: Collection[str]) -> int:

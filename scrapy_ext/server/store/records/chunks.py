@@ -39,12 +39,10 @@ class RecordTally:
         return _OBJECT * (1 + len(self.counts)) + sum(map(len, self.counts))
 
     def add(self, other: RecordTally) -> None:
-        """Add the other's records."""
         self.counts.update(other.counts)
         self.size += other.size
 
     def subtract(self, other: RecordTally) -> None:
-        """Subtract the other's records."""
         self.counts.subtract(other.counts)
         self.size -= other.size
 
@@ -128,8 +126,6 @@ SAMPLES: Final = RecordKind("samples", lambda _: (), _msgpack_size)
 
 
 class Packer:
-    """Collector of records into chunks."""
-
     def __init__(self, kind: RecordKind) -> None:
         self._kind = kind
         self._clear()
@@ -210,7 +206,6 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> RecordTally:
-    """Return the tally of stored lines."""
     return kind.tally(list(map(_decode, lines)))
 
 

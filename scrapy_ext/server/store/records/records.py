@@ -97,8 +97,6 @@ class Span(NamedTuple):
 
 
 class RecordStore:
-    """The records of one kind."""
-
     def __init__(self, engine: Engine, clock: Callable[[], int], kind: RecordKind) -> None:
         self.kind = kind
         self._engine = engine
@@ -123,7 +121,6 @@ class RecordStore:
         return await self._engine.read_inline(_stats, self._owner(key))
 
     async def indexes(self, key: JobKey) -> range:
-        """Return the range of a job's indexes."""
         return await self._engine.read_inline(_indexes, self._owner(key))
 
     async def progress(self, key: JobKey, points: int) -> list[tuple[int, int]]:

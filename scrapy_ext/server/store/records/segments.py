@@ -76,7 +76,6 @@ def growth(ts: int, times: bytes | None, records: int) -> Iterator[tuple[int, in
 
 
 def pack_segments(segments: Sequence[Segment]) -> StoredChunk:
-    """Return the row of one chunk."""
     lines = [line for segment in segments for line in segment.lines]
     ts = segments[0].ts
     same = all(segment.ts == ts for segment in segments)

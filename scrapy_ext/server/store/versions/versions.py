@@ -227,8 +227,6 @@ async def _remove_named(tx: Transaction, project: int, name: str) -> bool:
 
 
 class VersionStore(EngineStore):
-    """The versions of all projects."""
-
     # ── uploading ──
 
     begin = TimedMethod("write", _begin)

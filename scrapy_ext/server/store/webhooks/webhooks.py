@@ -53,8 +53,6 @@ _names: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class Claimed(NamedTuple):
-    """A claimed delivery."""
-
     project: int
     webhook: int
     number: int
@@ -65,7 +63,6 @@ class Claimed(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The ID of the delivery."""
         return delivery_id(self.project, self.webhook, self.number)
 
 

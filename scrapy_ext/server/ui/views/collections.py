@@ -12,8 +12,8 @@ from scrapy_ext.api.platform.collections import CollectionName, check_name, pars
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.store.collections.collections import CollectionRecord
-from scrapy_ext.server.store.collections.incoming import checked
-from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, prefix_range
+from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, prefix_range
+from scrapy_ext.server.store.collections.writes import checked
 from scrapy_ext.server.ui.downloads import download_records
 from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_errors
 
@@ -58,7 +58,7 @@ async def _list(visit: Visit) -> Response:
     shown = []
     for name in names[offset : offset + _COLLECTIONS]:
         which = Collection(visit.project, parse_type(name.type), name.name)
-        count = await visit.store.collections.count(which, Selection((Range(b"", None),)), _COUNTED_IN_LIST)
+        count = await visit.store.collections.count(which, RecordSelection((Range(b"", None),)), _COUNTED_IN_LIST)
         shown.append(_Listed(name, count.count, count.nextstart is not None, _path(which)))
     return visit.rendered(
         "collections.html",
@@ -101,7 +101,7 @@ async def _records(visit: Visit) -> Response:
     if after:
         part = part._replace(low=max(part.low, after.encode()), after=after.encode() >= part.low)
     records, following = await _page(visit, which, part)
-    count = await _count(visit, which, Selection((prefix_range(prefix.encode()),)))
+    count = await _count(visit, which, RecordSelection((prefix_range(prefix.encode()),)))
     return visit.rendered(
         "collection.html",
         which=which,
@@ -120,7 +120,7 @@ async def _page(visit: Visit, which: Collection, part: Range) -> tuple[list[_Row
     """Return some records, and the key after which more follow."""
     rows: list[_Row] = []
     held = 0
-    async for page in visit.store.collections.scan(which, Selection((part,)), _RECORDS + 1):
+    async for page in visit.store.collections.scan(which, RecordSelection((part,)), _RECORDS + 1):
         for record in page:
             if len(rows) == _RECORDS or held > _PAGE_BYTES:
                 return rows, rows[-1].key
@@ -129,7 +129,7 @@ async def _page(visit: Visit, which: Collection, part: Range) -> tuple[list[_Row
     return rows, None
 
 
-async def _count(visit: Visit, which: Collection, selection: Selection) -> tuple[int, bool]:
+async def _count(visit: Visit, which: Collection, selection: RecordSelection) -> tuple[int, bool]:
     """Return the number of selected records, and whether there are more than were counted."""
     total = 0
     for _ in range(_STEPS):
@@ -138,7 +138,7 @@ async def _count(visit: Visit, which: Collection, selection: Selection) -> tuple
         if count.nextstart is None:
             return total, False
         (part,) = selection.ranges
-        selection = Selection((part._replace(low=count.nextstart.encode(), after=False),))
+        selection = RecordSelection((part._replace(low=count.nextstart.encode(), after=False),))
     return total, True
 
 

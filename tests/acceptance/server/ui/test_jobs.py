@@ -169,10 +169,13 @@ class LiveLog:
 
     async def leave_the_end(self) -> None:
         await self.log.focus()
-        await self.page.keyboard.press("Home")
-        # A browser may scroll in steps, and what is done meanwhile is undone by the next one.
-        await eventually_async(lambda: self.log.evaluate("log => log.scrollTop === 0"), what="the top of the log")
+        # A browser scrolls in steps: lines that arrive between two of them, or a key, end that.
+        await eventually_async(self._is_at_the_top_after_home, what="the top of the log")
         await expect(self.status).to_contain_text("Paused while you read")
+
+    async def _is_at_the_top_after_home(self) -> bool:
+        await self.page.keyboard.press("Home")
+        return bool(await self.log.evaluate("log => log.scrollTop === 0"))
 
 
 @contextlib.asynccontextmanager

@@ -15,7 +15,7 @@ from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.collections.selections import Collection, Selection, prefix_range
+from scrapy_ext.server.store.collections.selections import Collection, RecordSelection, prefix_range
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob
@@ -26,7 +26,7 @@ from scrapy_ext.server.store.records.records import Span
 from tests.support.packing import pack_chunk
 from tests.support.stores import FRONTIER_TABLES, Where
 
-EVERYTHING = Selection((prefix_range(b""),))
+EVERYTHING = RecordSelection((prefix_range(b""),))
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ async def test_deletions_of_overlapping_ranges_count_each_record_once(stores: li
     await stores[0].collections.write(which, [(b"%03d" % n, b"1") for n in range(300)])
 
     async def delete(worker: int) -> int:
-        selection = Selection((prefix_range(b"%d" % (worker % 3)), prefix_range(b"%d" % ((worker + 1) % 3))))
+        selection = RecordSelection((prefix_range(b"%d" % (worker % 3)), prefix_range(b"%d" % ((worker + 1) % 3))))
         return (await stores[worker % 2].collections.delete(which, selection)).deleted
 
     assert sum(await asyncio.gather(*map(delete, range(6)))) == 300

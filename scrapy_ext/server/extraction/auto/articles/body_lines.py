@@ -44,7 +44,6 @@ class TextRun:
 
     @property
     def tag(self) -> str:
-        """The tag of its block."""
         return str(self.node.tag)
 
 

@@ -102,7 +102,6 @@ class EntryContent:
 
     @cached_property
     def authors(self) -> list[Author] | None:
-        """The authors named in the entry."""
         for node in self.elements:
             names = self._names[node]
             named = _AUTHOR_NAME.search(names) and not _NOT_AUTHOR.search(names)

@@ -57,7 +57,6 @@ class PageList:
 
     @property
     def urls(self) -> list[str]:
-        """The URLs of the entries."""
         return [card.url for card in self.cards]
 
 

@@ -78,7 +78,6 @@ class InlineReader:
             raise NotInlineError from None
 
     def close(self) -> None:
-        """Close the connection."""
         self._closed = True
         self._connection.close()
 

@@ -10,9 +10,9 @@ from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.collections import collections as module
 from scrapy_ext.server.store.collections import writes as collection_writes
-from scrapy_ext.server.store.collections.selections import Collection, Selection, prefix_range
+from scrapy_ext.server.store.collections.selections import Collection, RecordSelection, prefix_range
 
-EVERYTHING = Selection((prefix_range(b""),))
+EVERYTHING = RecordSelection((prefix_range(b""),))
 
 
 async def keys(store: Store, which: Collection) -> list[bytes]:
@@ -73,16 +73,16 @@ async def test_counting_several_prefixes_stops_between_them_too(store: Store, mo
     monkeypatch.setattr(module, "COUNT_STEP", 10)
     which = Collection(1, CollectionType.STORE, "c")
     await store.collections.write(which, [(b"%s%02d" % (name, n), b"1") for name in (b"a", b"b") for n in range(10)])
-    count = await store.collections.count(which, Selection((prefix_range(b"a"), prefix_range(b"b"))))
+    count = await store.collections.count(which, RecordSelection((prefix_range(b"a"), prefix_range(b"b"))))
     assert (count.count, count.nextstart) == (10, "b00")
-    count = await store.collections.count(which, Selection((prefix_range(b"a"), prefix_range(b"none"))))
+    count = await store.collections.count(which, RecordSelection((prefix_range(b"a"), prefix_range(b"none"))))
     assert (count.count, count.nextstart) == (10, None)
 
 
 async def test_a_large_selection_is_deleted_in_steps(store: Store) -> None:
     which = Collection(1, CollectionType.STORE, "c")
     await store.collections.write(which, [(b"a%05d" % n, b"1") for n in range(12_000)] + [(b"b", b"1")])
-    assert await store.collections.delete(which, Selection((prefix_range(b"a"),))) == (12_000, 12_000)
+    assert await store.collections.delete(which, RecordSelection((prefix_range(b"a"),))) == (12_000, 12_000)
     assert await keys(store, which) == [b"b"]
 
 
@@ -107,7 +107,7 @@ async def test_counting_goes_on_where_it_stopped(store: Store, monkeypatch: pyte
         total += count.count
         if count.nextstart is None:
             break
-        selection = Selection((module.Range(count.nextstart.encode(), None),))
+        selection = RecordSelection((module.Range(count.nextstart.encode(), None),))
     assert total == 250
     assert count.nextstart is None
 

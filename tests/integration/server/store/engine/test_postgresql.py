@@ -18,7 +18,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.collections.collections import Collection
-from scrapy_ext.server.store.collections.selections import Selection, prefix_range
+from scrapy_ext.server.store.collections.selections import RecordSelection, prefix_range
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.engine.opening import NODE, SERVER
@@ -201,7 +201,7 @@ async def test_what_is_read_most_is_one_statement(store: Store) -> None:
     await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
     commits = store.measures.operations
     assert await store.collections.get(which, b"k") is not None
-    assert [len(page) async for page in store.collections.scan(which, Selection((prefix_range(b""),)))] == [1]
+    assert [len(page) async for page in store.collections.scan(which, RecordSelection((prefix_range(b""),)))] == [1]
     assert len(await store.frontier.read(slot, 100)) == 1  # a full batch, which needs no write either
     assert await store.jobs.get(KEY) is not None
     assert await store.keys.named() == []
