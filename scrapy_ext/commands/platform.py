@@ -122,7 +122,6 @@ def module_of(name: str) -> str:
 
 
 def load(name: str) -> Subcommand:
-    """Import a subcommand."""
     found: Sequence[Subcommand] = importlib.import_module(module_of(name)).SUBCOMMANDS
     return next(each for each in found if each.name == name)
 

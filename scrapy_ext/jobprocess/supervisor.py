@@ -57,8 +57,6 @@ _ROOT: Final = str(Path(__file__).resolve().parents[2])
 
 
 class SupervisedProgram(NamedTuple):
-    """A program to run."""
-
     #: Process ID of the node.
     parent: int
     command: Sequence[str]
@@ -88,12 +86,10 @@ def environment() -> dict[str, str]:
 
 
 def line_of(program: SupervisedProgram) -> bytes:
-    """Return the line that a supervisor reads."""
     return json.dumps(program._asdict()).encode() + b"\n"
 
 
 def descriptors(program: SupervisedProgram) -> list[int]:
-    """Return the descriptors that a supervisor inherits."""
     return [*program.keep, *([] if program.own_ports is None else [program.own_ports])]
 
 

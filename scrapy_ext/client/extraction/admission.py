@@ -46,7 +46,6 @@ class Window:
         return self._size < self._most and now < self.cut_at + _REMEMBERED
 
     def has_room(self, active: int) -> bool:
-        """Return whether one more may be active."""
         return active + 1 <= self._size
 
     def grow(self) -> None:

@@ -51,8 +51,6 @@ _UNBOUNDED: Final = Bounds()
 
 
 class RawAnswer(NamedTuple):
-    """A decompressed answer."""
-
     status: int
     headers: Mapping[str, str]
     body: bytes

@@ -58,7 +58,6 @@ class PlatformUrls(msgspec.Struct, frozen=True):
         return cls(base, base, base)
 
     def base(self, host: Host) -> str:
-        """Return the address of one host."""
         address: str = getattr(self, host.value)
         return address
 

@@ -214,7 +214,6 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the source in messages."""
         return "the command line" if self.urls else self.path or "standard input"
 
     @property

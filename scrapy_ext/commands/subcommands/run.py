@@ -49,7 +49,6 @@ class StatusLine:
         self._terminal = sys.stderr.isatty()
 
     def show(self, text: str) -> None:
-        """Replace the line."""
         if not self._terminal:
             return
         # The last cell is for the cursor.
@@ -66,7 +65,6 @@ class StatusLine:
             sys.stderr.flush()
 
     def again(self) -> None:
-        """Show the line again."""
         self._hidden = False
         if self._shown:
             self.show(self._shown)

@@ -63,7 +63,6 @@ async def each_of(rows: Iterable[Record | msgspec.Struct]) -> AsyncIterator[Reco
 
 
 def one_line(message: str) -> str:
-    """Return a message as one printable line."""
     return printable(" ".join(part.strip() for part in message.splitlines() if part.strip()))
 
 

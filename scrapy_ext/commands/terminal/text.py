@@ -45,7 +45,6 @@ def counted(number: int, noun: str) -> str:
 
 
 def is_url(text: str) -> bool:
-    """Return true for an http or https URL."""
     return text.startswith(("http://", "https://"))
 
 

@@ -189,7 +189,6 @@ class Takeover(_Machine):
         self.number = 0
 
     def begin(self) -> list[Action]:
-        """Return the first action."""
         return self._enter(State.READING)
 
     def _note(self, event: Event) -> None:

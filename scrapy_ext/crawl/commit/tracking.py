@@ -178,7 +178,6 @@ class Tracker:
         return (entry.request for entry in self._unfinished if not entry.is_local)
 
     def entries_of(self, slots: set[int]) -> Iterable[Entry]:
-        """Return the incomplete entries of these slots."""
         return [entry for entry in chain(self._unfinished, self._holding) if entry.slot in slots]
 
     def sent(self, slot: int, fp: str, request: Request, host: str) -> Entry:

@@ -120,7 +120,6 @@ class Skipping:
 
     @property
     def is_used(self) -> bool:
-        """Return true if requests may be skipped."""
         return self._seen is not None
 
     async def look_up(self, batches: Sequence[Batch]) -> None:

@@ -49,7 +49,6 @@ _records: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
 
 
 def mark(request: Request, parent: Parent) -> None:
-    """Set the parent of a request."""
     _parents[request] = parent
 
 

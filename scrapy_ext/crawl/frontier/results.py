@@ -42,7 +42,6 @@ class Results:
         self.finished = FinishedRequests(self._commit, feeder.place, interval / 2)
 
     def complete(self, entry: Entry) -> None:
-        """Take a complete entry."""
         if entry.is_interrupted:
             self._settle(entry)
         else:

@@ -36,7 +36,6 @@ class SuggestingParser(argparse.ArgumentParser):
     """A parser whose errors suggest its own options and actions, and the options of those."""
 
     def error(self, message: str) -> NoReturn:
-        """Exit with the message and a suggestion."""
         if found := _CHOICE.search(message):
             meant = did_you_mean(found[1], re.findall(r"[^\s',]+", found[2]))
         elif found := _OPTION.match(message):

@@ -23,8 +23,6 @@ MEMORY: Final = 4 * 1024**3
 
 
 class ExtractionTask(msgspec.Struct, frozen=True):
-    """A page to extract from."""
-
     kind: str
     url: str
     html: str
@@ -59,7 +57,6 @@ def read_message(stream: BinaryIO) -> bytes | None:
 
 
 def message(body: bytes) -> bytes:
-    """Return a message with its length before it."""
     return len(body).to_bytes(4) + body
 
 

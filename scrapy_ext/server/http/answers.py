@@ -68,7 +68,6 @@ def json(value: Any, status: int = 200, background: BackgroundTask | None = None
 
 
 def empty(background: BackgroundTask | None = None) -> Response:
-    """Return the answer of a write."""
     return Response(b"", media_type=TEXT, background=background)
 
 

@@ -75,7 +75,6 @@ class RecordFilter:
         )
 
     def chosen(self, stored: Sequence[T], line_of: Callable[[T], bytes]) -> list[T]:
-        """Return the selected ones of some records."""
         return [each for each in stored if self.chooses(line_of(each))]
 
 

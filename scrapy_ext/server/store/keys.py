@@ -77,7 +77,6 @@ async def _suspend(tx: Transaction, name: str, suspended: int) -> bool:
 
 
 async def _named(tx: Transaction) -> list[StoredKey]:
-    """Return all named keys, ordered by name."""
     rows = await tx.fetch(
         """SELECT name, hash, projects, may_write, created, extraction, organisation, suspended
            FROM api_keys ORDER BY name"""

@@ -77,7 +77,6 @@ class Output:
         self.tail = Tail()
 
     async def read(self, stream: asyncio.StreamReader, level: int) -> None:
-        """Read a stream to its end."""
         rest = b""
         while piece := await stream.read(_PIECE):
             *lines, rest = (rest + piece).split(b"\n")
@@ -136,7 +135,6 @@ class LiveLines:
         await self._room.wait()
 
     def taken(self) -> list[OutputLine]:
-        """Remove and return the lines."""
         lines, self._waiting, self._size = self._waiting, [], 0
         self._room.set()
         self.due.clear()

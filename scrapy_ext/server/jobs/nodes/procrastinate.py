@@ -84,7 +84,6 @@ class Connector(BaseAsyncConnector):
         """See Procrastinate."""
 
     async def close_async(self) -> None:
-        """See Procrastinate."""
         self.break_off()
 
     async def execute_query_async(self, query: str, **arguments: Any) -> None:

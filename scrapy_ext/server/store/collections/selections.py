@@ -9,8 +9,6 @@ from scrapy_ext.server.store.engine.interface import Transaction
 
 
 class Collection(NamedTuple):
-    """Identity of a collection."""
-
     project: int
     type: CollectionType
     name: str

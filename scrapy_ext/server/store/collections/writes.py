@@ -154,7 +154,6 @@ async def delete_step(
 
 
 async def delete_keys(tx: Transaction, which: Collection, keys: Sequence[bytes]) -> None:
-    """Delete records by key."""
     number = await number_of(tx, which)
     if number is None:
         return

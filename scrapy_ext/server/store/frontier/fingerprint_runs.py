@@ -164,5 +164,4 @@ class RunRows:
 
 
 def merged(segments: Iterable[list[bytes]]) -> list[bytes]:
-    """Merge and sort fingerprints."""
     return sorted(fp for segment in segments for fp in segment)

@@ -100,7 +100,6 @@ class FingerprintRuns:
         return RunRows(self._tx, self._owner, run)
 
     def _size(self, run: SortedRun) -> int:
-        """Return the approximate size of a run."""
         return run.size if run is self._runs[-1] else RUN * FAN**run.level
 
     def _about(self) -> int:

@@ -41,8 +41,6 @@ _SLOT: Final = "project = $1 AND frontier = $2 AND slot = $3"
 
 
 class Slot(NamedTuple):
-    """Identity of a slot."""
-
     project: int
     frontier: str
     name: str

@@ -196,7 +196,6 @@ async def spider_page(tx: Transaction, project: int, spider: int, after: int) ->
 
 
 async def projects(tx: Transaction) -> list[int]:
-    """Return the projects with any data."""
     rows = await tx.fetch(
         "SELECT DISTINCT project FROM counters UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0 "
         "ORDER BY project"

@@ -161,7 +161,6 @@ async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> 
 
 
 async def report_started(tx: Transaction, key: JobKey, stamp: Stamp) -> None:
-    """Report that a job has started."""
     await report(tx, key.project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
 
 

@@ -87,7 +87,6 @@ async def list_versions(tx: Transaction, project: int) -> list[Version]:
 
 
 async def get_version(tx: Transaction, project: int, deploy: int) -> StoredVersion | None:
-    """Return a version by its number."""
     row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM versions WHERE project = $1 AND deploy = $2 AND state <> $3",  # noqa: S608
         project,

@@ -239,7 +239,6 @@ class VersionStore(EngineStore):
     discard = Method("write", _remove)
 
     async def archive(self, project: int, deploy: int) -> AsyncIterator[bytes]:
-        """Yield the pieces of an archive."""
         piece = 0
         while (body := await self._engine.read(piece_of, project, deploy, piece)) is not None:
             yield body

@@ -59,7 +59,6 @@ def images(page: Page, references: Iterable[str | None]) -> list[Image]:
 
 
 def merged(*lists: list[Image]) -> list[Image]:
-    """Return the images of several lists, each once."""
     found = {image.url.partition("?")[0]: image for some in reversed(lists) for image in reversed(some)}
     return list(reversed(found.values()))
 

@@ -197,8 +197,6 @@ _SKU_IN_SCRIPT = re.compile(r"""sku\\*["']?\s*:\s*\\*["']([\w./+-]{4,40})\\*["']
 
 
 class Identifiers(NamedTuple):
-    """The known identifiers of a product."""
-
     sku: str | None
     mpn: str | None
     product_id: str | None
