@@ -39,7 +39,7 @@ _LEAST: Final = 16 * 1024
 GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
-class OverLimitError(ValueError):
+class SizeLimitError(ValueError):
     """Compressed data inflates to more than the limit."""
 
 
@@ -94,7 +94,7 @@ def deflated(data: bytes) -> bytes:
 def gunzip(body: bytes, limit: int) -> bytes:
     """Decompress exactly one gzip stream.
 
-    Raises :class:`OverLimitError` above ``limit`` bytes, and :class:`DamagedError`, also for data after the stream.
+    Raises :class:`SizeLimitError` above ``limit`` bytes, and :class:`DamagedError`, also for data after the stream.
     """
     inflater = Inflater(limit)
     data = b"".join(inflater.feed(body))
@@ -136,7 +136,7 @@ class Inflater:
         """Yield the next output in few, small pieces.
 
         Each step of the input yields a piece, empty if it inflates to nothing, so that the work per piece is short.
-        Raises :class:`OverLimitError` or :class:`DamagedError`.
+        Raises :class:`SizeLimitError` or :class:`DamagedError`.
         """
         if len(self._begin) < len(GZIP_MAGIC):
             self._begin += data[: len(GZIP_MAGIC)]
@@ -157,7 +157,7 @@ class Inflater:
                 raise DamagedError(str(error)) from None
             self._left -= len(piece)
             if self._left < 0:
-                raise OverLimitError
+                raise SizeLimitError
             if len(piece) >= _LEAST and not short:
                 yield piece
             else:

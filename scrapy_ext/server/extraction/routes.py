@@ -263,7 +263,7 @@ async def _receive_all(receive: Receive, hold: Hold) -> bytes:
 def _inflate(body: bytes) -> bytes:
     try:
         return compression.gunzip(body, MAX_BODY_BYTES)
-    except compression.OverLimitError:
+    except compression.SizeLimitError:
         raise ContractError([body_too_large(MAX_BODY_BYTES + 1)]) from None
     except compression.DamagedError:
         detail = "The body is not one whole gzip stream, as its Content-Encoding says."

@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.requests import Request
 
-from scrapy_ext.api.compression import DamagedError, Inflater, OverLimitError
+from scrapy_ext.api.compression import DamagedError, Inflater, SizeLimitError
 from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.server.http import limits
@@ -147,7 +147,7 @@ async def _within(request: Request, limit: int, too_large: Refusal, copy: Copy |
     try:
         async for piece in _inflated(request, limit, too_large, copy):
             yield piece
-    except OverLimitError:
+    except SizeLimitError:
         raise too_large from None
     except DamagedError as error:
         raise Refusal(400, f"The body is not correct {encoding} data: {error}.") from None

@@ -77,7 +77,7 @@ def test_a_body_of_many_short_members_comes_in_few_pieces(deflate: Any) -> None:
     assert b"".join(pieces) == b"ab" * 50_000
     assert len(pieces) < 200
     assert max(map(len, pieces)) <= 136 * 1024
-    with pytest.raises(deflate.OverLimitError):
+    with pytest.raises(deflate.SizeLimitError):
         list(deflate.Inflater(99_999).feed(sent))
 
 
