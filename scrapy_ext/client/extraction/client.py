@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -21,7 +22,6 @@ from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
-from scrapy_ext.client.extraction.coalescing import Coalescing
 from scrapy_ext.client.extraction.errors import (
     ExtractError,
     IncompleteAnswerError,
@@ -35,10 +35,11 @@ from scrapy_ext.client.extraction.limiter import Closing, Limiter
 from scrapy_ext.client.extraction.memory import AnswerMemory, HeldResult, Hold, decoded_size, hold_of
 from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.retry_policy import LONGEST_WAIT, NO_CONNECTION, RetryPolicy, row_of
-from scrapy_ext.client.extraction.transport import Bounds, ExtractTransport, RawAnswer
+from scrapy_ext.client.extraction.transport import UNBOUNDED, Bounds, ExtractTransport, RawAnswer
 from scrapy_ext.client.retry import repeat
 
-_ANY: Final = Bounds()
+T = TypeVar("T")
+
 #: Members that distinguish a result of the service from other JSON.
 _MARKS: Final = ("url", "statusCode")
 #: Outputs that an answer has if they were requested. Headers may be missing: they are requested with every page.
@@ -94,6 +95,56 @@ class _Rounds:
         self._rounds = 0
 
 
+class Coalescing:
+    """Identical work under way, by a key: it is done once, and its outcome shared.
+
+    The first caller does the work; the others wait for the outcome, in the context ``waiting()``. When the first is
+    cancelled, the next one does the work.
+    """
+
+    def __init__(self, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        self._waiting = waiting
+        #: Waiting callers by key. Work of a single caller needs no future.
+        self._followers: dict[Hashable, list[asyncio.Future[Any]]] = {}
+
+    async def share(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
+        """Return the outcome of the work, and whether another caller did it. Raises the errors of the work."""
+        while (followers := self._followers.get(key)) is not None:
+            outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+            followers.append(outcome)
+            try:
+                with self._waiting():
+                    return await outcome, True
+            except _LeaderCancelled:
+                continue
+        return await self._lead(key, work), False
+
+    async def _lead(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
+        followers = self._followers[key] = []
+        failure: Exception = _LeaderCancelled()
+        try:
+            result = await work()
+        except Exception as error:
+            failure = error
+            raise
+        else:
+            for follower in _still_waiting(followers):
+                follower.set_result(result)
+            return result
+        finally:
+            del self._followers[key]
+            for follower in _still_waiting(followers):
+                follower.set_exception(failure)
+
+
+class _LeaderCancelled(Exception):  # noqa: N818  # it does not leave this module
+    """The caller that did the work was cancelled."""
+
+
+def _still_waiting(followers: list[asyncio.Future[T]]) -> Iterator[asyncio.Future[T]]:
+    return (follower for follower in followers if not follower.done())
+
+
 class ExtractClient:
     """Extractions through one transport and one limiter.
 
@@ -115,7 +166,7 @@ class ExtractClient:
         observe: Callable[[RequestAttempt], None] | None = None,
     ) -> None:
         self._memory = memory or AnswerMemory()
-        self._transport = transport
+        self.transport = transport
         self._limiter = limiter
         self._policy = policy or RetryPolicy()
         self._extra_fields = extra_fields
@@ -123,7 +174,7 @@ class ExtractClient:
         self._prices = prices or Prices()
         self._ledger = ledger
         self._observe = observe or (lambda _attempt: None)
-        self._coalescing: Coalescing[Hashable, dict[str, Any]] = Coalescing(limiter.aside)
+        self._coalescing = Coalescing(limiter.aside)
         self._rounds = _Rounds()
         #: True once the service has answered with a result, or with a problem of the contract.
         self.is_there = False
@@ -132,17 +183,10 @@ class ExtractClient:
         self.reused = 0
 
     def __repr__(self) -> str:
-        return f"<ExtractClient of {self._transport.url}>"
+        return f"<ExtractClient of {self.transport.url}>"
 
     async def close(self) -> None:
-        await self._transport.close()
-
-    @property
-    def extensions(self) -> frozenset[str] | None:
-        return self._transport.extensions
-
-    async def ask_extensions(self) -> None:
-        await self._transport.ask_extensions()
+        await self.transport.close()
 
     async def extract(
         self,
@@ -150,7 +194,7 @@ class ExtractClient:
         *,
         domain: str,
         policy: RetryPolicy | None = None,
-        bounds: Bounds = _ANY,
+        bounds: Bounds = UNBOUNDED,
         ledger_key: bytes = b"",
     ) -> dict[str, Any]:
         """Return the decoded body of the 200 answer to these fields. Identical requests under way share one POST.
@@ -180,13 +224,10 @@ class ExtractClient:
 
     async def _copy(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return a copy of a result for another request. It shares the texts, and has its own bytes of Base64 data."""
-        hold = await self._memory.hold()
-        try:
+        with closing(await self._memory.hold()) as hold:
             shared = hold_of(result)
             await hold.resize(shared.size if shared is not None else 0)
             return HeldResult(deepcopy(dict(result)), hold)
-        finally:
-            hold.end()
 
     async def _extract(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> dict[str, Any]:
         if self._ledger is not None:
@@ -224,23 +265,16 @@ class ExtractClient:
         """Return the result that a former run paid for, if the ledger has it."""
         if self._ledger is None or not self._ledger.may_have(key):
             return None
-        hold = await self._memory.hold()
-        try:
+        with closing(await self._memory.hold()) as hold, suppress(OverMemoryError):
             stored = await self._ledger.stored(key)
             result = None if stored is None else await _result(RawAnswer(200, {}, stored), fields, hold)
             return result if isinstance(result, dict) else None
-        except OverMemoryError:
-            return None
-        finally:
-            hold.end()
+        return None
 
     async def _attempt(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> _Attempt:
         """Make one POST."""
-        hold = await self._memory.hold()
-        try:
+        with closing(await self._memory.hold()) as hold:
             return await self._held_attempt(fields, body, call, ledger_key, hold)
-        finally:
-            hold.end()
 
     async def _held_attempt(
         self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes, hold: Hold
@@ -257,7 +291,7 @@ class ExtractClient:
         try:
             result: dict[str, Any] | ExtractError
             try:
-                posted = await self._transport.post(body, call.bounds, hold)
+                posted = await self.transport.post(body, call.bounds, hold)
                 result = await _result(posted, fields, hold)
             except ExtractError as error:
                 error.sent = redacted(fields)

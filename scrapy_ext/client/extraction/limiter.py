@@ -174,22 +174,23 @@ class Limiter:
             for notify in self.on_pause:
                 notify(domain, seconds)
         if self._is_closing:
-            self._end_limited()
+            self._end_waits()
         self._advance()
         return max(0.0, now + seconds - max(before, now))
 
     def wind_up(self) -> None:
         """End the waits for limits and for other attempts, and refuse further ones. The rest goes on."""
         self._is_closing = True
-        self._end_limited()
-        for waking in list(self._backing_off):
-            _end(waking)
+        self._end_waits()
 
-    def _end_limited(self) -> None:
+    def _end_waits(self) -> None:
+        """End the waits for other attempts and for limits; if nothing may be sent any more, every wait."""
         for domain, ticket in self._admission.tickets():
-            if self.is_all_paused or self.is_limited(domain):
+            if self.is_closed or self.is_all_paused or self.is_limited(domain):
                 self._admission.leave(domain, ticket)
                 _end(ticket)
+        for waking in list(self._backing_off):
+            _end(waking)
 
     def close(self) -> None:
         """End every wait, and refuse further ones."""
@@ -197,11 +198,7 @@ class Limiter:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        for domain, ticket in self._admission.tickets():
-            self._admission.leave(domain, ticket)
-            _end(ticket)
-        for waking in list(self._backing_off):
-            _end(waking)
+        self._end_waits()
 
     async def _admitted(self, domain: str, again: bool) -> None:
         self.check_open(domain)

@@ -160,7 +160,7 @@ class Hold:
         if deadline is not None and ends is not None:
             deadline.reschedule(ends + asyncio.get_running_loop().time() - began)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End an answer that was received and decoded, or failed. Its size counts until the hold is freed."""
         self._memory._end(self)
 

@@ -47,7 +47,7 @@ class Bounds(msgspec.Struct, frozen=True):
     max_size: int = 0
 
 
-_UNBOUNDED: Final = Bounds()
+UNBOUNDED: Final = Bounds()
 
 
 class RawAnswer(NamedTuple):
@@ -83,7 +83,7 @@ class ExtractTransport:
     def __repr__(self) -> str:
         return f"<ExtractTransport to {self.url}>"
 
-    async def post(self, fields: bytes, bounds: Bounds = _UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
+    async def post(self, fields: bytes, bounds: Bounds = UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
         """Send fields as JSON. ``hold`` counts the memory of the answer.
 
         Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` when no whole answer comes, and

@@ -7,8 +7,7 @@ from scrapy_ext.client.platform.activity import Activity, Webhooks
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.frontier import Frontier
-from scrapy_ext.client.platform.jobq import JobQueue
-from scrapy_ext.client.platform.jobs import Jobs, Periodic
+from scrapy_ext.client.platform.jobs import JobQueue, Jobs, Periodic
 from scrapy_ext.client.platform.records import Items, Logs, Requests
 from scrapy_ext.client.platform.resource import Resource
 from scrapy_ext.client.platform.transport import PlatformUrls, Transport

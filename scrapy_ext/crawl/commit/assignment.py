@@ -21,7 +21,6 @@ shares of the workers differ by one slot at most (:func:`next_step`).
 from __future__ import annotations
 
 from collections.abc import Collection
-from enum import Enum
 from typing import NamedTuple
 
 import msgspec
@@ -69,23 +68,6 @@ class Assignment(msgspec.Struct, omit_defaults=True):
 def is_about_to_give_up(owner: Checkpoint, slots: set[int]) -> bool:
     """Return true if an owner no longer claims these slots, which are still assigned to it, and has not ended."""
     return not owner.closed and slots.isdisjoint(owner.slots)
-
-
-class Lease(Enum):
-    """State of a worker's own lease."""
-
-    HELD = "held"
-    #: Other workers may consider this one dead. It hands out no request until it can write again.
-    LAPSED = "lapsed"
-    #: Another process writes the journal of this worker.
-    FENCED = "fenced"
-
-
-def lease(*, is_fenced: bool, age: float, lease_time: float) -> Lease:
-    """Return the state of a lease whose journal was written ``age`` seconds ago."""
-    if is_fenced:
-        return Lease.FENCED
-    return Lease.LAPSED if age > lease_time else Lease.HELD
 
 
 class Sightings:

@@ -55,7 +55,7 @@ class Committer:
         on_committed: Callable[[Report], None],
         on_failure: Callable[[Exception], None],
     ) -> None:
-        self._commits = commits
+        self.commits = commits
         self._log = log
         self._finisher = finisher
         self._interval = interval
@@ -72,28 +72,9 @@ class Committer:
         self._is_timer = False
         self._settled = asyncio.Event()
 
-    @property
-    def is_idle(self) -> bool:
-        """Return true if every lot is committed."""
-        return self._commits.is_idle
-
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes of items that are not durable, including those of the running commit."""
-        return self._commits.pending_bytes
-
-    @property
-    def failure(self) -> Exception | None:
-        """Error that ended the commits, None while they go on."""
-        return self._commits.failure
-
-    def done(self, slot: int, batch: str) -> int:
-        """Return the positions of a batch that were committed before it was read, as a bit mask."""
-        return int(self._commits.checkpoint.progress.done.get(slot, {}).get(batch, "0"), 16)
-
     def add(self, lot: Lot) -> None:
         """Add a lot, to be committed soon."""
-        commits = self._commits
+        commits = self.commits
         commits.add(lot)
         if commits.is_due:
             self._begin_soon()
@@ -103,31 +84,31 @@ class Committer:
 
     def hurry(self) -> None:
         """Commit without waiting for more lots: the crawl has nothing else to do."""
-        if self._commits.is_waiting:
+        if self.commits.is_waiting:
             self._begin_soon()
 
     def spill(self, entry: Entry) -> None:
         """Stage the items of an unfinished request and free their memory."""
-        stage = self._commits.stage_early(entry.take_items())
+        stage = self.commits.stage_early(entry.take_items())
         entry.payloads.append(stage.payload)
         self._start([stage])
 
     def discard(self, entry: Entry) -> None:
         """Discard the items of a request that will run again."""
         entry.take_items()
-        self._commits.discard(entry.payloads)
+        self.commits.discard(entry.payloads)
         entry.payloads = []
 
     async def wait_for_progress(self) -> None:
         """Wait until something is stored; return at once if nothing waits or the commits have ended."""
-        if self.failure is None and (self.pending_bytes or not self.is_idle):
+        if self.commits.failure is None and (self.commits.pending_bytes or not self.commits.is_idle):
             self.hurry()
             await self._settled.wait()
 
     async def flush(self) -> None:
         """Wait until every lot added so far is committed, or until a failure."""
-        mark = self._commits.added
-        while self._commits.committed < mark and self.failure is None:
+        mark = self.commits.added
+        while self.commits.committed < mark and self.commits.failure is None:
             self.hurry()
             await self._settled.wait()
 
@@ -136,7 +117,7 @@ class Committer:
         await self.flush()
         if self._begin is not None:
             self._begin.cancel()
-        if self.failure is not None:
+        if self.commits.failure is not None:
             for task in self._tasks:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -157,7 +138,7 @@ class Committer:
         self._feed(Due())
 
     def _feed(self, event: Event) -> None:
-        self._start(self._commits.receive(event))
+        self._start(self.commits.receive(event))
         if isinstance(event, Staged | Acknowledged):
             self._settle()
 
@@ -193,7 +174,7 @@ class Committer:
                 packed = await gzipped(b"\n".join(items) + b"\n")
                 if not is_early:
                     self._packed[number] = packed
-                await self._finisher.stage(self._commits.owner, number, packed)
+                await self._finisher.stage(self.commits.owner, number, packed)
                 return Staged(number)
             case Append():
                 return await append(self._log.write())
@@ -209,7 +190,7 @@ class Committer:
                 return Acknowledged()
             case Forget(numbers):
                 with contextlib.suppress(PlatformError):  # They only waste space, until the end of the job.
-                    await self._finisher.payloads.delete(self._commits.owner, numbers)
+                    await self._finisher.payloads.delete(self.commits.owner, numbers)
         return None
 
     def _settle(self) -> None:

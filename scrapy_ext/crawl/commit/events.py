@@ -43,6 +43,10 @@ class Progress(msgspec.Struct, omit_defaults=True):
     def of(self, slots: set[int]) -> Progress:
         return Progress({slot: done for slot, done in self.done.items() if slot in slots})
 
+    def finished(self, slot: int, batch: str) -> int:
+        """Return the finished positions of a batch, as a bit mask."""
+        return int(self.done.get(slot, {}).get(batch, "0"), 16)
+
     def add(self, other: Progress) -> None:
         """Add other progress, whichever is newer: a finished position stays finished."""
         for slot, batches in other.done.items():
@@ -85,16 +89,13 @@ class Checkpoint(msgspec.Struct, omit_defaults=True):
 # ── lots ──
 
 
-class OpenBatch:
+class OpenBatch(msgspec.Struct, eq=False):
     """Batch that was read and not acknowledged. ``done``: committed positions, as a bit mask."""
 
-    __slots__ = ("done", "id", "size", "slot")
-
-    def __init__(self, slot: int, id: str, size: int, done: int = 0) -> None:
-        self.slot = slot
-        self.id = id
-        self.size = size
-        self.done = done
+    slot: int
+    id: str
+    size: int
+    done: int = 0
 
     @property
     def is_done(self) -> bool:

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from scrapy_ext.api.platform.frontier import Batch, FrontierRequest
+from scrapy_ext.api.platform.frontier import FrontierRequest
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.client.retry import Retry
@@ -94,7 +94,16 @@ class Journal:
 
     async def head(self) -> Record | None:
         """Return the newest record, None for an empty journal."""
-        return max(await self._records(1), default=None, key=lambda record: record.number)
+        batches = await self._client.read(*self.place, 1)
+        try:
+            records = [
+                Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests
+            ]
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise UnreadableJournal(
+                f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: it has other requests"
+            ) from None
+        return max(records, default=None, key=lambda record: record.number)
 
     async def append(self, number: int, data: dict[str, Any]) -> None:
         """Append the record after the newest; raises :class:`Fenced` if its number is taken."""
@@ -117,24 +126,12 @@ class Journal:
 
     async def _prune(self, newest: int) -> None:
         try:
-            batches = await self._batches(2 * _PRUNE_AFTER)
+            batches = await self._client.read(*self.place, 2 * _PRUNE_AFTER)
             old = [batch.id for batch in batches if all(int(fp) < newest for fp, _ in batch.requests)]
             await self._client.delete_batches(*self.place, old, attempts=1)
         except (PlatformError, ValueError):
             return  # They only waste space until the next attempt.
         self._since_pruned = 0
-
-    async def _records(self, mincount: int) -> list[Record]:
-        batches = await self._batches(mincount)
-        try:
-            return [Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests]
-        except (ValueError, KeyError, AttributeError, TypeError):
-            raise UnreadableJournal(
-                f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: it has other requests"
-            ) from None
-
-    async def _batches(self, mincount: int) -> list[Batch]:
-        return await self._client.read(*self.place, mincount)
 
 
 class CommitLog:

@@ -14,6 +14,7 @@ import asyncio
 import base64
 import logging
 from collections.abc import Awaitable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -123,10 +124,7 @@ class Finisher:
 
     async def store(self, job: JobKey, start: int, packed: bytes) -> None:
         """Store compressed JSON lines, the first of them at index ``start``."""
-
-        async def write() -> None:
-            await self._client.items.write(job, packed, start, attempts=1, encoding="gzip")
-
+        write = partial(self._client.items.write, job, packed, start, attempts=1, encoding="gzip")
         try:
             await self._retry.until_done(write, "store items")
         except TooLarge:
@@ -140,13 +138,12 @@ class Finisher:
 
     async def acknowledge(self, batches: Mapping[int, list[str]]) -> None:
         """Delete batches, by slot."""
-        await asyncio.gather(*(self._acknowledge(str(slot), ids) for slot, ids in batches.items()))
 
-    async def _acknowledge(self, slot: str, ids: list[str]) -> None:
-        async def delete() -> None:
-            await self._client.frontier.delete_batches(self._project, self._frontier, slot, ids, attempts=1)
+        def delete(slot: int, ids: list[str]) -> Awaitable[None]:
+            return self._client.frontier.delete_batches(self._project, self._frontier, str(slot), ids, attempts=1)
 
-        await self._retry.until_done(delete, "acknowledge batches")
+        deletions = [partial(delete, slot, ids) for slot, ids in batches.items()]
+        await asyncio.gather(*(self._retry.until_done(each, "acknowledge batches") for each in deletions))
 
 
 async def take_over(journal: Journal, finisher: Finisher, heir: Checkpoint) -> tuple[int, Checkpoint]:

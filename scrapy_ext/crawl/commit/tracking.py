@@ -23,6 +23,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
@@ -41,69 +42,39 @@ _ENOUGH_BYTES: Final = 1024 * 1024
 RETURNED_KEY: Final = "_returned"
 
 
+@dataclass(slots=True, eq=False)
 class Entry:
     """One request, with everything that it leads to in this process."""
 
-    __slots__ = (
-        "answers",
-        "attempt",
-        "bytes",
-        "children",
-        "error",
-        "fp",
-        "has_items",
-        "holder",
-        "host",
-        "is_finished",
-        "is_interrupted",
-        "items",
-        "local_fps",
-        "locals",
-        "payloads",
-        "request",
-        "slot",
-        "stored",
-    )
-
-    def __init__(
-        self,
-        fp: str,
-        request: Request,
-        host: str,
-        stored: Stored | None,
-        holder: Entry | None,
-        *,
-        slot: int | None = None,
-    ) -> None:
-        self.fp = fp
-        #: Current request of the entry: the one that was read or sent, or its replacement.
-        self.request = request
-        self.host = host
-        #: Its batch and position; None for a local request, and for a direct one until its batch is read.
-        self.stored = stored
-        #: Its slot; None for a local request.
-        self.slot = stored.batch.slot if stored is not None else slot
-        self.holder = holder
-        #: Local requests that it holds: number of unfinished ones, fingerprints of all.
-        self.locals = 0
-        self.local_fps: list[str] = []
-        #: Number of equal children without a fingerprint of their own, by Scrapy's fingerprint.
-        self.children: dict[str, int] = {}
-        #: Its items, as JSON, their size, and the items that are staged already.
-        self.items: list[bytes] = []
-        self.bytes = 0
-        self.payloads: list[Payload] = []
-        #: Whether it has an item that is or will be stored.
-        self.has_items = False
-        #: Number of the attempt, and error of its callback.
-        self.attempt = 1
-        self.error: str | None = None
-        #: Whether the engine has released it.
-        self.is_finished = False
-        #: Whether a part of it did not run because the crawl is closing, so that it runs again.
-        self.is_interrupted = False
-        #: Keys of the paid answers that it has used.
-        self.answers: list[bytes] = []
+    fp: str
+    #: Current request of the entry: the one that was read or sent, or its replacement.
+    request: Request
+    host: str
+    #: Its batch and position; None for a local request, and for a direct one until its batch is read.
+    stored: Stored | None
+    holder: Entry | None
+    #: Its slot; None for a local request.
+    slot: int | None = None
+    #: Local requests that it holds: number of unfinished ones, fingerprints of all.
+    locals: int = 0
+    local_fps: list[str] = field(default_factory=list)
+    #: Number of equal children without a fingerprint of their own, by Scrapy's fingerprint.
+    children: dict[str, int] = field(default_factory=dict)
+    #: Its items, as JSON, their size in bytes, and the items that are staged already.
+    items: list[bytes] = field(default_factory=list)
+    size: int = 0
+    payloads: list[Payload] = field(default_factory=list)
+    #: Whether it has an item that is or will be stored.
+    has_items: bool = False
+    #: Number of the attempt, and error of its callback.
+    attempt: int = 1
+    error: str | None = None
+    #: Whether the engine has released it.
+    is_finished: bool = False
+    #: Whether a part of it did not run because the crawl is closing, so that it runs again.
+    is_interrupted: bool = False
+    #: Keys of the paid answers that it has used.
+    answers: list[bytes] = field(default_factory=list)
 
     @property
     def is_local(self) -> bool:
@@ -119,11 +90,11 @@ class Entry:
         """Add an item that the request led to."""
         self.has_items = True
         self.items.append(record)
-        self.bytes += len(record)
+        self.size += len(record)
 
     def take_items(self) -> list[bytes]:
         """Return the items, and remove them from the entry."""
-        items, self.items, self.bytes = self.items, [], 0
+        items, self.items, self.size = self.items, [], 0
         return items
 
     def inherit(self, local: Entry) -> None:
@@ -186,7 +157,7 @@ class Tracker:
 
     def read(self, stored: Stored, request: Request, host: str) -> Entry:
         """Add the entry of a request that was read from the frontier."""
-        return self._enter(Entry(stored.fp, request, host, stored, None))
+        return self._enter(Entry(stored.fp, request, host, stored, None, stored.batch.slot))
 
     def local(self, fp: str, request: Request, host: str, parent: Entry | None) -> Entry:
         """Add the entry of a request that cannot be stored."""
@@ -292,7 +263,7 @@ class FinishedRequests:
             self._commit(entry)
             return
         self._entries.append(entry)
-        self.bytes += entry.bytes
+        self.bytes += entry.size
         enough = max(_ENOUGH, _PART * unfinished)
         if not unfinished or len(self._entries) >= enough or self.bytes >= _ENOUGH_BYTES:
             self._read()
@@ -308,7 +279,7 @@ class FinishedRequests:
             if _lacks_place(entry):
                 waiting.append(entry)
             else:
-                self.bytes -= entry.bytes
+                self.bytes -= entry.size
                 self._commit(entry)
         self._entries.extendleft(reversed(waiting))
         self._released.set()

@@ -44,6 +44,7 @@ from scrapy_ext.crawl.extraction.cookies import for_browser
 from scrapy_ext.crawl.extraction.translate import BROWSER_HEADERS
 
 logger = logging.getLogger(__name__)
+warn_once = lru_cache(maxsize=256)(logger.warning)
 
 #: Statuses with which sites block clients other than browsers.
 WALLS: Final = frozenset({403, 429, 503})
@@ -328,13 +329,7 @@ def _browser_headers(headers: Any) -> dict[str, str]:
         name = str(header.get("name", "")).title()
         known = BROWSER_HEADERS.get(name.encode("utf-8", "replace"))
         if known is None:
-            _warn_left_out(name)
+            warn_once("The header %s is not sent when a request goes to the browser", name)
         else:
             named[known] = header.get("value", "")
     return named
-
-
-@lru_cache(maxsize=256)
-def _warn_left_out(name: str) -> None:
-    """Log a warning, once for each header by the cache."""
-    logger.warning("The header %s is not sent when a request goes to the browser", name)

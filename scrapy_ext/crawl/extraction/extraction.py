@@ -279,7 +279,7 @@ class Extraction:
         finally:
             if key:
                 self._keep_answer(request, key)
-        self._know(client.extensions)
+        self._know(client.transport.extensions)
         request.meta["download_latency"] = time.monotonic() - started
         response = to_response(request, result)
         if self._redirects.is_to_be_repeated(request, response, sent, fields):
@@ -353,11 +353,11 @@ class Extraction:
         if not is_safe or self._redirects.kept_by(request) or has_omitted(request, self._options):
             async with self._asking:
                 try:
-                    if client.extensions is None:
-                        await client.ask_extensions()
+                    if client.transport.extensions is None:
+                        await client.transport.ask_extensions()
                 except UnreachableServiceError as error:
                     logger.debug("%s", error)  # The request itself reports an unreachable service.
-        self._know(client.extensions)
+        self._know(client.transport.extensions)
 
     def _know(self, extensions: frozenset[str] | None) -> None:
         if extensions is None or self._known is not None:

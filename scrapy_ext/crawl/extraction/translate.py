@@ -44,6 +44,8 @@ from scrapy_ext.crawl.extraction.cookies import as_text, cookies_of, for_browser
 from scrapy_ext.crawl.frontier.marks import DefaultHeaders, own_names
 
 logger = logging.getLogger(__name__)
+#: Logs a warning once for each list of its arguments.
+warn_once = lru_cache(maxsize=1000)(logger.warning)
 
 #: Headers that describe one connection or one encoding of the body; the service sends its own. ``Cookie`` cannot
 #: be set (rule 11).
@@ -61,6 +63,13 @@ BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
 AUTOMATIC: Final = frozenset(
     {"httpResponseBody", "httpResponseHeaders", "httpRequestMethod", "httpRequestBody"}
     | {"customHttpRequestHeaders", "omitHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
+)
+_NO_EFFECT: Final = (
+    "The meta key %s has no effect on requests through the extraction service, which connects to sites by itself. %s, "
+    "or send such requests direct: meta extract_api False"
+)
+_NOT_OMITTED: Final = (
+    "The header %s is None, but browsers and services without the field omitHttpRequestHeaders send their own"
 )
 #: Nesting depth up to which fields are examined.
 _DEEPEST: Final = 50
@@ -156,7 +165,7 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
         return fields
     for name, value in asked.items():
         if value is None and name not in options.params and name not in AUTOMATIC:
-            _warn_nothing_removed(name)
+            warn_once('%s is None in meta["extract_api"], but EXTRACT_API_PARAMS has no such field to leave out', name)
     headers = _headers(request, options.default_headers)
     by_http = bool(fields.get("httpResponseBody"))
     automatic = _custom_headers(headers) if by_http else _browser_headers(headers)
@@ -175,20 +184,9 @@ def _warn_of_meta(request: Request) -> None:
     """Warn of meta keys about the connection to the site, which the service makes."""
     # A proxy of the environment is for the connection to the service as well.
     if request.meta.get("proxy") and "_scheme_proxy" not in request.meta:
-        _warn_no_effect("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
+        warn_once(_NO_EFFECT, "proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
     if request.meta.get("bindaddress"):
-        _warn_no_effect("bindaddress", "Ask for a geolocation or an ipType")
-
-
-@lru_cache(maxsize=16)
-def _warn_no_effect(key: str, remedy: str) -> None:
-    """Log a warning, once for each key by the cache."""
-    logger.warning(
-        "The meta key %s has no effect on requests through the extraction service, which connects to sites by itself. "
-        "%s, or send such requests direct: meta extract_api False",
-        key,
-        remedy,
-    )
+        warn_once(_NO_EFFECT, "bindaddress", "Ask for a geolocation or an ipType")
 
 
 def content_fields(request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,12 +248,6 @@ def _bytes_in(value: Any, place: str, depth: int = 0) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for index, member in enumerate(value):
             yield from _bytes_in(member, f"{place}[{index}]", depth + 1)
-
-
-@lru_cache(maxsize=256)
-def _warn_nothing_removed(name: str) -> None:
-    """Log a warning, once for each field by the cache."""
-    logger.warning('%s is None in meta["extract_api"], but EXTRACT_API_PARAMS has no such field to leave out', name)
 
 
 def _serp_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -329,17 +321,8 @@ def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[s
     if by_http and "omitHttpRequestHeaders" in options.extensions:
         return {"omitHttpRequestHeaders": names}
     for name in names:
-        _warn_not_omitted(name)
+        warn_once(_NOT_OMITTED, name)
     return {}
-
-
-@lru_cache(maxsize=256)
-def _warn_not_omitted(name: str) -> None:
-    """Log a warning, once for each header by the cache."""
-    logger.warning(
-        "The header %s is None, but browsers and services without the field omitHttpRequestHeaders send their own",
-        name,
-    )
 
 
 def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
@@ -348,18 +331,10 @@ def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, 
         if name in BROWSER_HEADERS:
             named[BROWSER_HEADERS[name]] = ",".join(map(_line, values))
         else:
-            _warn_left_out(as_text(name))
+            known = ", ".join(map(as_text, BROWSER_HEADERS))
+            left_out = "The header %s is not sent with requests for anything but httpResponseBody; %s can be"
+            warn_once(left_out, as_text(name), known)
     return {"requestHeaders": named} if named else {}
-
-
-@lru_cache(maxsize=256)
-def _warn_left_out(name: str) -> None:
-    """Log a warning, once for each header by the cache."""
-    logger.warning(
-        "The header %s is not sent with requests for anything but httpResponseBody; %s can be",
-        name,
-        ", ".join(as_text(known) for known in BROWSER_HEADERS),
-    )
 
 
 def _cookies(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:

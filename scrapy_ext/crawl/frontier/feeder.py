@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import ChainMap
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from scrapy_ext.api.platform.frontier import MAX_BATCH, Batch
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Retry
+
+T = TypeVar("T")
 
 #: Multiple of the prefetch up to which requests of hosts without room may fill the memory, so that a slow host does not
 #: keep the requests of other hosts out.
@@ -237,7 +239,7 @@ class Feeder:
     async def flush(self) -> None:
         """Make all requests of :meth:`send` durable."""
         sending = [self._writers[slot] for slot in self._unsent]
-        await asyncio.gather(*(self._flush(writer) for writer in sending))
+        await asyncio.gather(*(self._in_turn(writer.flush()) for writer in sending))
         self._unsent = {slot for slot in self._unsent if self._writers[slot].pending}
 
     def start(self, consumer: Consumer, slots: set[int]) -> None:
@@ -305,7 +307,7 @@ class Feeder:
     async def _read(self, slots: list[int], room: int) -> bool:
         want = min(MAX_BATCH, max(1, room // len(slots)))
         readers = [self._readers[slot] for slot in slots]
-        read = await asyncio.gather(*(self._more(reader, want) for reader in readers), return_exceptions=True)
+        read = await asyncio.gather(*(self._in_turn(reader.more(want)) for reader in readers), return_exceptions=True)
         failed = next((batches for batches in read if isinstance(batches, BaseException)), None)
         found = [batch for batches in read if not isinstance(batches, BaseException) for batch in batches]
         if found:
@@ -327,13 +329,9 @@ class Feeder:
             raise failed
         return bool(found)
 
-    async def _more(self, reader: SlotReader, want: int) -> list[Batch]:
+    async def _in_turn(self, call: Awaitable[T]) -> T:
         async with self._at_once:
-            return await reader.more(want)
-
-    async def _flush(self, writer: BatchWriter) -> None:
-        async with self._at_once:
-            await writer.flush()
+            return await call
 
     def _may_have_more(self, slot: int, reader: SlotReader) -> None:
         if reader.may_have_more:

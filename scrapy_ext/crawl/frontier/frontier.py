@@ -175,12 +175,12 @@ class CrawlFrontier:
         self.memory.close()
         self.reading.close()
         await self._feeder.close()
-        if not log.is_fenced and committer.failure is None:
+        if not log.is_fenced and committer.commits.failure is None:
             await self.reading.place_all()
             self.enqueuing.warn_of_shared()
         await committer.close()
         try:
-            if committer.failure is None and not log.is_fenced:
+            if committer.commits.failure is None and not log.is_fenced:
                 await self._ownership.close()
             if log.is_fenced:
                 self._session.is_replaced = await self._ownership.has_successor()
@@ -290,7 +290,7 @@ class Reading:
 
     def take(self, slot: int, batch: Batch) -> None:
         """Take a batch that was read, except requests that a former process has finished."""
-        done = self.committer.done(slot, batch.id)
+        done = self.committer.commits.checkpoint.progress.finished(slot, batch.id)
         opened = OpenBatch(slot, batch.id, len(batch.requests), done)
         count = self._crawler.stats.inc_value
         count("frontier/read/batches")
@@ -356,7 +356,7 @@ class Reading:
         if self._memory.tracker.unfinished:
             return
         self.committer.hurry()
-        if self._ending is not None and self.committer.is_idle and start_is_exhausted(self._crawler):
+        if self._ending is not None and self.committer.commits.is_idle and start_is_exhausted(self._crawler):
             self.is_over = await self._ending.is_over() and not self._has_work()
         self._wake_if_drained()
 
@@ -392,6 +392,6 @@ class Reading:
         return (
             bool(self._memory.tracker.unfinished)
             or self._memory.sent.has_direct
-            or not self.committer.is_idle
+            or not self.committer.commits.is_idle
             or self._feeder.has_work
         )

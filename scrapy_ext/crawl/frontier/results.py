@@ -49,7 +49,7 @@ class Results:
 
     def stage_if_large(self, entry: Entry) -> None:
         """Stage the items of an entry if they are large."""
-        if entry.bytes >= _STAGED_EARLY:
+        if entry.size >= _STAGED_EARLY:
             self.committer.spill(entry)
 
     def nothing_of(self, batch: OpenBatch, position: int = 0) -> None:
@@ -128,11 +128,11 @@ class PendingItems:
     @property
     def is_full(self) -> bool:
         """Return true if more bytes of items wait than PLATFORM_BUFFER_BYTES."""
-        return self._committer.pending_bytes + self._finished.bytes > self._high_water
+        return self._committer.commits.pending_bytes + self._finished.bytes > self._high_water
 
     async def wait_for_room(self) -> None:
         """Wait until fewer bytes of items wait."""
-        while self.is_full and self._committer.failure is None:
+        while self.is_full and self._committer.commits.failure is None:
             if self._finished.bytes:
                 await self._finished.wait()
             else:

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.crawl.commit.assignment import Assignment, Lease, Sightings, Step, lease, next_step
+from scrapy_ext.crawl.commit.assignment import Assignment, Sightings, Step, next_step
 from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
@@ -88,10 +88,9 @@ class Leases:
 
     @property
     def has_lapsed(self) -> bool:
-        """Return true if other workers may consider this one dead."""
+        """Return true if other workers may consider this one dead, or another process writes its journal."""
         log = self._ownership.log
-        age = time.monotonic() - log.written
-        return lease(is_fenced=log.is_fenced, age=age, lease_time=self._lease_time) is not Lease.HELD
+        return log.is_fenced or time.monotonic() - log.written > self._lease_time
 
     async def join(self) -> None:
         """Join the workers, with the slots that are free."""

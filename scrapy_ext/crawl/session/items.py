@@ -8,6 +8,7 @@ text; tuples, sets and other iterables as arrays (sets in sorted order if possib
 from __future__ import annotations
 
 import base64
+import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
@@ -65,8 +66,12 @@ def _plain(value: Any, place: str) -> Any:
     if kind is list or kind is tuple:
         return [_plain(member, place) for member in value]
     if kind is dict:
-        return {_name(name, place): _plain(member, f"{place}.{name}") for name, member in value.items()}
+        return _plain_members(value, place)
     return _plain_object(value, place)
+
+
+def _plain_members(value: Mapping[Any, Any], place: str) -> dict[str, Any]:
+    return {_name(name, place): _plain(member, f"{place}.{name}") for name, member in value.items()}
 
 
 def _plain_object(value: Any, place: str) -> Any:
@@ -80,30 +85,18 @@ def _plain_object(value: Any, place: str) -> Any:
         return str(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode()
-    if is_item(value):
-        return {_name(name, place): _plain(member, f"{place}.{name}") for name, member in ItemAdapter(value).items()}
-    if isinstance(value, Mapping):
-        return {_name(name, place): _plain(member, f"{place}.{name}") for name, member in value.items()}
+    if is_item(value) or isinstance(value, Mapping):
+        return _plain_members(ItemAdapter(value) if is_item(value) else value, place)
     if isinstance(value, set | frozenset):
-        return [_plain(member, place) for member in _in_order(value)]
+        with contextlib.suppress(TypeError):
+            value = sorted(value)
     if isinstance(value, str | int | float):
         # A subclass, such as a lazy string.
         for plain in (str, int, float):
             if isinstance(value, plain):
                 return _plain(plain(value), place)
     if hasattr(value, "__iter__"):
-        return [_plain(member, place) for member in _repeatable(value, place)]
+        if isinstance(value, Iterator):
+            raise UnstorableItemError(f"{place} is an iterator, which can be read only once; make a list of it")
+        return [_plain(member, place) for member in value]
     raise UnstorableItemError(f"{place} is of type {type(value).__qualname__}, which has no JSON form; convert it")
-
-
-def _repeatable(value: Any, place: str) -> Any:
-    if isinstance(value, Iterator):
-        raise UnstorableItemError(f"{place} is an iterator, which can be read only once; make a list of it")
-    return value
-
-
-def _in_order(values: set[Any] | frozenset[Any]) -> list[Any]:
-    try:
-        return sorted(values)
-    except TypeError:
-        return list(values)

@@ -40,10 +40,7 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
         key = JobKey.parse(resume, "PLATFORM_JOB")
     except ContractError as error:
         raise SettingError("PLATFORM_JOB", "is not a job", str(error)) from None
-    try:
-        metadata = await client.jobs.metadata(key)
-    except NotFound:
-        metadata = {}
+    metadata = await _metadata(client, key)
     if not metadata or metadata.get("state") == JobState.DELETED.value:
         raise SettingError("PLATFORM_JOB", f"names {key}, which does not exist", "Leave it out to start a new job.")
     if metadata.get("spider") not in (None, spider_name):
@@ -112,28 +109,24 @@ async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, An
     await client.jobs.update(job.key, {CRAWL_STATS: plain_stats(stats)})
 
 
-async def finish_job(client: PlatformClient, job: CrawlJob, reason: str) -> None:
-    """Finish the job, with Scrapy's reason for closing the spider."""
-    await client.jobq.update(job.key.project, job.key, state=JobState.FINISHED.value, close_reason=reason)
-
-
 async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
     """Return true if the job is finished or deleted."""
-    try:
-        metadata = await client.jobs.metadata(job.key)
-    except NotFound:
-        return True
-    return metadata.get("state") != JobState.RUNNING.value
+    return (await _metadata(client, job.key)).get("state") != JobState.RUNNING.value
 
 
 async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
     """Return true if the job is deleted, or finished so that :func:`open_job` does not resume it."""
-    try:
-        metadata = await client.jobs.metadata(job.key)
-    except NotFound:
-        return True
+    metadata = await _metadata(client, job.key, state=JobState.DELETED.value)
     state, reason = metadata.get("state"), metadata.get("close_reason")
     return state == JobState.DELETED.value or (state == JobState.FINISHED.value and reason == FINISHED)
+
+
+async def _metadata(client: PlatformClient, key: JobKey, **missing: str) -> dict[str, Any]:
+    """Return the metadata of a job, or ``missing`` if it does not exist."""
+    try:
+        return await client.jobs.metadata(key)
+    except NotFound:
+        return dict(missing)
 
 
 def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import FINISHED
+from scrapy_ext.api.platform.jobs import FINISHED, JobState
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
@@ -35,7 +35,7 @@ from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import REPLACED
 from scrapy_ext.crawl.session import embedded
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, Services
-from scrapy_ext.crawl.session.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
+from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, close_after_start_items
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.settings import SettingError
@@ -256,19 +256,18 @@ class Session:
         try:
             for setting in names.SETTINGS.values():
                 setting.read(settings)
-            self.services = await self._resources.enter_async_context(
-                embedded.services(
-                    settings, extraction=self._extraction, platform=self._platform, on_lost=self._server_lost
-                )
+            found = embedded.services(
+                settings,
+                extraction=self._extraction,
+                platform=self._platform,
+                on_lost=lambda error: self.fail(error, "embedded_server_failed"),
             )
+            self.services = await self._resources.enter_async_context(found)
             if self._platform:
                 await self._open_platform(self.services)
         except (SettingError, EmbeddedServerError, PlatformError) as error:
             self.refuse(error)
             await self._resources.aclose()
-
-    def _server_lost(self, error: EmbeddedServerError) -> None:
-        self.fail(error, "embedded_server_failed")
 
     async def _open_platform(self, services: Services) -> None:
         settings = self._crawler.settings
@@ -327,7 +326,8 @@ class Session:
             self._reason = "platform_unavailable"
         try:
             await write_stats(client, job, self._crawler.stats.get_stats())
-            await finish_job(client, job, self._reason)
+            state = JobState.FINISHED.value
+            await client.jobq.update(job.key.project, job.key, state=state, close_reason=self._reason)
         except PlatformError as error:
             self._failed = True
             logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)

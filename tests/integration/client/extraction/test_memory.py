@@ -141,7 +141,7 @@ async def test_the_time_that_an_answer_waits_for_memory_does_not_count_for_its_t
     # The oldest answer under way is the other: this one waits as long as that does.
     done, _ = await asyncio.wait([waiting], timeout=0.6)
     assert not done
-    other.end()
+    other.close()
     del other
     assert (await waiting)["statusCode"] == 200
     await client.close()

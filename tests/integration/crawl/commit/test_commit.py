@@ -49,7 +49,7 @@ async def test_commits_on_a_real_platform_are_there_and_the_next_process_stores_
             commits.add(request(batch, position, *[msgspec.json.encode({"of": fp, "n": n}) for n in range(4)]))
             await asyncio.sleep(0)
     await commits.close()
-    assert commits.failure is None
+    assert commits.commits.failure is None
     successor = await process().open(0)
     assert not await first.can_commit()
     assert successor.log.checkpoint.progress == Progress()

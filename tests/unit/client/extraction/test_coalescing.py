@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from scrapy_ext.client.extraction.coalescing import Coalescing
+from scrapy_ext.client.extraction.client import Coalescing
 
 
 class Work:

@@ -8,11 +8,9 @@ import pytest
 
 from scrapy_ext.crawl.commit.assignment import (
     Assignment,
-    Lease,
     Sightings,
     Step,
     is_about_to_give_up,
-    lease,
     next_step,
 )
 from scrapy_ext.crawl.commit.events import Checkpoint, Progress
@@ -112,11 +110,3 @@ def test_who_could_not_look_takes_nobody_for_dead() -> None:
         sightings.begin(now)
         assert sightings.lives("a", 1, is_closed=False, now=now)
         sightings.end(now)
-
-
-@pytest.mark.parametrize(
-    ("is_fenced", "age", "state"),
-    [(False, 0.0, Lease.HELD), (False, 30.0, Lease.HELD), (False, 30.1, Lease.LAPSED), (True, 0.0, Lease.FENCED)],
-)
-def test_a_lease_is_held_until_it_lapses_or_is_fenced(is_fenced: bool, age: float, state: Lease) -> None:
-    assert lease(is_fenced=is_fenced, age=age, lease_time=30.0) is state

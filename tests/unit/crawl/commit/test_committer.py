@@ -123,16 +123,16 @@ def lot_of(entry, *items):
 async def test_children_and_items_are_staged_then_journal_then_items_then_the_acknowledgement(committer, recorder):
     commits = committer()
     commits.add(request(OpenBatch(3, "a", 1), 0, b"1", b"2"))
-    assert not commits.is_idle
+    assert not commits.commits.is_idle
     await commits.close()
-    assert commits.is_idle
+    assert commits.commits.is_idle
     steps = ["children", "begin journal", "journal", "begin items", "items", "begin acknowledge", "acknowledge"]
     places = [recorder.place(name) for name in [*steps, "committed"]]
     assert places == sorted(places)
     assert recorder.place("stage") < recorder.place("begin journal")
     assert recorder.named("acknowledge") == [{3: ["a"]}]
     assert recorder.items == {0: "1", 1: "2"}
-    assert commits.pending_bytes == 0
+    assert commits.commits.pending_bytes == 0
 
 
 async def test_what_finishes_during_a_commit_is_committed_together_after_it(committer, recorder):
@@ -197,7 +197,7 @@ async def test_a_lot_waits_no_longer_than_the_interval(committer, recorder):
     commits = committer(interval=0.01)
     commits.add(Lot([b"1"]))
     await eventually_async(lambda: recorder.named("committed"))
-    assert commits.is_idle
+    assert commits.commits.is_idle
 
 
 @pytest.mark.parametrize(
@@ -236,13 +236,13 @@ async def test_items_that_were_staged_early_come_before_the_later_ones_of_their_
     commits.spill(entry)
     entry.add_item(b"3")
     commits.spill(entry)
-    assert (entry.items, entry.bytes) == ([], 0)
+    assert (entry.items, entry.size) == ([], 0)
     entry.add_item(b"4")
     commits.add(lot_of(entry, *entry.take_items()))
     await commits.close()
     assert recorder.items == {0: "1", 1: "2", 2: "3", 3: "4"}
     assert recorder.named("journal") == [[(1, 0, 2), (2, 2, 1), (3, 3, 1)]]
-    assert commits.pending_bytes == 0
+    assert commits.commits.pending_bytes == 0
 
 
 async def test_a_commit_waits_until_what_is_staged_early_is_there(committer, recorder):
@@ -296,7 +296,7 @@ async def test_garbage_that_cannot_be_removed_ends_nothing(committer, recorder):
         commits.add(Lot([b"1"]))
         commits.hurry()
         await eventually_async(lambda: len(recorder.named("committed")), partial(lt, number))
-    assert commits.failure is None
+    assert commits.commits.failure is None
 
 
 # ── failure and back-pressure ──
@@ -317,8 +317,8 @@ async def test_a_failure_ends_it_and_is_reported_and_nothing_of_what_follows_is_
     commits.add(request(OpenBatch(0, "a", 1), 0, b"1"))
     await commits.close()
     (error,) = recorder.named("failed")
-    assert str(error) == str(commits.failure) == f"no {step}"
-    assert not commits.is_idle
+    assert str(error) == str(commits.commits.failure) == f"no {step}"
+    assert not commits.commits.is_idle
     assert not any(recorder.named(f"begin {name}") for name in _BEHIND[step])
     assert not recorder.named("committed")
     commits.add(request(OpenBatch(0, "b", 1)))
@@ -334,7 +334,7 @@ async def test_a_process_that_was_replaced_stores_nothing(committer, recorder):
     commits = committer()
     commits.add(request(OpenBatch(0, "a", 1), 0, b"1"))
     await commits.close()
-    assert isinstance(commits.failure, Fenced)
+    assert isinstance(commits.commits.failure, Fenced)
     assert recorder.items == {}
     assert not recorder.named("begin acknowledge")
 
@@ -342,9 +342,9 @@ async def test_a_process_that_was_replaced_stores_nothing(committer, recorder):
 async def test_who_waits_for_room_goes_on_when_something_is_stored(committer, recorder):
     commits = committer()
     commits.add(Lot([b"x" * 100]))
-    assert commits.pending_bytes == 100
+    assert commits.commits.pending_bytes == 100
     async with asyncio.timeout(60):
-        while commits.pending_bytes:
+        while commits.commits.pending_bytes:
             await commits.wait_for_progress()
     assert list(recorder.items.values()) == ["x" * 100]
 
@@ -355,7 +355,7 @@ async def test_who_waits_for_room_goes_on_when_it_fails(committer, recorder, ste
     recorder.fail = step
     commits.add(Lot([b"x"]))
     async with asyncio.timeout(60):
-        while commits.failure is None:
+        while commits.commits.failure is None:
             await commits.wait_for_progress()
         await commits.wait_for_progress()
 
@@ -368,9 +368,9 @@ async def test_nobody_waits_when_nothing_does(committer):
 async def test_who_waits_for_an_early_payload_goes_on_when_it_is_staged(committer, recorder):
     commits = committer()
     commits.spill(spilling(OpenBatch(0, "a", 1), b"x" * 10))
-    assert commits.pending_bytes == 10
+    assert commits.commits.pending_bytes == 10
     async with asyncio.timeout(60):
-        while commits.pending_bytes:
+        while commits.commits.pending_bytes:
             await commits.wait_for_progress()
 
 

@@ -37,7 +37,7 @@ async def waiting():
 
 def direct(fp, size=0):
     entry = Entry(fp, Request(URL), "a.example", None, None, slot=0)
-    entry.bytes = size
+    entry.size = size
     return entry
 
 

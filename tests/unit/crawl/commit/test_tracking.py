@@ -132,11 +132,11 @@ def test_what_local_requests_lead_to_is_their_holders(tracker, completed):
     child.add_item(b"of the child")
     child.payloads.append(Payload(1, 5))
     tracker.finished(tracker.handed_out(child))
-    assert (holder.items, holder.bytes) == ([b"of the holder", b"of the child"], 25)
+    assert (holder.items, holder.size) == ([b"of the holder", b"of the child"], 25)
     assert holder.payloads == [Payload(1, 5)]
     assert (child.items, child.payloads) == ([], [])
     assert holder.take_items() == [b"of the holder", b"of the child"]
-    assert (holder.items, holder.bytes) == ([], 0)
+    assert (holder.items, holder.size) == ([], 0)
 
 
 def test_a_local_request_without_a_holder_is_complete_by_itself(tracker, completed):

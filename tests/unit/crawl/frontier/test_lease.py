@@ -1,0 +1,25 @@
+"""A worker's lease, by the age of its newest record and by what other processes wrote."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scrapy_ext.crawl.frontier.workers import Leases
+
+
+@pytest.mark.parametrize(
+    ("is_fenced", "age", "has_lapsed"),
+    [(False, 0.0, False), (False, 15.0, False), (False, 30.1, True), (True, 0.0, True)],
+)
+def test_a_lease_is_held_until_it_lapses_or_is_fenced(is_fenced: bool, age: float, has_lapsed: bool) -> None:
+    log = SimpleNamespace(is_fenced=is_fenced, written=time.monotonic() - age)
+    ownership: Any = SimpleNamespace(log=log)
+
+    async def ignore(_slots: set[int]) -> None: ...
+
+    leases = Leases(ownership, 5, 30.0, on_change=ignore, on_lost=print)
+    assert leases.has_lapsed is has_lapsed
