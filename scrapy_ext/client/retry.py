@@ -67,7 +67,6 @@ class Backoff(msgspec.Struct, frozen=True):
 
 
 def jittered(retry_after: float) -> float:
-    """Return a ``Retry-After`` with its jitter."""
     return retry_after + random.uniform(0, RETRY_AFTER_JITTER)
 
 
@@ -202,17 +201,14 @@ class Outage:
 
     def worked(self, what: str) -> None:
         """Report that ``what`` succeeded."""
-        if what in self._failing and self._ended(what):
+        if what in self._failing and len(self._failing) == 1:
             failures = "1 failure" if self._failures == 1 else f"{self._failures} failures"
             self._logger.info("The platform stores everything again, after %s", failures)
+        self._failing.pop(what, None)
 
     def given_up(self, what: str) -> None:
         """Report that ``what`` is not tried again."""
-        self._ended(what)
-
-    def _ended(self, what: str) -> bool:
         self._failing.pop(what, None)
-        return not self._failing
 
     def _warn(self, now: float, text: str, *arguments: object) -> None:
         self._reported = now

@@ -15,6 +15,7 @@ import heapq
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from scrapy_ext.api.extraction.problems import Scope
@@ -63,18 +64,17 @@ class Window:
         return True
 
 
+@dataclass(slots=True, eq=False)
 class _Domain(Generic[T]):
-    __slots__ = ("active", "backing_off", "extractions", "limited_until", "paused_until", "waiting", "window")
-
-    def __init__(self, window: Window) -> None:
-        self.waiting: OrderedDict[T, None] = OrderedDict()
-        self.active = 0
-        #: Extractions that have begun and not ended, without those that back off.
-        self.extractions = 0
-        self.backing_off = 0
-        #: End of a pause by a delay or a limit; by a limit alone.
-        self.paused_until = self.limited_until = _LONG_AGO
-        self.window = window
+    window: Window
+    waiting: OrderedDict[T, None] = field(default_factory=OrderedDict)
+    active: int = 0
+    #: Extractions that have begun and not ended, without those that back off.
+    extractions: int = 0
+    backing_off: int = 0
+    #: End of a pause by a delay or a limit; by a limit alone.
+    paused_until: float = _LONG_AGO
+    limited_until: float = _LONG_AGO
 
     def is_forgettable(self, now: float) -> bool:
         is_busy = self.waiting or self.active or self.extractions or self.backing_off or self.paused_until > now
@@ -201,7 +201,6 @@ class Admission(Generic[T]):
             self._forget(domain, state)
 
     def finish(self, domain: str) -> None:
-        """Finish an admitted request."""
         state = self._domains[domain]
         self.active -= 1
         state.active -= 1

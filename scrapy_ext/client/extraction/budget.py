@@ -156,7 +156,6 @@ class Budget:
         self.settle(price, billed=False)
 
     def settle(self, price: float, *, billed: bool) -> None:
-        """Settle a reserved request."""
         self._reserved -= price
         if billed:
             self.spent.cost += price

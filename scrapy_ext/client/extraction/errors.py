@@ -123,8 +123,8 @@ class UnreachableServiceError(ExtractError):
 
     remedy = "Check EXTRACT_API_URL, and that the service is up."
 
-    def __init__(self, detail: str, *, ambiguous: bool, sent: Mapping[str, Any] | None = None) -> None:
-        super().__init__(detail, sent=sent)
+    def __init__(self, detail: str, *, ambiguous: bool, cause: str = "") -> None:
+        super().__init__(detail, cause=cause)
         self.ambiguous = ambiguous
         #: Failed connections to the service in a row, of all requests.
         self.rounds = 0
@@ -203,19 +203,6 @@ _BY_STATUS: Final[Mapping[int, type[ExtractError]]] = {
 }
 
 
-def timed_out(detail: str) -> UnreachableServiceError:
-    """Return the error for a service that did not answer within DOWNLOAD_TIMEOUT."""
-    error = UnreachableServiceError(detail, ambiguous=True)
-    error.cause = Cause.TIMEOUT.value
-    return error
-
-
-def _class_of(status: int, cause: str) -> type[ExtractError]:
-    if cause == Cause.NO_BROWSER.value:
-        return BrowserMissingError
-    return _BY_STATUS.get(status, ServiceError if status >= 500 else InvalidRequestError)
-
-
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, sent: Mapping[str, Any] | None = None
 ) -> ExtractError:
@@ -228,7 +215,10 @@ def error_of(
     if not detail and "html" in headers.get("Content-Type", ""):
         detail = "an HTML page, not an answer of the extraction service"
     cause = headers.get(CAUSE_HEADER, "")
-    return _class_of(status, cause)(
+    kind = _BY_STATUS.get(status, ServiceError if status >= 500 else InvalidRequestError)
+    if cause == Cause.NO_BROWSER.value:
+        kind = BrowserMissingError
+    return kind(
         detail,
         status=status,
         type=problem.type,

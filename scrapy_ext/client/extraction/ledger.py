@@ -126,7 +126,6 @@ class Ledger:
         return answer
 
     def sent(self, key: bytes, cost: float) -> None:
-        """Record a request that is being sent."""
         self.spent.requests += 1
         self.spent.cost += cost
         self._in_flight.add(key)

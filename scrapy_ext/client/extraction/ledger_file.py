@@ -128,7 +128,6 @@ class LedgerFile:
         return dropped
 
     def close(self, remove: bool) -> None:
-        """Close the file; ``remove``: delete it."""
         if not remove and self._connection is not None:
             with contextlib.suppress(sqlite3.Error):  # The file is as good without.
                 self._compact(self._connection)

@@ -48,7 +48,6 @@ class AnswerMemory:
 
     @property
     def used(self) -> int:
-        """Bytes of all holds."""
         while self._freed:
             self._used -= self._freed.popleft()
         return self._used
@@ -109,14 +108,6 @@ class AnswerMemory:
         if size < 0:
             self._changed()
 
-    def _remove(self, hold: Hold) -> None:
-        self._freed.append(hold.size)
-        self._changed()
-
-    def _end(self, hold: Hold) -> None:
-        del self._under_way[hold]
-        self._changed()
-
     def _changed(self) -> None:
         while self._waiting:
             waiting = self._waiting.popleft()
@@ -162,10 +153,12 @@ class Hold:
 
     def close(self) -> None:
         """End an answer that was received and decoded, or failed. Its size counts until the hold is freed."""
-        self._memory._end(self)
+        del self._memory._under_way[self]
+        self._memory._changed()
 
     def __del__(self) -> None:
-        self._memory._remove(self)
+        self._memory._freed.append(self.size)
+        self._memory._changed()
 
 
 class HeldResult(dict[str, Any]):
@@ -179,7 +172,6 @@ class HeldResult(dict[str, Any]):
 
 
 def hold_of(result: object) -> Hold | None:
-    """Return the hold of a result, if it has one."""
     return result.hold if isinstance(result, HeldResult) else None
 
 

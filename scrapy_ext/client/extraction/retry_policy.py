@@ -116,7 +116,6 @@ class RetryPolicy:
         return first
 
     def attempts(self, row: str) -> int:
-        """Return the number of attempts in this row."""
         return self._rules.get(row, _ONCE).attempts
 
     def wait(self, error: ExtractError, failures: int) -> float | None:

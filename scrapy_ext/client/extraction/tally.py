@@ -92,7 +92,7 @@ class Tally:
 
     def answered(self, domain: str, kind: str, seconds: float, cost: float) -> None:
         """Count a request with a result, and its latency."""
-        bucket = int(log(seconds) * _SCALE + _OFFSET) if SHORTEST < seconds < LONGEST else _outside(seconds)
+        bucket = int(log(min(max(seconds, SHORTEST), LONGEST)) * _SCALE + _OFFSET)
         for row in self._rows(domain, kind):
             row.attempts += 1
             row.cost += cost
@@ -203,10 +203,6 @@ class Tally:
             yield f"domains/{domain}/errors", row.errors
             yield f"domains/{domain}/throttled_seconds", round(row.throttled_seconds, 3)
             yield f"domains/{domain}/cost", round(row.cost, 6)
-
-
-def _outside(seconds: float) -> int:
-    return 0 if seconds <= SHORTEST else int(log(LONGEST) * _SCALE + _OFFSET)
 
 
 def _sum(rows: Iterable[_Row]) -> _Row:

@@ -13,7 +13,8 @@ import msgspec
 from yarl import URL
 
 from scrapy_ext.api.extraction import EXTENSIONS_HEADER
-from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError, timed_out
+from scrapy_ext.api.extraction.problems import Cause
+from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError
 from scrapy_ext.client.extraction.memory import AnswerMemory, Hold
 from scrapy_ext.client.extraction.redact import redacted, without_user
 from scrapy_ext.client.http import authorization, base_url, decompressed, is_compressed, proxy_of
@@ -105,7 +106,8 @@ class ExtractTransport:
         except _NOT_CONNECTED as error:
             raise UnreachableServiceError(f"cannot connect to {self.url} ({_reason(error)})", ambiguous=False) from None
         except TimeoutError as error:
-            raise timed_out(f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)") from error
+            fault = f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)"
+            raise UnreachableServiceError(fault, ambiguous=True, cause=Cause.TIMEOUT.value) from error
         except (aiohttp.ClientError, OSError) as error:
             fault = f"no whole answer from {self.url} ({_reason(error)})"
             raise UnreachableServiceError(fault, ambiguous=True) from None

@@ -56,8 +56,8 @@ class Answer:
     def lines(self, type: type[T]) -> list[T]:
         """Decode the body as JSON lines of this type; raises :class:`UnexpectedAnswer`."""
         try:
-            return lines.decode(self.body, type)
-        except lines.LineError as error:
+            return msgspec.json.Decoder(type).decode_lines(self.body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._unexpected(str(error)) from None
 
     def app(self) -> dict[str, Any]:

@@ -44,12 +44,10 @@ class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
         status: int | None = None,
         retry_after: float | None = None,
     ) -> PlatformError:
-        """Return an error about this call."""
         return kind(message, method=self.method, path=self.path, status=status, retry_after=retry_after)
 
 
 def get(host: Host, path: str, *parameters: tuple[str, Value], accept: str = JSON_LINES) -> ClientCall:
-    """Return a call that reads."""
     return ClientCall(method="GET", host=host, path=path, parameters=parameters, accept=accept)
 
 

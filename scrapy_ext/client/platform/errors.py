@@ -122,7 +122,6 @@ _BY_STATUS: Final[Mapping[int, type[PlatformError]]] = {
 
 
 def error_class(status: int) -> type[PlatformError]:
-    """Return the class for an HTTP status that is not a success."""
     if status >= 500:
         return ServerError
     if 300 <= status < 400:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
-
-T = TypeVar("T")
 
 #: A frontier batch of 100 requests of 1 MiB each is the longest line that the contract allows.
 MAX_LINE_BYTES: Final = 128 * 2**20
@@ -38,15 +36,6 @@ async def split(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
                 yield bytes(line)
     if rest.strip():
         yield bytes(rest)
-
-
-def decode(body: bytes, type: type[T]) -> list[T]:
-    """Decode every line of a whole body; raises :class:`LineError`."""
-    decoder = msgspec.json.Decoder(type)
-    try:
-        return decoder.decode_lines(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise LineError(str(error)) from None
 
 
 def encode(records: Iterable[Any]) -> bytes:

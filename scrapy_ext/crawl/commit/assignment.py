@@ -41,7 +41,6 @@ class Assignment(msgspec.Struct, omit_defaults=True):
     start: str = ""
 
     def of(self, name: str) -> set[int]:
-        """Return the slots of a journal."""
         return set(self.owners.get(name, ()))
 
     def given(self, name: str, slots: set[int], given_up: Progress, removed: Collection[str] = ()) -> Assignment:
@@ -80,7 +79,6 @@ class Sightings:
         self._ended = 0.0
 
     def begin(self, now: float) -> None:
-        """Begin a round of observations."""
         if now - self._ended > self._lease_time / 2:
             # While this worker could not read, the others may have been unable to write.
             self._seen.clear()

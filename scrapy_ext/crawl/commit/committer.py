@@ -10,25 +10,7 @@ from contextvars import copy_context
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.crawl.commit.events import (
-    Acknowledge,
-    Acknowledged,
-    Action,
-    Append,
-    ChunkStored,
-    Due,
-    Event,
-    Failed,
-    FlushChildren,
-    Flushed,
-    Forget,
-    Lot,
-    Report,
-    Stage,
-    Staged,
-    Stop,
-    StoreChunk,
-)
+from scrapy_ext.crawl.commit import events
 from scrapy_ext.crawl.commit.journal import CommitLog
 from scrapy_ext.crawl.commit.protocol import Commits
 from scrapy_ext.crawl.commit.staging import Finisher, append
@@ -52,7 +34,7 @@ class Committer:
         *,
         interval: float,
         flush_children: Callable[[], Awaitable[None]],
-        on_committed: Callable[[Report], None],
+        on_committed: Callable[[events.Report], None],
         on_failure: Callable[[Exception], None],
     ) -> None:
         self.commits = commits
@@ -72,7 +54,7 @@ class Committer:
         self._is_timer = False
         self._settled = asyncio.Event()
 
-    def add(self, lot: Lot) -> None:
+    def add(self, lot: events.Lot) -> None:
         """Add a lot, to be committed soon."""
         commits = self.commits
         commits.add(lot)
@@ -135,19 +117,19 @@ class Committer:
 
     def _feed_due(self) -> None:
         self._begin = None
-        self._feed(Due())
+        self._feed(events.Due())
 
-    def _feed(self, event: Event) -> None:
+    def _feed(self, event: events.Event) -> None:
         self._start(self.commits.receive(event))
-        if isinstance(event, Staged | Acknowledged):
+        if isinstance(event, events.Staged | events.Acknowledged):
             self._settle()
 
-    def _start(self, actions: Iterable[Action]) -> None:
+    def _start(self, actions: Iterable[events.Action]) -> None:
         for action in actions:
             match action:
-                case Report():
+                case events.Report():
                     self._on_committed(action)
-                case Stop(error):
+                case events.Stop(error):
                     for task in self._tasks - {asyncio.current_task()}:
                         task.cancel()
                     self._settle()
@@ -157,38 +139,38 @@ class Committer:
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
 
-    async def _execute(self, action: Action) -> None:
+    async def _execute(self, action: events.Action) -> None:
         try:
             event = await self._event_of(action)
             if event is not None:
                 self._feed(event)
         except Exception as error:
-            self._feed(Failed(error))
+            self._feed(events.Failed(error))
 
-    async def _event_of(self, action: Action) -> Event | None:
+    async def _event_of(self, action: events.Action) -> events.Event | None:
         match action:
-            case FlushChildren():
+            case events.FlushChildren():
                 await self._flush_children()
-                return Flushed()
-            case Stage(number, items, is_early):
+                return events.Flushed()
+            case events.Stage(number, items, is_early):
                 packed = await gzipped(b"\n".join(items) + b"\n")
                 if not is_early:
                     self._packed[number] = packed
                 await self._finisher.stage(self.commits.owner, number, packed)
-                return Staged(number)
-            case Append():
+                return events.Staged(number)
+            case events.Append():
                 return await append(self._log.write())
-            case StoreChunk(redo, chunk):
+            case events.StoreChunk(redo, chunk):
                 packed = self._packed.pop(chunk.number, b"")
                 if packed:
                     await self._finisher.store(JobKey.parse(redo.job), chunk.start, packed)
                 else:
                     await self._finisher.store_chunk(JobKey.parse(redo.job), redo.owner, chunk)
-                return ChunkStored()
-            case Acknowledge(batches):
+                return events.ChunkStored()
+            case events.Acknowledge(batches):
                 await self._finisher.acknowledge(batches)
-                return Acknowledged()
-            case Forget(numbers):
+                return events.Acknowledged()
+            case events.Forget(numbers):
                 with contextlib.suppress(PlatformError):  # They only waste space, until the end of the job.
                     await self._finisher.payloads.delete(self.commits.owner, numbers)
         return None

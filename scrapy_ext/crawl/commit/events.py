@@ -55,7 +55,6 @@ class Progress(msgspec.Struct, omit_defaults=True):
                 mine[batch] = f"{int(mine.get(batch, '0'), 16) | int(mask, 16):x}"
 
     def drop(self, slots: set[int]) -> None:
-        """Remove the progress of these slots."""
         for slot in slots:
             self.done.pop(slot, None)
 
@@ -99,7 +98,6 @@ class OpenBatch(msgspec.Struct, eq=False):
 
     @property
     def is_done(self) -> bool:
-        """Return true if each of its requests is committed."""
         return self.done == (1 << self.size) - 1
 
 
@@ -201,7 +199,6 @@ class Stage(NamedTuple):
 
     @property
     def payload(self) -> Payload:
-        """Payload that the items become."""
         return Payload(self.number, len(self.items))
 
 

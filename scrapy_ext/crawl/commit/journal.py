@@ -93,7 +93,6 @@ class Journal:
         self._appends = 0
 
     async def head(self) -> Record | None:
-        """Return the newest record, None for an empty journal."""
         batches = await self._client.read(*self.place, 1)
         try:
             records = [

@@ -83,7 +83,6 @@ class Ownership:
         self._log = CommitLog(journal, number, checkpoint, is_over)
 
     async def assignment(self) -> tuple[int, Assignment]:
-        """Return the number of the newest assignment, and the assignment."""
         head = await self._assignment.head()
         return (0, Assignment()) if head is None else (head.number, head.read(Assignment))
 

@@ -33,34 +33,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import ClassVar, Final, TypeAlias
 
-from scrapy_ext.crawl.commit.events import (
-    Acknowledge,
-    Acknowledged,
-    Action,
-    Append,
-    Appended,
-    Checkpoint,
-    Chunk,
-    ChunkStored,
-    Due,
-    Event,
-    Failed,
-    FlushChildren,
-    Flushed,
-    Forget,
-    Lot,
-    OpenBatch,
-    Payload,
-    Read,
-    ReadHead,
-    Redo,
-    Refused,
-    Report,
-    Stage,
-    Staged,
-    Stop,
-    StoreChunk,
-)
+from scrapy_ext.crawl.commit import events
 
 #: A commit is due when this number of requests, items or bytes of items waits, and takes about as many.
 _REQUESTS: Final = 100
@@ -86,28 +59,28 @@ class State(Enum):
     STOPPED = "stopped"
 
 
-Table: TypeAlias = Mapping[tuple[State, type[Event]], State]
+Table: TypeAlias = Mapping[tuple[State, type[events.Event]], State]
 
 #: States of a process that commits. ``STAGING`` and ``STORING`` end with the last of their events. An event without a
 #: row changes no state.
 COMMITS: Final[Table] = {
-    (State.IDLE, Due): State.STAGING,
-    (State.STAGING, Flushed): State.APPENDING,
-    (State.STAGING, Staged): State.APPENDING,
-    (State.APPENDING, Appended): State.STORING,
-    (State.APPENDING, Refused): State.STOPPED,
-    (State.STORING, ChunkStored): State.ACKNOWLEDGING,
-    (State.ACKNOWLEDGING, Acknowledged): State.IDLE,
-    **{(state, Failed): State.STOPPED for state in State if state not in (State.STOPPED, State.READING)},
+    (State.IDLE, events.Due): State.STAGING,
+    (State.STAGING, events.Flushed): State.APPENDING,
+    (State.STAGING, events.Staged): State.APPENDING,
+    (State.APPENDING, events.Appended): State.STORING,
+    (State.APPENDING, events.Refused): State.STOPPED,
+    (State.STORING, events.ChunkStored): State.ACKNOWLEDGING,
+    (State.ACKNOWLEDGING, events.Acknowledged): State.IDLE,
+    **{(state, events.Failed): State.STOPPED for state in State if state not in (State.STOPPED, State.READING)},
 }
 #: States of a process that takes a journal over. If its record is refused, the former process is alive and has written
 #: another one, or a third process has: the newest is read again.
 TAKEOVER: Final[Table] = {
-    (State.READING, Read): State.APPENDING,
-    (State.APPENDING, Refused): State.READING,
-    (State.APPENDING, Appended): State.STORING,
-    (State.STORING, ChunkStored): State.ACKNOWLEDGING,
-    (State.ACKNOWLEDGING, Acknowledged): State.IDLE,
+    (State.READING, events.Read): State.APPENDING,
+    (State.APPENDING, events.Refused): State.READING,
+    (State.APPENDING, events.Appended): State.STORING,
+    (State.STORING, events.ChunkStored): State.ACKNOWLEDGING,
+    (State.ACKNOWLEDGING, events.Acknowledged): State.IDLE,
 }
 
 
@@ -136,13 +109,12 @@ class _Machine:
 
     table: ClassVar[Table]
 
-    def __init__(self, state: State, checkpoint: Checkpoint) -> None:
+    def __init__(self, state: State, checkpoint: events.Checkpoint) -> None:
         self.state = state
         self.checkpoint = checkpoint
-        self._chunks: deque[Chunk] = deque()
+        self._chunks: deque[events.Chunk] = deque()
 
-    def receive(self, event: Event) -> list[Action]:
-        """Process an event; return the actions that follow."""
+    def receive(self, event: events.Event) -> list[events.Action]:
         self._note(event)
         after = self.table.get((self.state, type(event)))
         if after is None:
@@ -151,23 +123,23 @@ class _Machine:
             return self._next_chunk()
         return self._enter(after) if self._may_enter(after) else []
 
-    def _enter(self, state: State) -> list[Action]:
+    def _enter(self, state: State) -> list[events.Action]:
         self.state = state
         return self._actions_of(state)
 
-    def _actions_of(self, state: State) -> list[Action]:
+    def _actions_of(self, state: State) -> list[events.Action]:
         redo = self.checkpoint.redo
         if state is State.STORING:
             self._chunks = deque(redo.chunks if redo is not None else ())
             return self._next_chunk() if self._chunks else self._enter(State.ACKNOWLEDGING)
-        return [Acknowledge(redo.acknowledge if redo is not None else {})]
+        return [events.Acknowledge(redo.acknowledge if redo is not None else {})]
 
-    def _next_chunk(self) -> list[Action]:
+    def _next_chunk(self) -> list[events.Action]:
         assert self.checkpoint.redo is not None  # noqa: S101 - it has the chunks
-        return [StoreChunk(self.checkpoint.redo, self._chunks[0])]
+        return [events.StoreChunk(self.checkpoint.redo, self._chunks[0])]
 
-    def _note(self, event: Event) -> None:
-        if isinstance(event, ChunkStored) and self._chunks:
+    def _note(self, event: events.Event) -> None:
+        if isinstance(event, events.ChunkStored) and self._chunks:
             self._chunks.popleft()
 
     def _may_enter(self, _state: State) -> bool:
@@ -183,38 +155,36 @@ class Takeover(_Machine):
 
     table = TAKEOVER
 
-    def __init__(self, heir: Checkpoint) -> None:
-        super().__init__(State.READING, Checkpoint())
+    def __init__(self, heir: events.Checkpoint) -> None:
+        super().__init__(State.READING, events.Checkpoint())
         self._heir = heir
         self.number = 0
 
-    def begin(self) -> list[Action]:
+    def begin(self) -> list[events.Action]:
         return self._enter(State.READING)
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: events.Event) -> None:
         super()._note(event)
-        if isinstance(event, Read):
+        if isinstance(event, events.Read):
             self.number, self.checkpoint = event.number + 1, event.checkpoint
             self.checkpoint.worker, self.checkpoint.slots = self._heir.worker, self._heir.slots
             self.checkpoint.idle, self.checkpoint.closed = False, self._heir.closed
 
-    def _actions_of(self, state: State) -> list[Action]:
+    def _actions_of(self, state: State) -> list[events.Action]:
         if state is State.READING:
-            return [ReadHead()]
+            return [events.ReadHead()]
         if state is State.APPENDING:
-            return [Append(self.checkpoint, self.number)]
+            return [events.Append(self.checkpoint, self.number)]
         return [] if state is State.IDLE else super()._actions_of(state)
 
 
 class _Commit:
-    __slots__ = ("are_children_flushed", "batches", "before", "items", "lots", "payloads")
-
-    def __init__(self, lots: list[Lot], before: Redo | None) -> None:
+    def __init__(self, lots: list[events.Lot], before: events.Redo | None) -> None:
         self.lots = lots
         self.before = before
         self.items = [record for lot in lots for record in lot.items]
         self.payloads = [payload for lot in lots for payload in lot.payloads]
-        self.batches: list[OpenBatch] = []
+        self.batches: list[events.OpenBatch] = []
         self.are_children_flushed = False
 
 
@@ -228,12 +198,12 @@ class Commits(_Machine):
 
     table = COMMITS
 
-    def __init__(self, checkpoint: Checkpoint, job: str, owner: str, start: int) -> None:
+    def __init__(self, checkpoint: events.Checkpoint, job: str, owner: str, start: int) -> None:
         super().__init__(State.IDLE, checkpoint)
         self.owner = owner
         self._job = job
         self._next = start
-        self._lots: deque[Lot] = deque()
+        self._lots: deque[events.Lot] = deque()
         self._commit: _Commit | None = None
         self._items = 0
         self._number = 0
@@ -249,12 +219,10 @@ class Commits(_Machine):
 
     @property
     def is_due(self) -> bool:
-        """Return true if enough waits for a commit."""
         return len(self._lots) >= _REQUESTS or self._items >= _ITEMS or self.pending_bytes >= _BYTES
 
     @property
     def is_waiting(self) -> bool:
-        """Return true if lots wait for the next commit."""
         return bool(self._lots)
 
     @property
@@ -262,35 +230,34 @@ class Commits(_Machine):
         """Return true if every lot is committed."""
         return self.committed == self.added
 
-    def add(self, lot: Lot) -> None:
-        """Add a lot, for a later commit."""
+    def add(self, lot: events.Lot) -> None:
         self._lots.append(lot)
         self.added += 1
         self._items += len(lot.items)
         self.pending_bytes += sum(map(len, lot.items))
 
-    def stage_early(self, items: list[bytes]) -> Stage:
+    def stage_early(self, items: list[bytes]) -> events.Stage:
         """Stage items of an unfinished request. They become a payload of its lot."""
         number = self._new_number()
         self._early[number] = size = sum(map(len, items))
         self._unstaged.add(number)
         self.pending_bytes += size
-        return Stage(number, items, is_early=True)
+        return events.Stage(number, items, is_early=True)
 
-    def discard(self, payloads: Iterable[Payload]) -> None:
+    def discard(self, payloads: Iterable[events.Payload]) -> None:
         """Discard staged items of a request that runs again."""
         self._garbage += [payload.number for payload in payloads]
 
     # ── events ──
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: events.Event) -> None:
         super()._note(event)
-        if isinstance(event, Staged):
+        if isinstance(event, events.Staged):
             self._unstaged.discard(event.number)
             self.pending_bytes -= self._early.pop(event.number, 0)
-        elif isinstance(event, Flushed) and self._commit is not None:
+        elif isinstance(event, events.Flushed) and self._commit is not None:
             self._commit.are_children_flushed = True
-        elif isinstance(event, Failed | Refused) and self.failure is None:
+        elif isinstance(event, events.Failed | events.Refused) and self.failure is None:
             self.failure = event.error
 
     def _may_enter(self, state: State) -> bool:
@@ -303,23 +270,23 @@ class Commits(_Machine):
 
     # ── actions ──
 
-    def _actions_of(self, state: State) -> list[Action]:
+    def _actions_of(self, state: State) -> list[events.Action]:
         actions = self._ENTERED.get(state)
         return actions(self) if actions is not None else super()._actions_of(state)
 
-    def _stage(self) -> list[Action]:
+    def _stage(self) -> list[events.Action]:
         self._commit = commit = _Commit(self._take_lots(), self.checkpoint.redo)
         if not commit.items:
-            return [FlushChildren()]
-        stage = Stage(self._new_number(), commit.items)
+            return [events.FlushChildren()]
+        stage = events.Stage(self._new_number(), commit.items)
         commit.payloads.append(stage.payload)
         self._unstaged.add(stage.number)
-        return [FlushChildren(), stage]
+        return [events.FlushChildren(), stage]
 
-    def _append(self) -> list[Action]:
+    def _append(self) -> list[events.Action]:
         """Add the commit to the checkpoint, in one step: another task may write it at any time."""
         commit, checkpoint = self._running, self.checkpoint
-        touched: dict[OpenBatch, None] = {}
+        touched: dict[events.OpenBatch, None] = {}
         for lot in commit.lots:
             if lot.is_start:
                 checkpoint.start_items += len(lot.items)
@@ -336,30 +303,30 @@ class Commits(_Machine):
                 checkpoint.progress.done.setdefault(batch.slot, {})[batch.id] = f"{batch.done:x}"
         chunks = []
         for number, size in commit.payloads:
-            chunks.append(Chunk(number, self._next, size))
+            chunks.append(events.Chunk(number, self._next, size))
             self._next += size
-        checkpoint.redo = Redo(self._job, self.owner, chunks, done)
-        return [Append(checkpoint)]
+        checkpoint.redo = events.Redo(self._job, self.owner, chunks, done)
+        return [events.Append(checkpoint)]
 
-    def _end(self) -> list[Action]:
+    def _end(self) -> list[events.Action]:
         commit = self._running
         self._commit = None
         self.committed += len(commit.lots)
         self.pending_bytes -= sum(map(len, commit.items))
         if commit.before is not None and commit.before.owner == self.owner:
             self._garbage += [chunk.number for chunk in commit.before.chunks]
-        actions: list[Action] = [Report(commit.lots, commit.batches)]
+        actions: list[events.Action] = [events.Report(commit.lots, commit.batches)]
         # A payload whose staging is not confirmed could arrive after its deletion.
         if len(unused := [number for number in self._garbage if number not in self._unstaged]) >= _GARBAGE:
             self._garbage = [number for number in self._garbage if number in self._unstaged]
-            actions.append(Forget(unused))
-        return actions + self.receive(Due())
+            actions.append(events.Forget(unused))
+        return actions + self.receive(events.Due())
 
-    def _stop(self) -> list[Action]:
+    def _stop(self) -> list[events.Action]:
         assert self.failure is not None  # noqa: S101 - its event came before
-        return [Stop(self.failure)]
+        return [events.Stop(self.failure)]
 
-    _ENTERED: ClassVar[Mapping[State, Callable[[Commits], list[Action]]]] = {
+    _ENTERED: ClassVar[Mapping[State, Callable[[Commits], list[events.Action]]]] = {
         State.STAGING: _stage,
         State.APPENDING: _append,
         State.IDLE: _end,
@@ -371,8 +338,8 @@ class Commits(_Machine):
         assert self._commit is not None  # noqa: S101 - staging made it
         return self._commit
 
-    def _take_lots(self) -> list[Lot]:
-        taken: list[Lot] = []
+    def _take_lots(self) -> list[events.Lot]:
+        taken: list[events.Lot] = []
         items = size = 0
         while self._lots and len(taken) < 10 * _REQUESTS and items < _ITEMS and size < _BYTES:
             lot = self._lots.popleft()

@@ -27,20 +27,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.errors import NotFound, TooLarge
 from scrapy_ext.client.retry import Retry
-from scrapy_ext.crawl.commit.events import (
-    Acknowledge,
-    Acknowledged,
-    Append,
-    Appended,
-    Checkpoint,
-    Chunk,
-    ChunkStored,
-    Event,
-    Read,
-    ReadHead,
-    Refused,
-    StoreChunk,
-)
+from scrapy_ext.crawl.commit import events
 from scrapy_ext.crawl.commit.journal import Fenced, Journal, to_data
 from scrapy_ext.crawl.commit.protocol import Takeover
 
@@ -106,8 +93,7 @@ class Finisher:
         """Stage items, for this process or its successor to store."""
         await self._retry.until_done(lambda: self.payloads.write(owner, number, packed), "stage the items of a commit")
 
-    async def store_chunk(self, job: JobKey, owner: str, chunk: Chunk) -> None:
-        """Store staged items."""
+    async def store_chunk(self, job: JobKey, owner: str, chunk: events.Chunk) -> None:
         packed = await self._retry.until_done(
             lambda: self.payloads.read(owner, chunk.number), "read the items of a commit"
         )
@@ -137,8 +123,6 @@ class Finisher:
                 await self.store(job, first, await gzipped(b"\n".join(some) + b"\n"))
 
     async def acknowledge(self, batches: Mapping[int, list[str]]) -> None:
-        """Delete batches, by slot."""
-
         def delete(slot: int, ids: list[str]) -> Awaitable[None]:
             return self._client.frontier.delete_batches(self._project, self._frontier, str(slot), ids, attempts=1)
 
@@ -146,37 +130,41 @@ class Finisher:
         await asyncio.gather(*(self._retry.until_done(each, "acknowledge batches") for each in deletions))
 
 
-async def take_over(journal: Journal, finisher: Finisher, heir: Checkpoint) -> tuple[int, Checkpoint]:
+async def take_over(journal: Journal, finisher: Finisher, heir: events.Checkpoint) -> tuple[int, events.Checkpoint]:
     """Take over a journal (:class:`Takeover`); return the number of its last record, and the checkpoint."""
     takeover = Takeover(heir)
     actions = takeover.begin()
     while actions:
-        event: Event
+        event: events.Event
         match actions[0]:
-            case ReadHead():
+            case events.ReadHead():
                 head = await journal.head()
-                event = Read(0, Checkpoint()) if head is None else Read(head.number, head.read(Checkpoint))
-            case Append(checkpoint, int(number)):
+                event = (
+                    events.Read(0, events.Checkpoint())
+                    if head is None
+                    else events.Read(head.number, head.read(events.Checkpoint))
+                )
+            case events.Append(checkpoint, int(number)):
                 event = await append(journal.append(number, to_data(checkpoint)))
-            case StoreChunk(redo, chunk):
+            case events.StoreChunk(redo, chunk):
                 await finisher.store_chunk(JobKey.parse(redo.job), redo.owner, chunk)
-                event = ChunkStored()
-            case Acknowledge(batches):
+                event = events.ChunkStored()
+            case events.Acknowledge(batches):
                 await finisher.acknowledge(batches)
-                event = Acknowledged()
+                event = events.Acknowledged()
             case action:
                 raise ValueError(f"a takeover does not {type(action).__name__}")
         actions = takeover.receive(event)
     return takeover.number, takeover.checkpoint
 
 
-async def append(writing: Awaitable[None]) -> Appended | Refused:
+async def append(writing: Awaitable[None]) -> events.Appended | events.Refused:
     """Execute an :class:`Append`, by one of the ways to write to a journal."""
     try:
         await writing
     except Fenced as error:
-        return Refused(error)
-    return Appended()
+        return events.Refused(error)
+    return events.Appended()
 
 
 def _key(owner: str, number: int, place: int) -> str:

@@ -87,13 +87,11 @@ class Entry:
         return self.is_finished and not self.locals
 
     def add_item(self, record: bytes) -> None:
-        """Add an item that the request led to."""
         self.has_items = True
         self.items.append(record)
         self.size += len(record)
 
     def take_items(self) -> list[bytes]:
-        """Return the items, and remove them from the entry."""
         items, self.items, self.size = self.items, [], 0
         return items
 

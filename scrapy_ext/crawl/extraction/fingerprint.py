@@ -54,7 +54,6 @@ class ExtractRequestFingerprinter:
         )
 
     def fingerprint(self, request: Request) -> bytes:
-        """Return the fingerprint of a request, routed or not."""
         if not self._may_differ(request):
             return scrapy_fingerprint(request)
         # Middlewares may change the meta after the scheduler has computed the fingerprint.

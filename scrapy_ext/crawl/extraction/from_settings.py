@@ -133,8 +133,6 @@ def ledger_path(settings: BaseSettings, job: JobKey | None) -> Path | None:
 
 
 class RequestPolicies:
-    """Retry policies of single requests."""
-
     def __init__(self, default: RetryPolicy) -> None:
         self.default = default
         self._first = default.at_first()

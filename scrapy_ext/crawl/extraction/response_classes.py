@@ -56,7 +56,6 @@ class _WithResult:
 
     @property
     def screenshot(self) -> bytes | None:
-        """Bytes of the screenshot, None if there is none."""
         return self.extract_result.get("screenshot") if self.extract_result else None
 
     @property
@@ -105,7 +104,6 @@ class _WithResult:
 
     @classmethod
     def from_dict(cls, d: dict[str, Any]) -> Self:
-        """Return the response of a :meth:`to_dict`."""
         result = d.get("extract_result")
         if result:
             same = {name: d["body"] for name in BASE64_FIELDS if result.get(name) is _IS_BODY}
@@ -159,7 +157,6 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
 
     @classmethod
     def from_dict(cls, d: dict[str, Any]) -> Self:
-        """Return the response of a :meth:`to_dict`."""
         result = d.get("extract_result")
         if result and result.get("browserHtml") is _IS_BODY:
             text = d["body"].decode()

@@ -147,7 +147,6 @@ def need(request: Request, fields: Mapping[str, Any]) -> None:
 
 
 def needed_of(request: Request) -> Mapping[str, Any]:
-    """Return the fields of :func:`need`."""
     return _needed.get(request, {})
 
 

@@ -61,7 +61,6 @@ class SlotReader:
         return self._writes != self._writes_seen
 
     def written(self) -> None:
-        """Record that requests were added to the slot."""
         self._writes += 1
 
     def deleted(self, batch_id: str) -> None:
@@ -216,14 +215,12 @@ class Feeder:
         self._consumer.after_read(in_vain=not found)
 
     def added(self, slot: int) -> None:
-        """Record that requests were added to a slot."""
         reader = self._readers.get(slot)
         if reader is not None:
             reader.written()
             self._may_have_more(slot, reader)
 
     def acknowledged(self, slot: int, batch_id: str) -> None:
-        """Record that a batch was deleted."""
         reader = self._readers.get(slot)
         if reader is not None:
             reader.deleted(batch_id)
@@ -250,7 +247,6 @@ class Feeder:
         self._hungry.set()
 
     async def close(self) -> None:
-        """Cancel the task."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

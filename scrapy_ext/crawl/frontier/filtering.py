@@ -43,7 +43,6 @@ class _Marked(RFPDupeFilter):
         return was_marked
 
     def has_marked(self, request: Request) -> bool:
-        """Return true if the spider has marked a request."""
         return bool(self._marked) and self.fingerprinter.fingerprint(request) in self._marked
 
 
@@ -136,7 +135,6 @@ class Skipping:
         return True
 
     def committed(self, entries: Iterable[Entry]) -> None:
-        """Record the pages of committed requests."""
         if self._seen is not None:
             fingerprint = self._crawler.request_fingerprinter.fingerprint
             self._seen.note_stored(

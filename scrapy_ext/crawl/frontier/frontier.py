@@ -134,7 +134,6 @@ class CrawlFrontier:
         )
 
     def next(self) -> Request | None:
-        """Return the next request to download, None if there is none for now."""
         entry = self.memory.pop() if self.may_work() else None
         self._feeder.hunger(starved=entry is None)
         if entry is None:
@@ -238,7 +237,8 @@ class CrawlFrontier:
 
 
 class Reading:
-    """Requests that are read, on their way into memory: the consumer of the feeder. It also finds the end of the crawl.
+    """Requests that are read, on their way into memory: the :class:`~scrapy_ext.crawl.frontier.feeder.Consumer` of the
+    feeder. It also finds the end of the crawl.
 
     ``ending`` finds out about the work of other workers; None: there are none.
     """
@@ -266,26 +266,21 @@ class Reading:
 
     @property
     def waiting(self) -> int:
-        """Number of requests in memory that could run, now or when their host has room."""
         return self._memory.waiting
 
     @property
     def parked(self) -> int:
-        """Number of requests in memory that must wait for a time."""
         return self._memory.parked
 
     @property
     def expects_requests(self) -> bool:
-        """Return true if a read may return requests that are not in memory, or show that the slots are empty."""
         return not self._memory.sent.in_memory or not self._memory.tracker.unfinished
 
     @property
     def unplaced(self) -> int:
-        """Number of finished requests that wait for their batch to be read."""
         return len(self._results.finished)
 
     async def look_up(self, batches: Sequence[Batch]) -> None:
-        """Look up the pages of these batches among the stored ones."""
         await self._skipping.look_up(batches)
 
     def take(self, slot: int, batch: Batch) -> None:
@@ -341,7 +336,6 @@ class Reading:
 
     @property
     def is_drained(self) -> bool:
-        """Return true if the crawl is over."""
         return not self._has_work() and (self._ending is None or self.is_over)
 
     async def before_work(self) -> None:
@@ -361,7 +355,6 @@ class Reading:
         self._wake_if_drained()
 
     def committed(self, entries: Sequence[Entry]) -> None:
-        """Record committed requests."""
         self._skipping.committed(entries)
         asyncio.get_running_loop().call_soon(self._wake_if_drained)
 

@@ -12,6 +12,7 @@ import logging
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
@@ -83,7 +84,6 @@ class Turns:
             del self._names[out]
 
     def first(self) -> str | None:
-        """Return the next slot, None if there is none."""
         if not self._names:
             return None
         names = self._names[min(self._names)]
@@ -91,21 +91,18 @@ class Turns:
         return names[after] if after < len(names) else names[0]
 
     def serve(self, name: str) -> None:
-        """Record that a slot has had its turn."""
         self._last = name
 
 
+@dataclass(slots=True, eq=False)
 class _Host(Generic[T]):
-    __slots__ = ("name", "not_before", "out", "queue")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        #: Heap of (negative priority, rank among equal priorities, value).
-        self.queue: list[tuple[int, int, T]] = []
-        #: Running requests.
-        self.out = 0
-        #: Time before which none of its requests may run.
-        self.not_before = _NEVER
+    name: str
+    #: Heap of (negative priority, rank among equal priorities, value).
+    queue: list[tuple[int, int, T]] = field(default_factory=list)
+    #: Running requests.
+    out: int = 0
+    #: Time before which none of its requests may run.
+    not_before: float = _NEVER
 
 
 class HostQueue(Generic[T]):
@@ -324,18 +321,14 @@ class Order(NamedTuple):
 def warn_of_own_queues(settings: BaseSettings) -> None:
     """Warn of queue classes of the project, whose order the frontier does not keep."""
     turns, memory = (load_object(settings[name]) for name in ("SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE"))
-    if turns is not DownloaderAwarePriorityQueue and not turns.__module__.startswith("scrapy_ext."):
-        _warn_of("SCHEDULER_PRIORITY_QUEUE")
-    if memory.__module__ != "scrapy.squeues":
-        _warn_of("SCHEDULER_MEMORY_QUEUE")
-
-
-def _warn_of(name: str) -> None:
-    logger.warning(
-        "%s is not used with the frontier, whose order is that of Scrapy's default queues or of FRONTIER_ORDER. To "
-        "have the order of this class, set FRONTIER_ENABLED = False",
-        name,
-    )
+    has_own_turns = turns is not DownloaderAwarePriorityQueue and not turns.__module__.startswith("scrapy_ext.")
+    own = {"SCHEDULER_PRIORITY_QUEUE": has_own_turns, "SCHEDULER_MEMORY_QUEUE": memory.__module__ != "scrapy.squeues"}
+    for name in filter(own.get, own):
+        logger.warning(
+            "%s is not used with the frontier, whose order is that of Scrapy's default queues or of FRONTIER_ORDER. To "
+            "have the order of this class, set FRONTIER_ENABLED = False",
+            name,
+        )
 
 
 def _is_lifo(queue: Any) -> bool:

@@ -59,12 +59,10 @@ def parent_of(request: Request) -> Parent | None:
 
 
 def note_record(request: Request, index: int) -> None:
-    """Set the index of a request's own record."""
     _records[request] = index
 
 
 def record_of(request: Request) -> int | None:
-    """Return the index of a request's own record, None if it has none."""
     return _records.get(request)
 
 

@@ -57,7 +57,6 @@ class Memory:
         return self._queue.parked
 
     def push(self, entry: Entry) -> None:
-        """Queue the request of an entry."""
         when = not_before(entry.request)
         self._queue.push(entry.request.priority, entry.host, entry, when, last=self._order.is_last(entry.request))
         if when:
@@ -92,7 +91,6 @@ class Memory:
             self._queue.release(host)
 
     def finished(self, request: Request) -> None:
-        """Record that the engine has released a request."""
         self.downloaded(request)
         self.tracker.finished(request)
         if self._released is not None:
@@ -141,7 +139,6 @@ class Memory:
             await self._released.wait()
 
     def close(self) -> None:
-        """Cancel the alarm."""
         if self._alarm is not None:
             self._alarm.cancel()
 

@@ -48,7 +48,6 @@ class Results:
             self.finished.add(entry, self.memory.tracker.unfinished)
 
     def stage_if_large(self, entry: Entry) -> None:
-        """Stage the items of an entry if they are large."""
         if entry.size >= _STAGED_EARLY:
             self.committer.spill(entry)
 
@@ -127,11 +126,9 @@ class PendingItems:
 
     @property
     def is_full(self) -> bool:
-        """Return true if more bytes of items wait than PLATFORM_BUFFER_BYTES."""
         return self._committer.commits.pending_bytes + self._finished.bytes > self._high_water
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer bytes of items wait."""
         while self.is_full and self._committer.commits.failure is None:
             if self._finished.bytes:
                 await self._finished.wait()

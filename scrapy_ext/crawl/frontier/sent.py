@@ -87,7 +87,6 @@ class SentRequests:
 
     @property
     def takes_direct(self) -> bool:
-        """Return true if a new request may be direct."""
         return self.in_memory and len(self._direct) < MAX_DIRECT
 
     @property
@@ -102,7 +101,6 @@ class SentRequests:
     # ── requests that run after they are read ──
 
     def mark(self) -> str:
-        """Return the mark of the next request to keep."""
         self._number += 1
         return f"{self._process}.{self._number}"
 
@@ -126,7 +124,6 @@ class SentRequests:
     # ── requests that are read ──
 
     def take_direct(self, key: Key) -> Entry | None:
-        """Return the direct request that was read, if it is one."""
         return self._direct.pop(key, None)
 
     def take_kept(self, key: Key, form: Any) -> Request | None:

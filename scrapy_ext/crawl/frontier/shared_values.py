@@ -40,9 +40,7 @@ class SharingWarning:
         if self._skipped < _SEARCH_EVERY:
             return
         self._skipped = 0
-        place = shared_place(request, pending())
-        if place is not None:
-            self._warn(request, made_by, place, "too many requests wait for all of them to stay in memory")
+        self._compare(request, made_by, pending(), "too many requests wait for all of them to stay in memory")
 
     def left(self, pending: Iterable[Request]) -> None:
         """Warn if requests that the crawl leaves to another process share a value."""
@@ -62,11 +60,14 @@ class SharingWarning:
         self, request: Request, made_by: Callable[..., Any] | None, pending: Callable[[], Iterable[Request]]
     ) -> None:
         """Warn if a request that another worker will run shares a value with pending ones."""
-        if self._has_warned or not any(_mutable_values(request)):
-            return
-        place = shared_place(request, pending())
-        if place is not None:
-            self._warn(request, made_by, place, "another worker runs some of them")
+        if not self._has_warned and any(_mutable_values(request)):
+            self._compare(request, made_by, pending(), "another worker runs some of them")
+
+    def _compare(
+        self, request: Request, made_by: Callable[..., Any] | None, others: Iterable[Request], why: str
+    ) -> None:
+        if (place := shared_place(request, others)) is not None:
+            self._warn(request, made_by, place, why)
 
     def _warn(self, request: Request, made_by: Callable[..., Any] | None, place: str, why: str) -> None:
         self._has_warned = True

@@ -57,7 +57,6 @@ class Worker(msgspec.Struct, frozen=True):
         return worker if worker.index < worker.count else None
 
     def owns(self, slot: int) -> bool:
-        """Return true if a slot belongs to this worker."""
         return slot % self.count == self.index
 
 
@@ -111,7 +110,6 @@ class Leases:
         self._tasks = [asyncio.ensure_future(self._each_heartbeat(step)) for step in (self.renew, self.balance)]
 
     async def close(self) -> None:
-        """Cancel the tasks."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -183,7 +181,6 @@ class Rest(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Return true if no work remains."""
         return not self.busy and self.waiting is None
 
     def __str__(self) -> str:

@@ -289,20 +289,17 @@ class EmbeddedServer:
         with self._lock:
             process = self._process
         if process is not None:
-            self._end(process)
+            with contextlib.suppress(OSError):
+                process.stdin.close()  # type: ignore[union-attr]  # a pipe was asked for
+            try:
+                process.wait(STOP_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                logger.warning("The embedded server did not stop within %g s and is killed", STOP_TIMEOUT)
+                process.kill()
+            if self._thread is not None:
+                self._thread.join(timeout=STOP_TIMEOUT)
         if self._temporary is not None:
             self._temporary.cleanup()
-
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()  # type: ignore[union-attr]  # a pipe was asked for
-        try:
-            process.wait(STOP_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            logger.warning("The embedded server did not stop within %g s and is killed", STOP_TIMEOUT)
-            process.kill()
-        if self._thread is not None:
-            self._thread.join(timeout=STOP_TIMEOUT)
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: object, *args: object) -> None:

@@ -67,7 +67,6 @@ class JobFile:
         self._path = Path(directory, "platform-job")
 
     def read(self) -> str | None:
-        """Return the key, None if there is none."""
         try:
             return self._path.read_text().strip() or None
         except FileNotFoundError:

@@ -39,7 +39,6 @@ def _has_settings_of_shell(crawler: Crawler) -> bool:
 
 
 def data_directory(settings: BaseSettings) -> Path:
-    """Return the data directory of the embedded server."""
     return project_data(names.SERVER_DATA.read(settings))
 
 

@@ -152,7 +152,6 @@ class LentPlaces:
         self._lent = 0
 
     def lend(self, places: int) -> None:
-        """Lend this number of places in all."""
         downloader: Any = self._crawler.engine.downloader
         # 0 is no limit. A user's downloader may have no such limit.
         if places == self._lent or not getattr(downloader, "total_concurrency", 0):

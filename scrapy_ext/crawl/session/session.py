@@ -142,21 +142,18 @@ class Session:
 
     @property
     def client(self) -> PlatformClient:
-        """Client of the platform, once the session is open."""
         if self._client is None:
             raise RuntimeError("the session has no platform, or is not open")
         return self._client
 
     @property
     def job(self) -> CrawlJob:
-        """Job of the crawl, once the session is open."""
         if self._job is None:
             raise RuntimeError("the session has no job, or is not open")
         return self._job
 
     @property
     def job_key(self) -> JobKey | None:
-        """Key of the crawl's job, None if it has none."""
         return self._job.key if self._job is not None else None
 
     async def open(self) -> bool:

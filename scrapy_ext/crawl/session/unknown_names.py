@@ -53,8 +53,6 @@ _MOST_KEYS: Final = 10_000
 
 
 class UnknownNames:
-    """Check of one crawl for unknown names."""
-
     def __init__(self, settings: BaseSettings) -> None:
         self._settings = settings
         self._seen: set[Any] = set(META_KEYS)
