@@ -92,7 +92,8 @@ class Tally:
 
     def answered(self, domain: str, kind: str, seconds: float, cost: float) -> None:
         """Count a request with a result, and its latency."""
-        bucket = int(log(min(max(seconds, SHORTEST), LONGEST)) * _SCALE + _OFFSET)
+        # In this order of the arguments, what is not a number counts as the longest.
+        bucket = int(log(max(min(LONGEST, seconds), SHORTEST)) * _SCALE + _OFFSET)
         for row in self._rows(domain, kind):
             row.attempts += 1
             row.cost += cost
