@@ -105,7 +105,7 @@ class Service:
             if not isinstance(response, StreamingResponse) and len(response.body) > limits.SEND_BUFFER:
                 hold_answer(call.context, len(response.body))
         except ClientDisconnect:
-            return  # in the middle of its body: nothing was stored, and nobody waits for an answer
+            return  # The client left in the middle of its body: nothing was stored, and no answer is read.
         except Exception as error:
             trusted = call is not None and call.grant.all_projects
             response = answer_of(refusal_of(error, trusted=trusted), host_of(scope["path"].split("/", 2)[1]))

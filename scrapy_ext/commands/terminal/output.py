@@ -14,6 +14,7 @@ import io
 import shutil
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Literal, TypeVar
@@ -84,11 +85,11 @@ class Column:
         return cls(printable(title or name), lambda record: shown(record.get(name)), right, least=least)
 
 
-class _Writer:
+class _Writer(ABC):
     """Converts records to text, which may be returned by a later call."""
 
-    def add(self, record: Record) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def add(self, record: Record) -> str: ...
 
     def flush(self) -> str:
         return ""
