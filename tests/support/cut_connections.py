@@ -16,11 +16,18 @@ class Cutter:
         self.cut = 0
         self.dark = False
         self.dark_after_cut = False
+        self._clients: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> int:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
+
+    def sever(self) -> None:
+        """Break all connections, and refuse new ones until ``dark`` is False."""
+        self.dark = True
+        for client in self._clients:
+            client.transport.abort()
 
     def stop(self) -> None:
         assert self._server is not None
@@ -30,6 +37,7 @@ class Cutter:
         if self.dark:
             to_client.transport.abort()
             return
+        self._clients.add(to_client)
         server, to_server = await asyncio.open_connection("127.0.0.1", self._port)
         drop = asyncio.Event()  # the answers, from now on
 
@@ -57,3 +65,4 @@ class Cutter:
         to_client.transport.abort()
         with contextlib.suppress(ConnectionError):
             await answers
+        self._clients.discard(to_client)

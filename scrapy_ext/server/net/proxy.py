@@ -34,6 +34,9 @@ from scrapy_ext.server.net.upstream import Streams, Upstream
 FAILURE_HEADER: Final = "Extraction-Proxy-Failure"
 _HEAD_BYTES: Final = 256 * 1024
 _CHUNK: Final = 64 * 1024
+#: Maximum seconds and chunks of reading after a refusal.
+_LINGER: Final = 1.0
+_REST_CHUNKS: Final = 64
 _HOP_BY_HOP: Final = frozenset(
     (b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"te", b"trailer", b"upgrade")
 )
@@ -115,6 +118,7 @@ class PageProxy:
                 await self._serve(reader, writer)
         except _Refused as refusal:
             await self._answer(writer, str(refusal))
+            await _read_rest(reader)
         except ExtractionError:
             await self._answer(writer, "502 Bad Gateway")
         except (OSError, asyncio.IncompleteReadError):
@@ -207,6 +211,15 @@ class PageProxy:
                 "Connection: close\r\n\r\n".encode()
             )
             await writer.drain()
+
+
+async def _read_rest(reader: asyncio.StreamReader) -> None:
+    """Read what the client is still sending: because of unread bytes, the system would discard the answer."""
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(_LINGER):
+            for _ in range(_REST_CHUNKS):
+                if not await reader.read(_CHUNK):
+                    return
 
 
 # ── heads ──

@@ -19,6 +19,7 @@ from scrapy_ext.server.auth.keyring import REFRESH_SECONDS, add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.support.acknowledged_writes import write_through
+from tests.support.cut_connections import Cutter
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster, cluster
@@ -127,20 +128,25 @@ async def test_what_was_answered_with_200_survives_the_end_of_postgresql(
 
 
 @pytest.mark.long
-async def test_an_outage_that_every_write_survives_is_reported_once_in_the_log(
-    own: Cluster, served: RunningServer, client: Http
-) -> None:
-    assert (await client.post("/items/1/1/1", [{"n": 0}])).status == 200
-    own.stop()
+async def test_an_outage_that_every_write_survives_is_reported_once_in_the_log(own: Cluster, tmp_path: Path) -> None:
+    way = Cutter(own.port)
+    port = await way.start()
+    address = own.database().replace(f":{own.port}/", f":{port}/")
+    served = await asyncio.to_thread(RunningServer, tmp_path, database=address)
     try:
-        writes = [asyncio.create_task(client.post(f"/items/1/1/{job}", [{"n": 1}])) for job in range(1, 6)]
-        ready = await client.get("/readyz")
+        async with Http(served.url, served.platform_key) as client:
+            assert (await client.post("/items/1/1/1", [{"n": 0}])).status == 200
+            way.sever()
+            writes = [asyncio.create_task(client.post(f"/items/1/1/{job}", [{"n": 1}])) for job in range(1, 6)]
+            ready = await client.get("/readyz")
+            way.dark = False
+            assert [(await write).status for write in writes] == [200] * 5
     finally:
-        own.start()
-    assert [(await write).status for write in writes] == [200] * 5
+        await asyncio.to_thread(served.stop)
+        way.stop()
     assert ready.status == 503
     for message in (ready.json["message"], served.log()):
-        assert f"127.0.0.1:{own.port}/" in message
+        assert f"127.0.0.1:{port}/" in message
         assert "cannot be reached" in message
         assert "did not answer within" not in message
     log = served.log().splitlines()
