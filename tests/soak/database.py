@@ -12,9 +12,11 @@ import asyncpg
 from tests.soak.links import Link
 from tests.support.postgresql import Cluster
 
+#: MiB of the log from which PostgreSQL writes it back; below, it is as large as its last lives made it.
+LOG_MIB = 48
 #: A small log, and vacuums that keep up, so that what grows shows within minutes.
 _SETTINGS = {
-    "max_wal_size": "48MB",
+    "max_wal_size": f"{LOG_MIB}MB",
     "min_wal_size": "16MB",
     "checkpoint_timeout": "60s",
     "autovacuum_naptime": "5s",
