@@ -104,7 +104,8 @@ def request_from_json(stored: Any, spider: Spider) -> Request:
                 arguments[name] = _decode(stored[name])
         if "headers" in stored:
             arguments["headers"] = {
-                key: [value.encode("latin-1") for value in values] for key, values in stored["headers"].items()
+                key.encode("latin-1"): [value.encode("latin-1") for value in values]
+                for key, values in stored["headers"].items()
             }
         if "body" in stored:
             arguments["body"] = _decode_body(stored["body"])

@@ -69,21 +69,23 @@ def _references(value: Any) -> Iterator[str]:
 async def there(http: Http) -> dict[str, str]:
     """Parts of paths with data at every path that is made of them; comments and schedules get new numbers."""
     project = _PARTS["project"]
-    await http.post(f"/jobq/{project}/push", [{"spider": "s", "state": "running", "name": "n"}])
+    # A new job for each path, since one of them deletes it.
+    pushed = (await http.post(f"/jobq/{project}/push", [{"spider": "s", "state": "running", "name": "n"}])).lines
+    job = pushed[0]["key"].rpartition("/")[2]
     record = {"time": 1, "method": "GET", "url": "u", "status": 200, "duration": 1, "rs": 1, "name": "n"}
-    await http.post(f"/items/{project}/1/1?start=0", [record])
-    await http.post(f"/requests/{project}/1/1?start=0", [record])
-    await http.post(f"/logs/{project}/1/1?start=0", [{"time": 1, "level": 20, "message": "m", "name": "n"}])
+    await http.post(f"/items/{project}/1/{job}?start=0", [record])
+    await http.post(f"/requests/{project}/1/{job}?start=0", [record])
+    await http.post(f"/logs/{project}/1/{job}?start=0", [{"time": 1, "level": 20, "message": "m", "name": "n"}])
     await http.post(f"/collections/{project}/s/c", [{"_key": "k", "value": "v"}])
-    await http.post(f"/samples/{project}/1/1?start=0", [[1, 2]])
+    await http.post(f"/samples/{project}/1/{job}?start=0", [[1, 2]])
     await http.post(f"/hcf/{project}/f/s/s", [{"fp": "a"}])
-    comment = (await http.post(f"/api/comments/{project}/1/1/0/name", {"text": "t"})).json["id"]
+    comment = (await http.post(f"/api/comments/{project}/1/{job}/0/name", {"text": "t"})).json["id"]
     schedule = json.dumps({"cron": "1 2 * * *", "tasks": [{"name": "s"}]}).encode()
     made = (await http.post(f"/api/projects/{project}/periodicjobs", schedule)).json["id"]
     hook = json.dumps({"url": "http://127.0.0.1:9/", "events": ["x"]}).encode()
     hooks = f"/api/projects/{project}/webhooks"  # of which a project has few
     webhook = (await http.get(hooks)).json or [(await http.post(hooks, hook)).json]
-    return {**_PARTS, "comment": comment, "schedule": str(made), "webhook": str(webhook[0]["id"])}
+    return {**_PARTS, "job": job, "comment": comment, "schedule": str(made), "webhook": str(webhook[0]["id"])}
 
 
 @pytest.mark.parametrize("each", ROUTES, ids=lambda each: f"{each.method} {each.shown}")

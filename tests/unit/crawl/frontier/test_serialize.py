@@ -58,6 +58,7 @@ def same(one, other):
         Request(URL, callback=spider.parse, errback=spider.failed, priority=-3, dont_filter=True, flags=["x"]),
         Request(URL, method="PUT", body=b"\xff\x00\xfe", encoding="latin-1"),
         Request(URL, body="größe"),
+        Request(URL, headers={"Caf\xe9": b"x"}),
         Request(URL, headers={"A": [b"caf\xe9", b"x"], "B": b""}, cookies=[{"name": "a", "value": "b"}]),
         Request(URL, cookies={"a": "b"}),
         FormRequest(URL, formdata={"a": "ü"}),
