@@ -121,13 +121,13 @@ def _services(environment: Environment, folder: Path, wiring: str | None) -> Ite
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as data, (folder / "server.log").open("wb") as log:
         options = ("--port", "0", "--data", data, "--no-runner", "--no-verify-tls", "--exit-with-stdin")
         # By a descriptor: a server that finds keys in its environment executes itself anew, without our guard.
-        handed = handover.offer_variables(keys)
+        handed = handover.offer(json.dumps(keys).encode())
         process = subprocess.Popen(
-            [str(environment.python), "-m", "scrapy_suite_server", *options],
+            [str(environment.python), "-m", "scrapy_suite_server", str(handed), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**_environment(), handover.VARIABLE: str(handed)},
+            env=_environment(),
             pass_fds=[handed],
         )
         os.close(handed)

@@ -36,7 +36,7 @@ from tests.fuzz.target import target
 
 REFUSED = (ContractError, Refusal)
 
-_KINDS: list[tuple[intake.Form, RecordKind]] = [
+_KINDS: list[tuple[intake.RecordChecker, RecordKind]] = [
     (intake.ITEM, ITEMS),
     (intake.REQUEST, REQUESTS),
     (intake.LOG, LOGS),

@@ -1,9 +1,17 @@
-"""The server that all tests of a run share. It may fetch any port of this machine: mock servers get free ones."""
+"""The server that all tests of a run share. It may fetch any port of this machine: mock servers get free ones.
+
+Its first argument is the descriptor of its keys, which are JSON.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
 
+from scrapy_ext.jobprocess import handover
+from scrapy_ext.server.config.command_line import add_options, config_from
+from scrapy_ext.server.config.option import Role
 from scrapy_ext.server.net import guard
 
 
@@ -23,6 +31,9 @@ class _Guard(guard.Guard):
 if __name__ == "__main__":
     guard.Guard = _Guard  # type: ignore[misc]
     # Only now, for the modules of the server take the class by its name.
-    from scrapy_ext.server.__main__ import main
+    from scrapy_ext.server.serve import serve
 
-    sys.exit(main())
+    keys = json.loads(handover.take(int(sys.argv.pop(1))))
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    sys.exit(serve(config_from(parser.parse_args(), keys, role=Role.SERVER)))
