@@ -19,12 +19,13 @@ from twisted.python.failure import Failure
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import check_name
+from scrapy_ext.api.platform.job_data import frontier_of, journal_of
 from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
+from scrapy_ext.crawl.commit.ownership import Ownership
 from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.frontier.filtering import Filtering
 from scrapy_ext.crawl.frontier.frontier import CrawlFrontier, Options
@@ -192,7 +193,7 @@ class FrontierScheduler(BaseScheduler):
 
     async def _open_frontier(self) -> CrawlFrontier:
         session, job = self._session, self._session.job
-        name = self._name or f"job-{job.key.spider}-{job.key.job}"
+        name = self._name or frontier_of(job.key)
         foreign = await self._foreign_slots(name) if job.resumed or self._name is not None else []
         if foreign:
             raise SettingError(
@@ -205,7 +206,7 @@ class FrontierScheduler(BaseScheduler):
             self._retry,
             project=job.key.project,
             frontier=name,
-            name=f"{COMMITS}{job.key.spider}-{job.key.job}",
+            name=journal_of(job.key),
             worker=names.FRONTIER_WORKER.read(self._crawler.settings).strip(),
         )
         return await self._open_owned(ownership)

@@ -194,6 +194,13 @@ PLATFORM_JOBQ_URL = _setting(
     "PLATFORM_JOBQ_URL", None, "Address of the job queue, if not PLATFORM_URL.", environment=True
 )
 PLATFORM_API_KEY = _setting("PLATFORM_API_KEY", None, "Key of the platform.", environment=True, secret=True)
+PLATFORM_IMPORT_KEY = _setting(
+    "PLATFORM_IMPORT_KEY",
+    None,
+    "Key of the platform from which ``scrapy platform import`` copies projects.",
+    environment=True,
+    secret=True,
+)
 PLATFORM_PROJECT = _setting(
     "PLATFORM_PROJECT", 1, "Project ID. On a hosted platform, that of a project of yours.", environment=True, least=1
 )

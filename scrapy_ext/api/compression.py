@@ -85,6 +85,11 @@ def gzip(data: bytes, *, shorten: bool = True) -> bytes:
     return _library.compress(data, _LEVEL if shorten else _STORED, wbits=_GZIP)
 
 
+def gzip_compressor() -> _library._Compress:
+    """Return a compressor of one gzip stream, with the methods ``compress`` and ``flush``."""
+    return _library.compressobj(_LEVEL, _library.DEFLATED, _GZIP)
+
+
 def deflated(data: bytes) -> bytes:
     """Compress a part of a stream: non-final deflate blocks that end at a byte boundary."""
     compressor = _library.compressobj(_LEVEL, _library.DEFLATED, _DEFLATE)

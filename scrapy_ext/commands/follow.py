@@ -6,6 +6,7 @@ Rules:
 - The state of the job is read before its records, so that the poll after its end has all of them. One more poll
   follows, for records that the process sent last.
 - The pause between polls is short after a new record, and grows while there is none, up to a bound.
+- The deletion of the job ends the output. Only a job that was deleted before is an error.
 - An outage of the platform is reported once. Requests are retried for an hour at most.
 """
 
@@ -18,7 +19,7 @@ from typing import Any, Final, TypeVar
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import NotFound, PlatformError
+from scrapy_ext.client.platform.errors import Gone, NotFound, PlatformError
 from scrapy_ext.client.platform.records import JobRecords
 from scrapy_ext.client.retry import Attempts, Backoff, Limits, Outage, repeat
 from scrapy_ext.commands.subcommand import View
@@ -98,8 +99,12 @@ async def has_ended(client: PlatformClient, key: JobKey) -> bool:
 async def followed(
     view: View, key: JobKey, records: JobRecords, *, start: int = 0, count: int | None = None, meta: Sequence[str] = ()
 ) -> AsyncIterator[Rows]:
-    """Yield groups of a job's records from an index on, until the job has ended or ``count`` records were yielded."""
+    """Yield groups of a job's records from an index on, until the job has ended or ``count`` records were yielded.
+
+    Raises :class:`Gone` for records that were deleted before.
+    """
     poller = Poller(view.say)
+    was_there = False
     last: str | None = None
     left = count
     polls_after_end = 0
@@ -114,6 +119,12 @@ async def followed(
                     number += len(group)
                     yield group
             poller.worked()
+            was_there = True
+        except Gone as error:
+            if not was_there and last is None:
+                raise
+            view.say(str(error))
+            return
         except PlatformError as error:
             await poller.failed(error)
             polls_after_end = 0

@@ -34,14 +34,19 @@ SUBCOMMANDS: Final = {
     "collections": "list, read, write, count, rename or delete collections",
     "frontier": "list, count, dump, move or delete frontiers and their requests",
     "activity": "show the activity of the project",
+    "deliveries": "list, add, preview or remove rules by which finished jobs are delivered to other storage",
+    "restore-job": "bring back the records of an archived job",
     "webhooks": "add, list, test or remove webhooks of a project",
+    "retention": "list, add, preview or remove rules by which old data is removed",
     "serve": "run the services, with web pages",
     "worker": "run jobs of a server's database on this machine",
     "keys": "add, list, suspend or remove API keys of a server",
     "backup": "write the whole store to a file, also while servers use it",
     "restore": "fill an empty store from a backup",
     "migrate": "copy a store from one database to another",
-    "vacuum": "return the disk space of deleted data",
+    "import": "copy projects from another platform, and continue an interrupted copy",
+    "vacuum": "return the disk space of deleted data at once",
+    "usage": "show what uses the storage: bytes by kind, spider, age and project",
     "deploy": "deploy the project's code to the platform as a version",
     "versions": "list or delete deployed versions, or choose the current one",
     "completion": "print a script that completes these commands in a shell",
@@ -52,7 +57,9 @@ _MODULES: Final = {
     **dict.fromkeys(("stop", "delete", "tags"), "job_changes"),
     **dict.fromkeys(("items", "requests", "logs"), "records"),
     "worker": "serve",
+    "restore-job": "deliveries",
     "versions": "deploy",
+    "import": "importing",
     **dict.fromkeys(("backup", "restore", "migrate", "vacuum"), "stores"),
 }
 
@@ -133,6 +140,8 @@ def _split(rest: list[str]) -> tuple[list[str], list[str]]:
 
 
 def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
+    from textwrap import fill
+
     from scrapy_ext.commands.options import SETTING
     from scrapy_ext.commands.subcommand import first_upper
     from scrapy_ext.server.config.command_line import SuggestingParser
@@ -141,7 +150,7 @@ def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
     examples = "\n".join(f"  {example:<{width}}  {meaning}" for example, meaning in chosen.examples)
     parser = SuggestingParser(
         prog=f"scrapy platform {chosen.name}",
-        description=f"{first_upper(SUBCOMMANDS[chosen.name])}.",
+        description=f"{first_upper(SUBCOMMANDS[chosen.name])}.\n\n{fill(chosen.details, 100)}".rstrip(),
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

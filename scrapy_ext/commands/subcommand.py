@@ -78,7 +78,7 @@ class Subcommand:
 
     With ``actions``, the first argument is the name of one; the first action is the default. ``in_full`` returns the
     arguments with the action for arguments that begin with another word. With ``takes_script``, the option
-    ``script_args`` has the arguments after ``--``.
+    ``script_args`` has the arguments after ``--``. ``details`` follows the summary in its help.
     """
 
     name: str
@@ -88,6 +88,7 @@ class Subcommand:
     actions: Sequence[CommandAction] = ()
     takes_script: bool = False
     in_full: Callable[[list[str]], list[str]] | None = None
+    details: str = ""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         for add in self.arguments:

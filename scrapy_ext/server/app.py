@@ -22,6 +22,8 @@ from scrapy_ext.server.auth.keyring import Caller, Keyring
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
+from scrapy_ext.server.housekeeping.loop import Housekeeping
+from scrapy_ext.server.housekeeping.tasks import node_tasks, tasks_of
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
@@ -34,9 +36,9 @@ from scrapy_ext.server.http.routes import Access, Route, Router, host_of
 from scrapy_ext.server.jobs.periodic_loop import CronLoop
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
+from scrapy_ext.server.platform.deliveries import ArchiveTargets
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.opening import WORKER
 from scrapy_ext.server.ui import PageRoutes, PageServices
 
@@ -149,8 +151,9 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     await keys.load(store, config.extract_key, config.platform_key)
     stack.push_async_callback(extraction.stop)
     await extraction.start()
-    stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
     environments = environments_of(store, config)
+    housekeeping = Housekeeping(tasks_of(store, config, environments))
+    stack.push_async_callback(_ended, asyncio.create_task(housekeeping.run()))
     deployments = Deployments(store, environments)
     stack.push_async_callback(deployments.close)
     await deployments.resume()
@@ -165,16 +168,18 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         for part in (CronLoop(store), webhooks):
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
     tokens = JobTokens(store)
-    health = Health(middleware, store, partial(presented, grant_of=keys.grant), extraction.metrics)
+    parts_metrics = (extraction.metrics, housekeeping.metrics)
+    health = Health(middleware, store, partial(presented, grant_of=keys.grant), parts_metrics)
     services = {
         JobTokens: tokens,
         Deploys: Deploys(deployments, config.deploy),
         Health: health,
+        **_start_archive(store, config, stack),
         Description: Description(routes.ROUTES),
     }
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:
-        declared = [replace(each, access=Access.ANYONE) if each.access is Access.SERVER else each for each in declared]
+        declared = [replace(each, access=Access.ANYONE) if each.first == "metrics" else each for each in declared]
     rate = config.rate_limit
     rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates)
@@ -186,6 +191,19 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
     parts.others.router.routes[:] = pages.routes
     middleware.metrics.resources = {route.first for route in routes.ROUTES} | {"ui"}
+
+
+def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) -> dict[type, Any]:
+    """Start the deliveries, if the server has targets for them; return the services of the archive."""
+    from scrapy_ext.server.delivery.delivering import Deliverer  # as above
+    from scrapy_ext.server.delivery.restoring import Restores
+
+    restores = Restores(store, config.archive_targets)
+    stack.push_async_callback(restores.close)
+    if config.archive_targets:
+        deliverer = Deliverer(store, config.archive_targets)
+        stack.push_async_callback(_ended, asyncio.create_task(deliverer.run()))
+    return {Restores: restores, ArchiveTargets: ArchiveTargets(config.archive_targets)}
 
 
 async def _start_worker(
@@ -213,6 +231,8 @@ async def _start_worker(
         middleware.metrics.resources = {EXTRACT.first, *(route.first for route in platform.ROUTES)}
     environments = environments_of(store, config)
     stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
+    housekeeping = Housekeeping(node_tasks(environments))
+    stack.push_async_callback(_ended, asyncio.create_task(housekeeping.run()))
     node = await start_node(store, config, environments, stack)
     middleware.before_end, middleware.ready = node.drain, node.name
 
@@ -224,14 +244,6 @@ async def _nobody(_key: str) -> None:
 async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
     """Return the caller of the extraction service: the process of a job, or the holder of a key."""
     return await AttemptTokens(store).caller(key) or await keys.caller(key)
-
-
-async def _purge(store: Store) -> None:
-    """Complete deletions that a crash interrupted."""
-    try:
-        await store.purge()
-    except StoreError as error:
-        logger.error("Deleted data could not be removed; it will be tried again: %s", error)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

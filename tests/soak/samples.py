@@ -29,7 +29,7 @@ _TABLES = (
     "nodes",
     "webhook_deliveries",
     "frontier_batches",
-    "discarded",
+    "removals",
 )
 #: Part of the run in which what is kept fills up.
 _FILLS_UP = -0.4

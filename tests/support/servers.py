@@ -26,7 +26,7 @@ class RunningServer:
     ``database`` is the address of a PostgreSQL database that is used instead of ``data``. ``file_limit`` bounds
     how long (bytes) a file of the server may grow, as a full disk would. With ``worker`` it is a worker, and ``url``
     its name. ``before`` runs in its process before its program. ``environment`` is added to that of this process. With
-    ``apart``, a Ctrl-C in the terminal does not reach it.
+    ``apart``, a Ctrl-C in the terminal does not reach it. ``program``: a module that runs the server.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class RunningServer:
         before: Callable[[], None] | None = None,
         environment: Mapping[str, str] | None = None,
         apart: bool = False,
+        program: str = "scrapy_ext.server",
     ) -> None:
         self.data = data
         self.database = database
@@ -54,8 +55,9 @@ class RunningServer:
         if database is not None:
             given["SERVER_DATABASE"] = database
         store = ["--data", str(data)] if database is None else []
+        first = ["worker"] if worker else ["--port", "0", *store]
         self.process = subprocess.Popen(
-            [*command(*(["worker"] if worker else ["--port", "0", *store]), "--exit-with-stdin"), *hosts, *options],
+            [*command(*first, "--exit-with-stdin", program=program), *hosts, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -134,9 +136,9 @@ class RunningServer:
             self.stop()
 
 
-def command(*options: str) -> list[str]:
+def command(*options: str, program: str = "scrapy_ext.server") -> list[str]:
     """The server's command line."""
-    return [sys.executable, "-m", "scrapy_ext.server", *options]
+    return [sys.executable, "-m", program, *options]
 
 
 def without_keys() -> Mapping[str, str]:

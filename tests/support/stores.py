@@ -17,7 +17,7 @@ FRONTIER_TABLES = (
     "frontier_batches",
     "frontier_fingerprints",
     "frontier_fingerprint_blocks",
-    "discarded",
+    "removals",
 )
 
 

@@ -20,6 +20,8 @@ class Format(str, Enum):
     CSV = "csv"
     TEXT = "text"
     MSGPACK = "msgpack"
+    PARQUET = "parquet"
+    XLSX = "xlsx"
 
 
 CONTENT_TYPES: Final[dict[Format, str]] = {
@@ -29,13 +31,17 @@ CONTENT_TYPES: Final[dict[Format, str]] = {
     Format.CSV: "text/csv",
     Format.TEXT: "text/plain",
     Format.MSGPACK: "application/x-msgpack",
+    Format.PARQUET: "application/vnd.apache.parquet",
+    Format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 _BY_CONTENT_TYPE: Final = {content_type: kind for kind, content_type in CONTENT_TYPES.items()}
 _TRUE: Final = ("", "1", "y", "yes", "true")
 
 
 #: Formats of all resources; only some offer MessagePack, the others ignore it in ``Accept``.
-TEXT_FORMATS: Final[Collection[Format]] = tuple(kind for kind in Format if kind is not Format.MSGPACK)
+TEXT_FORMATS: Final[Collection[Format]] = (Format.JSON, Format.JSON_LINES, Format.XML, Format.CSV, Format.TEXT)
+#: Formats of files for spreadsheets and databases: an extension of the contract, for records of jobs and collections.
+FILE_FORMATS: Final[Collection[Format]] = (Format.PARQUET, Format.XLSX)
 
 
 def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_FORMATS) -> Format:
@@ -67,9 +73,14 @@ class CsvOptions(msgspec.Struct, frozen=True):
     lineend: str = "\n"
 
 
+def chosen_fields(parameters: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the ``fields`` parameter."""
+    return tuple(name.strip() for name in parameters.get("fields", "").split(",") if name.strip())
+
+
 def csv_options(parameters: Mapping[str, str]) -> CsvOptions:
     """Read the CSV parameters; raises :class:`ContractError`."""
-    fields = tuple(name.strip() for name in parameters.get("fields", "").split(",") if name.strip())
+    fields = chosen_fields(parameters)
     faults = (
         [] if fields else [Violation("fields", "is required for csv", "Name the columns, as in fields=name,price.")]
     )

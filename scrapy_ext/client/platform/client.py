@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.platform.activity import Activity, Webhooks
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections
+from scrapy_ext.client.platform.deliveries import Deliveries
 from scrapy_ext.client.platform.frontier import Frontier
+from scrapy_ext.client.platform.imports import Imports
 from scrapy_ext.client.platform.jobs import JobQueue, Jobs, Periodic
-from scrapy_ext.client.platform.records import Items, Logs, Requests
+from scrapy_ext.client.platform.projects import Projects
+from scrapy_ext.client.platform.records import Items, Logs, Requests, Samples
 from scrapy_ext.client.platform.resource import Resource
+from scrapy_ext.client.platform.retention import Retention
 from scrapy_ext.client.platform.transport import PlatformUrls, Transport
+from scrapy_ext.client.platform.usage import StorageUsage
 from scrapy_ext.client.platform.versions import DeployedVersions
 from scrapy_ext.client.retry import Backoff, Limits
 
@@ -30,7 +37,7 @@ class PlatformClient:
     It can be created anywhere, and opens its connections in the event loop that first uses it. Close it with ``await
     close()``, or use it as an async context manager. ``timeout`` bounds each attempt, in seconds. A repeatable call has
     ``attempts`` attempts, or, when ``retry_time`` is not 0, as many as fit in that number of seconds. ``compress``
-    False sends and requests uncompressed bodies, which suits a fast network.
+    False sends and requests uncompressed bodies, which suits a fast network. ``pace`` is awaited before each attempt.
     """
 
     def __init__(
@@ -43,20 +50,28 @@ class PlatformClient:
         attempts: int = 5,
         backoff: Backoff | None = None,
         compress: bool = True,
+        pace: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         limits = Limits(attempts, retry_time, backoff or Backoff())
         self.urls = urls
-        self._transport = transport = Transport(urls, key, timeout=timeout, limits=limits, compress=compress)
+        transport = Transport(urls, key, timeout=timeout, limits=limits, compress=compress, pace=pace)
+        self._transport = transport
         self.activity = Activity(transport)
         self.collections = Collections(transport)
+        self.deliveries = Deliveries(transport)
         self.frontier = Frontier(transport)
+        self.imports = Imports(transport)
         self.items = Items(transport)
         self.jobq = JobQueue(transport)
         self.jobs = Jobs(transport)
         self.logs = Logs(transport)
         self.periodic = Periodic(transport)
+        self.projects = Projects(transport)
         self.requests = Requests(transport)
+        self.samples = Samples(transport)
+        self.retention = Retention(transport)
         self.system = System(transport)
+        self.usage = StorageUsage(transport)
         self.webhooks = Webhooks(transport)
         self.versions = DeployedVersions(transport)
 

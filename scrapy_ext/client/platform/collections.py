@@ -13,8 +13,8 @@ from scrapy_ext.api.platform.collections import RESERVED_KEYS, CollectionName, C
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, ClientCall, Value, delete, get, path, post
-from scrapy_ext.client.platform.errors import NotFound
-from scrapy_ext.client.platform.json_lines import keyed_record, record
+from scrapy_ext.client.platform.errors import BadRequest, NotFound
+from scrapy_ext.client.platform.json_lines import StoredLine, keyed_record, record, stored_line
 from scrapy_ext.client.platform.resource import Pages, Resource
 
 #: Keys in one query.
@@ -35,8 +35,11 @@ class Collections(Resource):
     async def get(self, project: int, type: str, name: str, key: str) -> dict[str, Any] | None:
         """Return the record with this key, without ``_key``; None if there is none."""
         where = _path(project, type, name)
-        by_path = _PATH_KEY.fullmatch(key) and key not in (".", "..", *RESERVED_KEYS)
-        call = get(Host.STORAGE, where + path(key)) if by_path else get(Host.STORAGE, where, ("key", key), ("count", 1))
+        call = (
+            get(Host.STORAGE, where + path(key))
+            if _in_path(key)
+            else get(Host.STORAGE, where, ("key", key), ("count", 1))
+        )
         try:
             return await self._transport.read(call, _one)
         except NotFound:
@@ -86,6 +89,39 @@ class Collections(Resource):
             )
 
         return Pages(self._transport, call, parse, count=count).read()
+
+    def stored(
+        self, project: int, type: str, name: str, *, startafter: str | None = None, startts: int | None = None
+    ) -> AsyncGenerator[StoredLine]:
+        """Yield records in the order of their keys, with their bytes and the times when they were stored."""
+
+        def parse(line: bytes) -> tuple[str, StoredLine]:
+            found = stored_line(line)
+            return found.key, found
+
+        def call(after: str | None, size: int | None) -> ClientCall:
+            return get(
+                Host.STORAGE,
+                _path(project, type, name),
+                ("count", size),
+                ("startafter", startafter if after is None else after),
+                ("startts", startts),
+                ("meta", ("_key", "_ts")),
+            )
+
+        return Pages(self._transport, call, parse).read()
+
+    async def copies(self, project: int, type: str, name: str, key: str, count: int) -> Sequence[StoredLine]:
+        """Return the copies of a record that a versioned collection keeps, the newest first; none if the platform does
+        not report them. An extension: the hosted platform documents no such call."""
+        if key in (".", "..", *RESERVED_KEYS):
+            return []
+        where = _path(project, type, name) + path(key)
+        call = get(Host.STORAGE, where, ("copies", count), ("meta", ("_key", "_ts")))
+        try:
+            return [stored_line(bytes(line)) for line in await self._lines(call, msgspec.Raw)]
+        except (NotFound, BadRequest):
+            return []
 
     async def _by_keys(
         self,
@@ -186,6 +222,10 @@ class Collections(Resource):
 def _path(project: int, type: str, name: str) -> str:
     check_name(name)
     return path("collections", project, parse_type(type).value, name)
+
+
+def _in_path(key: str) -> bool:
+    return _PATH_KEY.fullmatch(key) is not None and key not in (".", "..", *RESERVED_KEYS)
 
 
 def _one(answer: Answer) -> dict[str, Any] | None:

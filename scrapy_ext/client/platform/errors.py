@@ -77,6 +77,10 @@ class NotFound(PlatformError):
     """404: the resource does not exist."""
 
 
+class Gone(PlatformError):
+    """410: the job was deleted, or its records were removed. Nothing can be read or written there any more."""
+
+
 class TooLarge(PlatformError):
     """413: a record or a body over the limit."""
 
@@ -116,9 +120,14 @@ _BY_STATUS: Final[Mapping[int, type[PlatformError]]] = {
     403: Forbidden,
     404: NotFound,
     408: _Timeout,
+    410: Gone,
     413: TooLarge,
     429: RateLimited,
 }
+
+
+#: Errors of a process that may write nothing more to its job.
+JOB_ENDED: Final = (AttemptOver, Gone)
 
 
 def error_class(status: int) -> type[PlatformError]:

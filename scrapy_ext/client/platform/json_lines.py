@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -13,7 +13,12 @@ import msgspec
 MAX_LINE_BYTES: Final = 128 * 2**20
 
 _KEY_FIELD: Final = re.compile(rb'"_key"\s*:')
+#: The members that ``meta`` adds after those of a record, or before them.
+_META: Final = rb'"_key":("(?:[^"\\]|\\.)*"),"_ts":([0-9]{1,18})'
+_META_LAST: Final = re.compile(_META + rb"\}")
+_META_FIRST: Final = re.compile(rb"\{" + _META + rb",?")
 _DECODER: Final = msgspec.json.Decoder()
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class LineError(ValueError):
@@ -71,6 +76,43 @@ def keyed_record(line: bytes, *, keep_key: bool) -> tuple[str, dict[str, Any]]:
         return key, _own_fields(line)
     del fields["_key"]
     return key, fields
+
+
+class StoredLine(NamedTuple):
+    """A record as it is stored: its key, the time when it was stored (ms, None if unknown), and its bytes."""
+
+    key: str
+    ts: int | None
+    line: bytes
+
+
+def stored_line(line: bytes, prefix: str = "") -> StoredLine:
+    """Return a record without the ``_key`` and ``_ts`` that ``meta`` added, with the bytes of its own fields.
+
+    ``prefix`` is the beginning of its key, by which the added one differs from a field of the same name.
+    """
+    line = line.strip()
+    place = line.rfind(b'"_key":')
+    start = b'"' + prefix.encode()
+    last = _META_LAST.fullmatch(line, place) if place > 0 else None
+    if last is not None and last[1].startswith(start):
+        return StoredLine(_text(last[1]), int(last[2]), line[:place].rstrip(b", ") + b"}")
+    first = _META_FIRST.match(line)
+    if first is not None and first[1].startswith(start):
+        return StoredLine(_text(first[1]), int(first[2]), b"{" + line[first.end() :])
+    try:
+        members = _MEMBERS.decode(line)
+        key = msgspec.json.decode(members.pop("_key", b"null"), type=str)
+        ts = msgspec.json.decode(members.pop("_ts", b"null"), type=int | None)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise LineError(f"a line is no record with a _key ({error})") from None
+    rest = b",".join(msgspec.json.encode(name) + b":" + bytes(value) for name, value in members.items())
+    return StoredLine(key, ts, b"{" + rest + b"}")
+
+
+def _text(encoded: bytes) -> str:
+    text: str = msgspec.json.decode(encoded, type=str)
+    return text
 
 
 def _own_fields(line: bytes) -> dict[str, Any]:

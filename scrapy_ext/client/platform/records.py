@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
+
+import msgspec
 
 from scrapy_ext.api.platform import EntityKey, JobKey
 from scrapy_ext.api.platform.keys import Host
@@ -12,8 +14,8 @@ from scrapy_ext.api.platform.records import Stats, content_range
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.calls import JSON, ClientCall, get, path, post
 from scrapy_ext.client.platform.errors import NotFound
-from scrapy_ext.client.platform.json_lines import keyed_record, record
-from scrapy_ext.client.platform.resource import Pages, Resource
+from scrapy_ext.client.platform.json_lines import keyed_record, record, stored_line
+from scrapy_ext.client.platform.resource import PAGE, Pages, Resource
 
 T = TypeVar("T")
 
@@ -31,6 +33,14 @@ class Selection(TypedDict, total=False):
     start: Position | None
     startafter: Position | None
     meta: Sequence[str]
+
+
+class StoredRecord(NamedTuple):
+    """A record of a job as it is stored; ``ts`` (ms) is None if the platform does not report it."""
+
+    number: int
+    ts: int | None
+    line: bytes
 
 
 class JobRecords(Resource):
@@ -74,6 +84,15 @@ class JobRecords(Resource):
             return found[0], found
 
         return self._pages(prefix, parse, selection).read()
+
+    def stored(self, key: JobKey, start: int = 0) -> AsyncGenerator[StoredRecord]:
+        """Yield the records of a job from index ``start`` on, with their bytes and the times when they were stored."""
+
+        def parse(line: bytes) -> tuple[str, StoredRecord]:
+            found = stored_line(line, f"{key}/")
+            return found.key, StoredRecord(EntityKey.parse(found.key).number, found.ts, found.line)
+
+        return self._pages(key, parse, {"start": start or None, "meta": ("_key", "_ts")}).read()
 
     def _pages(self, prefix: Prefix, parse: Callable[[bytes], tuple[str, T]], selection: Selection) -> Pages[T]:
         segments = prefix_segments(prefix)
@@ -125,6 +144,20 @@ class Requests(JobRecords):
     """The requests that jobs made (platform-api.md, Requests)."""
 
     resource = "requests"
+
+
+class Samples(Resource):
+    """Progress and memory of jobs while they ran: arrays, which have no keys and no stats."""
+
+    async def page(self, key: JobKey, start: int = 0) -> list[bytes]:
+        """Return samples of a job from index ``start`` on; fewer than ``PAGE`` at the end."""
+        call = get(
+            Host.STORAGE,
+            path("samples", *key),
+            ("start", str(key.entity(start)) if start else None),
+            ("count", PAGE),
+        )
+        return [bytes(line) for line in await self._lines(call, msgspec.Raw)]
 
 
 def prefix_segments(prefix: Prefix) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ are sent once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final, TypeVar
 
@@ -65,9 +65,19 @@ class PlatformUrls(msgspec.Struct, frozen=True):
 class Transport:
     """A session with the platform. Made anywhere; its connections belong to the loop of the first call."""
 
-    def __init__(self, urls: PlatformUrls, key: str, *, timeout: float, limits: Limits, compress: bool = True) -> None:
+    def __init__(
+        self,
+        urls: PlatformUrls,
+        key: str,
+        *,
+        timeout: float,
+        limits: Limits,
+        compress: bool = True,
+        pace: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
         self.urls = urls
         self.limits = limits
+        self._pace = pace
         self._authorization = authorization(key, "PLATFORM_API_KEY")
         self._proxies = {host: proxy_of(urls.base(host)) for host in Host}
         self._timeout = timeout
@@ -94,6 +104,7 @@ class Transport:
         timeout = aiohttp.ClientTimeout(total=self._timeout if call.source is None else UPLOAD_SECONDS)
 
         async def once() -> T:
+            await self._wait()
             with _unreachable(call, self.urls):
                 async with self._request(call, headers, body, timeout) as response:
                     answer = await answers.whole(call, response)
@@ -105,6 +116,7 @@ class Transport:
     async def stream(self, call: ClientCall) -> AsyncIterator[Stream]:
         """Make a call once and read its answer as it arrives; raises :class:`PlatformError`, also while reading."""
         headers, body = await self._prepared(call)
+        await self._wait()
         try:
             with _unreachable(call, self.urls):
                 async with asyncio.timeout(self._timeout):
@@ -114,6 +126,10 @@ class Transport:
                     yield await answers.stream(call, response, self._timeout)
         except LineError as error:
             raise call.error(UnexpectedAnswer, str(error)) from None
+
+    async def _wait(self) -> None:
+        if self._pace is not None:
+            await self._pace()
 
     def _limits_of(self, call: ClientCall) -> Limits:
         attempts = call.attempts if call.repeatable else 1

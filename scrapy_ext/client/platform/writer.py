@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Final
 
-from scrapy_ext.client.platform.errors import PlatformError, TooLarge
+from scrapy_ext.client.platform.errors import JOB_ENDED, PlatformError, TooLarge
 from scrapy_ext.client.retry import Backoff, Outage, Retry
 
 logger = logging.getLogger(__name__)
@@ -193,7 +193,9 @@ class BatchWriter:
                 await self._send_batch()
         except Exception as error:
             self.failed = error
-            logger.error("Gave up storing %s, %d of them are not stored: %s", self._name, self.pending, error)
+            # The end of a job ends all its writers: who is notified reports it once.
+            if self._on_failed is None or not isinstance(error, JOB_ENDED):
+                logger.error("Gave up storing %s, %d of them are not stored: %s", self._name, self.pending, error)
             if self._on_failed is not None:
                 self._on_failed(error)
         finally:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.commands.download import Download, download_options, save, wants_file
 from scrapy_ext.commands.options import YES, AddOptions, argument, paging_options
 from scrapy_ext.commands.selection import confirm
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
@@ -102,6 +103,7 @@ _GET: Final[tuple[AddOptions, ...]] = (
     argument("--meta", action="store_true", help="add _ts, the time when the record was written"),
     argument("--after", metavar="KEY", help="only records after this key"),
     paging_options("records", start=False),
+    download_options(),
 )
 _PUT: Final[tuple[AddOptions, ...]] = (
     argument("file", nargs="?", type=Path, metavar="FILE", help="JSON lines (default: standard input)"),
@@ -124,6 +126,9 @@ async def _list(view: View) -> None:
 async def _get(view: View) -> None:
     options, client = view.options, view.client
     kind = await _type_of(view)
+    if wants_file(view):
+        await _save(view, kind)
+        return
     stored = client.collections.iter(
         view.project,
         kind,
@@ -147,6 +152,30 @@ async def _get(view: View) -> None:
     number = await view.output.records(keyed())
     more = f"; the next: --after {last}" if number and number == view.output.count(options) else ""
     await view.output.note(f"{counted(number, 'record')} of {options.collection}{more}")
+
+
+async def _save(view: View, kind: str) -> None:
+    """Save the selected records to a file."""
+    options, collections = view.options, view.client.collections
+
+    async def read(number: int, last: dict[str, Any] | None) -> AsyncIterator[dict[str, Any]]:
+        stored = collections.iter(
+            view.project,
+            kind,
+            options.collection,
+            keys=options.key,
+            prefix=options.prefix,
+            startafter=options.after if last is None else str(last["_key"]),
+            count=None if options.count is None else options.count - number,
+            meta=("_key", "_ts") if options.meta else ("_key",),
+        )
+        async with reading(stored) as records:
+            async for record in records:
+                yield {"_key": record["_key"], **record}
+
+    chosen = {name: getattr(options, name) for name in ("key", "prefix", "after", "count", "meta")}
+    selection = {"project": view.project, "collection": options.collection, "type": kind, **chosen}
+    await save(view, Download("record", f"collection {options.collection}", options.count, selection, read))
 
 
 async def _put(view: View) -> None:

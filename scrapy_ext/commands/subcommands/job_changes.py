@@ -17,6 +17,14 @@ from scrapy_ext.commands.terminal.text import shown
 
 #: Maximum jobs deleted in one request.
 _MOST_DELETED: Final = 100
+_DELETED: Final = (
+    "Items, requests, log, samples, comments, arguments, settings and stats of the jobs become unreadable at once, "
+    "and so does the frontier of a job that has no name of its own. The server then removes them from the database, "
+    "in steps; `scrapy platform usage` shows how much is left, and the size of the database. A running job is "
+    "stopped. The record of a job, with its times, tags and close reason, stays in the list of deleted jobs for a "
+    "time (30 days unless set otherwise). Frontiers with a name of their own, data that was delivered elsewhere, and "
+    "earlier backups stay."
+)
 _JOB: Final = Column.field("id", "job")
 
 
@@ -65,7 +73,9 @@ async def _delete(view: View) -> None:
     running = [key for key in keys if await view.client.jobs.field(key, "state") == JobState.RUNNING.value]
     jobs = f"job {keys[0]}" if len(keys) == 1 else f"{len(keys)} jobs"
     of_these = f" ({len(running)} of them running)" if running else ""
-    await confirm(view, f"Delete {jobs}{of_these}, with items, requests and log?")
+    await confirm(
+        view, f"Delete {jobs}{of_these} for good, with items, requests, log, samples, comments, arguments and frontier?"
+    )
     by_project: dict[int, list[JobKey]] = {}
     for key in keys:
         by_project.setdefault(key.project, []).append(key)
@@ -119,6 +129,7 @@ SUBCOMMANDS: Final = (
         ),
         arguments=(JOBS, YES, view_options()),
         run=with_platform(_delete),
+        details=_DELETED,
     ),
     Subcommand(
         name="tags",

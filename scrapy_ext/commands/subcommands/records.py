@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
+
+import msgspec
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.records import LEVELS
+from scrapy_ext.client.platform.records import JobRecords
+from scrapy_ext.commands.download import Download, Select, download_options, save, wants_file
 from scrapy_ext.commands.follow import Rows, first_of, followed
 from scrapy_ext.commands.options import JOB, argument, follow_options, paging_options, view_options
 from scrapy_ext.commands.selection import selected_job
@@ -18,6 +23,8 @@ from scrapy_ext.commands.terminal.output import Column, reading
 from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, length
 
 Row = dict[str, Any]
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_encode: Final = msgspec.json.Encoder().encode
 
 # ── items ──
 
@@ -31,6 +38,9 @@ def _field_names(text: str) -> tuple[str, ...]:
 
 async def _items(view: View) -> None:
     options, key = view.options, await selected_job(view)
+    if wants_file(view):
+        await _save_items(view, key)
+        return
     stats = await view.client.items.stats(key, hidden=True)
     fields: Sequence[str] = options.fields or ()
     meta = ("_key", "_ts") if options.meta else ()
@@ -47,6 +57,41 @@ async def _items(view: View) -> None:
     items = _changed(records, start, lambda item, _: _chosen(view, item))
     number = await view.output.records(items, columns, csv_fields)
     await note_shown(view, f"items of job {key}", number, stats.totals.input_values)
+
+
+async def _save(
+    view: View,
+    key: JobKey,
+    noun: str,
+    records: JobRecords,
+    *,
+    meta: Sequence[str] = (),
+    fields: Sequence[str] = (),
+    select: Select | None = None,
+    every: bool = False,
+) -> None:
+    """Save the records of a job to a file. ``every``: those of ``--start`` and ``--count`` are chosen by ``select``."""
+    start, count = (0, None) if every else (view.options.start, view.options.count)
+    total = max((await records.stats(key)).totals.input_values - start, 0)
+    total = total if count is None else min(total, count)
+
+    def read(number: int, _: Row | None) -> AsyncIterator[Row]:
+        return records.iter(key, start=start + number or None, count=total - number, meta=meta)
+
+    selection = {"records": records.resource, "job": str(key), "start": start, "count": count, "meta": meta}
+    await save(view, Download(noun, f"job {key}", total, selection, read, fields, select))
+
+
+async def _save_items(view: View, key: JobKey) -> None:
+    fields: Sequence[str] = view.options.fields or ()
+
+    def chosen(lines: Iterable[bytes]) -> Iterable[bytes]:
+        for line in lines:
+            item = _decode(line)
+            yield _encode({name: item[name] for name in fields if name in item})
+
+    meta = ("_key", "_ts") if view.options.meta else ()
+    await _save(view, key, "item", view.client.items, meta=meta, fields=fields, select=chosen if fields else None)
 
 
 def _chosen(view: View, item: Row) -> Row:
@@ -92,6 +137,9 @@ _REQUESTS: Final = (
 
 async def _requests(view: View) -> None:
     options, key = view.options, await selected_job(view)
+    if wants_file(view):
+        await _save(view, key, "request", view.client.requests)
+        return
     total = (await view.client.requests.stats(key)).totals.input_values
     start = first_of(view, total)
 
@@ -141,6 +189,9 @@ def _level_name(level: Any) -> str:
 
 async def _logs(view: View) -> None:
     options, key = view.options, await selected_job(view)
+    if wants_file(view):
+        await _save_log(view, key)
+        return
     counts = (await view.client.logs.stats(key)).counts
     lowest = _LEVELS[options.level]
     total = sum(count for level, count in counts.items() if level.isdigit() and int(level) >= lowest)
@@ -150,6 +201,18 @@ async def _logs(view: View) -> None:
         return
     number = await view.output.records(_log_records(view, key, lowest, start), columns)
     await note_shown(view, f"log records of job {key}", number, total)
+
+
+async def _save_log(view: View, key: JobKey) -> None:
+    options, lowest = view.options, _LEVELS[view.options.level]
+    every = lowest <= min(LEVELS)
+
+    def chosen(lines: Iterable[bytes]) -> Iterable[bytes]:
+        stop = None if options.count is None else options.start + options.count
+        return islice((line for line in lines if _has_level(_decode(line), lowest)), options.start, stop)
+
+    # The platform numbers all records of a job, so those of a level are chosen from all.
+    await _save(view, key, "log record", view.client.logs, select=None if every else chosen, every=not every)
 
 
 async def _followed_log(view: View, key: JobKey, lowest: int, start: int, count: int | None) -> AsyncIterator[Rows]:
@@ -203,6 +266,7 @@ SUBCOMMANDS: Final = (
             ("scrapy platform items 1/2/3 --fields name,price", "two fields of a job's items"),
             ("scrapy platform items 3 --start 1000 --count 100", "a hundred items, from index 1000 on"),
             ("scrapy platform items --csv > items.csv", "all items of the newest job as CSV"),
+            ("scrapy platform items 1/2/3 --output items.xlsx", "all items to a file; repeat the command to continue"),
             ("scrapy platform items --follow", "items of a running job, as they are stored"),
             ("scrapy platform items | jq .name", "in a pipe: all items, one JSON object per line"),
         ),
@@ -212,6 +276,7 @@ SUBCOMMANDS: Final = (
             argument("--meta", action="store_true", help="add _key, and _ts, the time when the item was stored"),
             follow_options("items"),
             paging_options("items"),
+            download_options(),
             view_options(csv=True),
         ),
         run=with_platform(_items),
@@ -225,7 +290,7 @@ SUBCOMMANDS: Final = (
             ("scrapy platform requests --follow", "requests of a running job, as they are stored"),
             ("scrapy platform requests | jq 'select(.status >= 400).url'", "URLs that failed"),
         ),
-        arguments=(JOB, follow_options("requests"), paging_options("requests"), view_options()),
+        arguments=(JOB, follow_options("requests"), paging_options("requests"), download_options(), view_options()),
         run=with_platform(_requests),
     ),
     Subcommand(
@@ -249,6 +314,7 @@ SUBCOMMANDS: Final = (
             ),
             follow_options("records"),
             paging_options("records"),
+            download_options(),
             view_options(),
         ),
         run=with_platform(_logs),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import shlex
 import shutil
 import sys
@@ -24,7 +25,7 @@ from scrapy_ext.api.platform.jobs import (
     Job,
     JobState,
 )
-from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.errors import Gone, PlatformError
 from scrapy_ext.commands.follow import LONGEST, Poller, Rows, followed
 from scrapy_ext.commands.options import argument, pair, repeated, view_options
 from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, View, with_platform
@@ -76,7 +77,8 @@ async def follow_to_end(view: View, key: JobKey) -> int:
     counting = asyncio.create_task(_count(view, key, line))
     try:
         log = followed(view, key, view.client.logs)
-        await view.output.live(_above(log, line), LOG_COLUMNS)
+        with contextlib.suppress(Gone):  # the job was deleted before its log was read
+            await view.output.live(_above(log, line), LOG_COLUMNS)
     finally:
         counting.cancel()
         await asyncio.wait([counting])

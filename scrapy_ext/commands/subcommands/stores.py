@@ -61,14 +61,14 @@ async def _migrate(settings: BaseSettings, options: argparse.Namespace) -> str:
 
 
 async def _vacuum(settings: BaseSettings, options: argparse.Namespace) -> str:
-    from scrapy_ext.server.store.discards import purge
     from scrapy_ext.server.store.engine.opening import FILE
+    from scrapy_ext.server.store.removals import purge
 
     where = chosen_store(settings, options)
     file = where / FILE if isinstance(where, Path) else None
     async with opened(where, must_exist=True) as engine:
         before = file.stat().st_size if file else 0
-        await purge(engine)
+        await purge(engine, pause=False)
         await engine.vacuum()
     return f"{where}: {before} bytes before, {file.stat().st_size} now" if file else f"{where}: done"
 
@@ -85,7 +85,7 @@ async def _copied(source: Engine, target: Engine, origin: str, name: str, *, rep
             raise StoreError(f"There is no data in {origin}. Name the store that has the data.")
         with _bars(rows) as report:
             found = await copy(snapshot, target, origin, now_ms(), name=name, replace=replace, report=report)
-        held = [f"{number} {unit}" for unit, number in (await snapshot.read(contents)).items()]
+        held = [f"{number} {unit}" for unit, number in (await target.read(contents)).items()]
     total = sum(digest.rows for digest in found.values())
     return f"{name}: {', '.join([*held, f'{total} rows in all'])}, verified"
 
@@ -206,7 +206,13 @@ SUBCOMMANDS: Final = (
     ),
     Subcommand(
         name="vacuum",
-        examples=(("scrapy platform vacuum", "in a project: the store of its crawls; writes wait until it is done"),),
+        examples=(
+            ("scrapy platform vacuum", "in a project: the store of its crawls; writes wait until it is done"),
+            (
+                "scrapy platform vacuum --data DIR",
+                "also: servers return free space of this file by themselves from then",
+            ),
+        ),
         arguments=(add_store_options,),
         run=_run(_vacuum),
     ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import csv
 import io
 import shutil
 import sys
@@ -26,7 +25,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scrapy_ext.api.platform.formats import CsvOptions
 from scrapy_ext.commands.terminal.text import is_url, printable, printable_json, shortened, shown
+from scrapy_ext.formats.csv import CsvRows
 
 Record = Mapping[str, Any]
 T = TypeVar("T")
@@ -199,6 +200,7 @@ class _CsvWriter(_Writer):
     def __init__(self, fields: Sequence[str], *, escape: bool) -> None:
         self._fields = fields
         self._escape = escape
+        self._rows = CsvRows(CsvOptions(()), quote_lone=True)
         #: The header line, until it is returned.
         self._header = self._row(fields)
 
@@ -210,9 +212,7 @@ class _CsvWriter(_Writer):
         return header
 
     def _row(self, cells: Sequence[str]) -> str:
-        row = io.StringIO()
-        csv.writer(row, lineterminator="\n").writerow(map(printable, cells) if self._escape else cells)
-        return row.getvalue()
+        return self._rows.row([printable(cell) for cell in cells] if self._escape else cells)
 
 
 class TableWriter(_Writer):

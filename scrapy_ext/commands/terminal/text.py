@@ -44,6 +44,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def size(number: float) -> str:
+    """Format a number of bytes: 340 B, 12.4 MB."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
 def is_url(text: str) -> bool:
     return text.startswith(("http://", "https://"))
 

@@ -12,7 +12,8 @@ append is a compare-and-set, the only one of the API. The rules:
 - The newest record has the lowest priority number, so that a read of the queue's head returns it first. Older records
   are deleted from time to time; their fingerprints stay, so that no number becomes free again. The slot must not be
   deleted while a process may still write to it, unless a late writer finds out otherwise (:class:`CommitLog`,
-  :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`).
+  :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`). The server deletes it with its job when it is in the
+  job's own frontier, and then refuses to create it again, so that a late writer gets 410.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.job_data import job_of_journal
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
 from scrapy_ext.client.retry import Retry
@@ -30,8 +30,6 @@ logger = logging.getLogger(__name__)
 
 #: Slot of the journal with the assignment of slots.
 ASSIGNMENT: Final = "assignment"
-#: Prefix of the slots of commit journals.
-COMMITS: Final = "commits-"
 #: Close reason of a job whose slots another process has taken over.
 REPLACED: Final = "frontier_lease_lost"
 #: Seconds in which a process that no longer claims a slot must give it up.
@@ -141,11 +139,11 @@ class Ownership:
 
     async def _finish_job_of(self, name: str) -> None:
         """Finish the job of a process that was replaced before it ended: it may be dead."""
-        try:
-            key = JobKey.parse(f"{self.project}/{name.removeprefix(COMMITS).replace('-', '/')}")
-            await finish_replaced(self.client, key)
-        except ContractError:  # The name is not that of a job's journal.
+        key = job_of_journal(self.project, name)
+        if key is None:
             return
+        try:
+            await finish_replaced(self.client, key)
         except PlatformError as error:
             logger.warning("The job of journal %s could not be finished: %s", name, error)
 

@@ -22,10 +22,11 @@ import msgspec
 from scrapy_ext.api import compression
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.job_data import COMMITS_COLLECTION as COLLECTION
 from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.collections import Collections
-from scrapy_ext.client.platform.errors import NotFound, TooLarge
+from scrapy_ext.client.platform.errors import Gone, NotFound, TooLarge
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit import events
 from scrapy_ext.crawl.commit.journal import Fenced, Journal, to_data
@@ -33,8 +34,6 @@ from scrapy_ext.crawl.commit.protocol import Takeover
 
 logger = logging.getLogger(__name__)
 
-#: Name of the collection, one in a project.
-COLLECTION: Final = "scrapy_commits"
 _TYPE: Final = CollectionType.STORE.value
 #: Characters of one record, below the platform's limit to leave room for its other members.
 _PART: Final = 900_000
@@ -94,18 +93,18 @@ class Finisher:
         await self._retry.until_done(lambda: self.payloads.write(owner, number, packed), "stage the items of a commit")
 
     async def store_chunk(self, job: JobKey, owner: str, chunk: events.Chunk) -> None:
-        packed = await self._retry.until_done(
-            lambda: self.payloads.read(owner, chunk.number), "read the items of a commit"
-        )
-        if packed is None:
-            logger.error(
-                "%d items of job %s, from index %d on, cannot be stored again: they are missing in collection %s",
-                *(chunk.count, job, chunk.start, COLLECTION),
-            )
-            return
         try:
+            packed = await self._retry.until_done(
+                lambda: self.payloads.read(owner, chunk.number), "read the items of a commit"
+            )
+            if packed is None:
+                logger.error(
+                    "%d items of job %s, from index %d on, cannot be stored again: they are missing in collection %s",
+                    *(chunk.count, job, chunk.start, COLLECTION),
+                )
+                return
             await self.store(job, chunk.start, packed)
-        except NotFound:
+        except (Gone, NotFound):
             logger.warning("%d items are not stored: job %s was deleted", chunk.count, job)
 
     async def store(self, job: JobKey, start: int, packed: bytes) -> None:

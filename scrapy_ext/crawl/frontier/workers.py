@@ -22,11 +22,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.platform.job_data import JOURNAL_PREFIX
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.commit.assignment import Assignment, Sightings, Step, next_step
 from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
+from scrapy_ext.crawl.commit.ownership import Ownership
 
 logger = logging.getLogger(__name__)
 
@@ -236,7 +237,7 @@ class Ending:
         if number != others.numbers[name]:
             since = now
         self._seen[name] = (others.numbers[name], since)
-        job = f"{self._ownership.project}/{name.removeprefix(COMMITS).replace('-', '/')}"
+        job = f"{self._ownership.project}/{name.removeprefix(JOURNAL_PREFIX).replace('-', '/')}"
         silent = f", no record for {now - since:.0f} s: if it is dead, start it again" if now - since > _SILENT else ""
         return f"worker {others.by_name[name].worker} (PLATFORM_JOB={job}{silent})"
 

@@ -13,7 +13,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, FINISHED, JobState
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import NotFound
+from scrapy_ext.client.platform.errors import Gone, NotFound
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -109,8 +109,11 @@ async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, An
 
 
 async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
-    """Return true if the job is finished or deleted."""
-    return (await _metadata(client, job.key)).get("state") != JobState.RUNNING.value
+    """Return true if the job is finished; raises :class:`Gone` if it was deleted."""
+    state = (await _metadata(client, job.key, state=JobState.DELETED.value)).get("state")
+    if state == JobState.DELETED.value:
+        raise Gone(f"Job {job.key} was deleted")
+    return state != JobState.RUNNING.value
 
 
 async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:

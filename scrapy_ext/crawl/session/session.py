@@ -28,7 +28,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import FINISHED, JobState
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
+from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, Gone, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Outage
 from scrapy_ext.crawl.commit.journal import Fenced
@@ -42,12 +42,15 @@ from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
+#: Close reason of a crawl whose job was deleted.
+JOB_DELETED: Final = "job_deleted"
 #: Close reasons by the error that kept the session from opening.
 _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (SettingError, "bad_setting"),
     (EmbeddedServerError, "embedded_server_failed"),
     (Unauthorized, "platform_bad_key"),
     (AttemptOver, REPLACED),
+    (Gone, JOB_DELETED),
     (PlatformError, "platform_unavailable"),
     (Fenced, REPLACED),
     (UnsupportedScrapyError, "unsupported_scrapy"),
@@ -103,7 +106,7 @@ class Session:
         self.limiter: Limiter | None = None
         #: Store of paid answers, notified when one is no longer needed; None: answers are not kept.
         self.answers: AnswerStore | None = None
-        #: Whether another process runs this job now, so that this one must not write to it.
+        #: Whether this process must write nothing more to its job: another one runs it now, or it was deleted.
         self.is_replaced = False
         #: Warns of settings and meta keys that nothing reads.
         self.unknown_names = UnknownNames(crawler.settings)
@@ -177,7 +180,7 @@ class Session:
 
         def on_failed(error: Exception) -> None:
             self._crawler.stats.inc_value("platform/writers_failed")
-            if vital or isinstance(error, AttemptOver):
+            if vital or isinstance(error, JOB_ENDED):
                 self.fail(error, "platform_unavailable")
 
         writer = BatchWriter(
@@ -233,8 +236,8 @@ class Session:
         if self._failed:
             return
         self._failed = True
-        if isinstance(error, AttemptOver):
-            self.is_replaced, reason = True, REPLACED
+        if isinstance(error, JOB_ENDED):
+            self.is_replaced, reason = True, REPLACED if isinstance(error, AttemptOver) else JOB_DELETED
         logger.error("%s", error)
         if self._crawler.engine.spider is not None:
             self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
@@ -244,6 +247,7 @@ class Session:
         if self.failure is None:
             self.failure = error
             self._failed = True
+            self.is_replaced |= isinstance(error, Gone)
             logger.error("%s", error)
 
     async def _open(self) -> None:
@@ -319,12 +323,17 @@ class Session:
             await self._abandon()
             return
         lost = await self._close_writers()
+        if self._may_not_write():
+            return
         if lost and self._reason == FINISHED:
             self._reason = "platform_unavailable"
         try:
             await write_stats(client, job, self._crawler.stats.get_stats())
             state = JobState.FINISHED.value
             await client.jobq.update(job.key.project, job.key, state=state, close_reason=self._reason)
+        except JOB_ENDED as error:
+            self.fail(error, JOB_DELETED)
+            return
         except PlatformError as error:
             self._failed = True
             logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
@@ -343,6 +352,10 @@ class Session:
             except PlatformError as error:
                 logger.warning("Data of the finished job could not be deleted: %s", error)
 
+    def _may_not_write(self) -> bool:
+        # Each call may have changed it.
+        return self.is_replaced
+
     async def _abandon(self) -> None:
         """Send nothing more: the indexes of unsent records belong to the successor."""
         for callback in self.before_close:
@@ -360,10 +373,14 @@ class Session:
             except PlatformError as error:
                 logger.error("%s", error)
         for name, writer in self._writers.items():
+            if self._may_not_write():
+                await writer.abandon()
+                continue
             try:
                 await writer.close()
             except PlatformError as error:
-                logger.error("%s", error)
+                if not self._may_not_write():
+                    logger.error("%s", error)
                 lost = lost or name in self._vital
         self._failed = self._failed or lost
         return lost

@@ -118,9 +118,10 @@ def _value(option: Option, options: argparse.Namespace, environ: Mapping[str, st
         return given
     source, value = option.setting, settings.get(option.setting)
     if option.repeatable:
-        values = (*(given or ()), *_split(option, value))
+        values = (*(given or ()), *_split(option, source, value))
         from_environment = option.variable and (option.secret or not values)
-        return (*values, *_split(option, environ.get(option.variable))) if from_environment else values
+        variable = option.variable
+        return (*values, *_split(option, variable, environ.get(variable))) if from_environment else values
     if value in (None, "", []) and option.variable:
         source, value = option.variable, environ.get(option.variable)
     if value in (None, ""):
@@ -128,9 +129,9 @@ def _value(option: Option, options: argparse.Namespace, environ: Mapping[str, st
     return _read(option, source, value) if isinstance(value, str) else value
 
 
-def _split(option: Option, value: Any) -> list[str]:
+def _split(option: Option, source: str, value: Any) -> list[str]:
     pieces = (value.split(option.separator) if isinstance(value, str) else value) or ()
-    return [str(piece) for piece in pieces if piece]
+    return [_read(option, source, str(piece)) for piece in pieces if piece]
 
 
 def _read(option: Option, source: str, value: str) -> Any:

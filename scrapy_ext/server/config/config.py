@@ -144,6 +144,28 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         "project, or none",
         roles=Role.SERVER, choices=("all", "project", "none"))] = "all"
 
+    # ── removal of old data: the same on all servers of a database ──
+    keep_deleted: Annotated[int, Option(
+        meaning="list deleted jobs for so long, without their data",
+        roles=Role.SERVER, unit="days", least=0)] = 30
+    keep_activity: Annotated[int, Option(
+        meaning="keep activity messages for so long",
+        roles=Role.SERVER, unit="days", least=0)] = 365
+    keep_activity_messages: Annotated[int, Option(
+        meaning="of these, keep so many of the newest in each project",
+        roles=Role.SERVER, unit="messages")] = 1_000_000
+    keep_deliveries: Annotated[int, Option(
+        meaning="list the delivered and given up deliveries of webhooks for so long, at most a hundred of each",
+        roles=Role.SERVER, unit="days", least=0)] = 30
+    keep_dead_letters: Annotated[int, Option(
+        meaning="keep failed requests in a job's own frontier for so long after the job has finished",
+        roles=Role.SERVER, unit="days", least=0)] = 30
+    archive_targets: Annotated[tuple[str, ...], Option(
+        meaning="folder or bucket to which rules may deliver finished jobs: file:///DIR, s3://BUCKET/PREFIX, "
+        "gs://BUCKET/PREFIX or az://CONTAINER/PREFIX. Credentials are those of the environment or the machine",
+        roles=Role.SERVER, names=("--archive-target",), read=kinds.archive_target, metavar="URL",
+        variable="SERVER_ARCHIVE_TARGETS")] = ()
+
     # ── limits ──
     slow_request: Annotated[float, Option(
         meaning="log requests that take so long",

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
+from scrapy_ext.api.platform.deliveries import target_faults
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
 
 _MOST: Final = 1_000_000
 _BELOW: Final = 1_000_000_000
-_METAVARS: Final = {"seconds": "SECONDS", "MiB": "MIB"}
+_METAVARS: Final = {"seconds": "SECONDS", "days": "DAYS", "MiB": "MIB"}
 
 
 class Role(Flag):
@@ -155,6 +156,15 @@ def project_folder(text: str) -> Path:
     if (folder / "scrapy.cfg").is_file():
         return folder
     raise argparse.ArgumentTypeError(f"{text} has no scrapy.cfg; name the folder of a Scrapy project")
+
+
+def archive_target(text: str) -> str:
+    """Return the URL of a folder or bucket for deliveries; credentials in it are refused."""
+    faults = list(target_faults(text))
+    if faults:
+        # A URL with credentials is not repeated.
+        raise argparse.ArgumentTypeError(f"{faults[0].rule}. {faults[0].remedy}")
+    return text.rstrip("/")
 
 
 def existing_path(text: str) -> str:

@@ -95,6 +95,7 @@ class AccessCheck:
             return
         if access is Access.SERVER:
             call.grant = await self._of_server(call)
+            call.need_where_named()
             return
         name, password = basic_credentials(call.header(b"authorization") or "") or ("", "")
         key = name or call.query.get("apikey", "")

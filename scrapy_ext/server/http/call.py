@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
 from scrapy_ext.api.platform.keys import Host, JobKey, is_number, number_of
 from scrapy_ext.api.violations import refused
+from scrapy_ext.formats import Schema
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
@@ -40,6 +41,8 @@ class Call:
         self.grant = _NOBODY
         #: True for a file that a person opens, such as a spreadsheet.
         self.for_people = False
+        #: Columns of a table, in place of the parameter ``fields``.
+        self.columns: Schema | None = None
         #: ``GET`` also for HEAD, whose answer differs in its body only.
         self.method: str = "GET" if scope["method"] == "HEAD" else scope["method"]
         self._scope = scope

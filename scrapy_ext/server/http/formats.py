@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, TypeVar
 
@@ -17,11 +19,20 @@ from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api.compression import GzipFrame, deflated
 from scrapy_ext.api.compression import gzip as gzipped
-from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, Format, choose
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, FILE_FORMATS, Format, choose
 from scrapy_ext.api.violations import refused
+from scrapy_ext.formats import (
+    Encoder,
+    MissingLibraryError,
+    Page,
+    Spool,
+    SpoolLimitError,
+    check_installed,
+    spool_schema,
+)
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.record_writers import Page, Writer, writer_of, written
+from scrapy_ext.server.http.record_writers import columns_of, finds_columns, offered, writer_of, written
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread
 
@@ -50,26 +61,38 @@ _COMPRESSED_AHEAD: Final = 2
 #: Smaller results are not worth compressing.
 _MIN_GZIP: Final = 256
 
-_FORMATS: Final = tuple(Format)
-_MEDIA_TYPES: Final = {kind: f"{content_type}; charset=UTF-8" for kind, content_type in CONTENT_TYPES.items()}
+#: Bytes of memory of a file whose columns are found first: blocks of the temporary file, arrays of a row group.
+_FILE: Final = 40 * 1024 * 1024
+#: One thread for all files: their work holds the interpreter's lock, and each thread would keep 10 MB of its own.
+_FILE_THREAD: Final = ThreadPoolExecutor(1, thread_name_prefix="files")
+#: Maximum bytes of its temporary file, which is compressed and has no name.
+_SPOOLED: Final = 2 * 1024**3
+
+_MEDIA_TYPES: Final = {
+    kind: content_type if kind in FILE_FORMATS else f"{content_type}; charset=UTF-8"
+    for kind, content_type in CONTENT_TYPES.items()
+}
+#: Types of files that are compressed already.
+_COMPRESSED: Final = tuple(CONTENT_TYPES[kind] for kind in FILE_FORMATS)
 
 _encode: Final = msgspec.json.Encoder().encode
 
 logger = logging.getLogger(__name__)
 
 
-def format_of(call: Call, *, msgpack: bool = False) -> Format:
+def format_of(call: Call, *, msgpack: bool = False, files: bool = False) -> Format:
     """Return the format of the answer to a call; raises ``ContractError``."""
-    return choose(call.query.get("format"), call.header(b"accept") or "", _FORMATS if msgpack else TEXT_FORMATS)
+    among = offered(msgpack=msgpack, files=files)
+    return choose(call.query.get("format"), call.header(b"accept") or "", among)
 
 
-async def result_of(call: Call, records: Page, *, msgpack: bool = False) -> Response:
+async def result_of(call: Call, records: Page, *, msgpack: bool = False, files: bool = False) -> Response:
     """Return the answer to a read whose records are in memory."""
-    if sum(map(len, records)) >= _PIECE:
-        return await result(call, each([records]), msgpack=msgpack)
-    kind = format_of(call, msgpack=msgpack)
+    kind = format_of(call, msgpack=msgpack, files=files)
+    if sum(map(len, records)) >= _PIECE or finds_columns(call, kind):
+        return await result(call, each([records]), msgpack=msgpack, files=files)
     writer = writer_of(call, kind)
-    return _whole(call, kind, b"".join([writer.head, *written(writer, records), writer.tail]))
+    return _whole(call, kind, b"".join([writer.begin(), *written(writer, records), writer.end()]))
 
 
 async def limited(pages: AsyncIterator[Sequence[T]], count: int | None) -> AsyncIterator[Sequence[T]]:
@@ -89,25 +112,30 @@ async def each(pages: Iterable[Page]) -> AsyncIterator[Page]:
 
 
 def _whole(call: Call, kind: Format, data: bytes) -> Response:
-    return Response(data, headers=_headers(call), media_type=_MEDIA_TYPES[kind])
+    return Response(data, headers=_headers(call, kind), media_type=_MEDIA_TYPES[kind])
 
 
-def _headers(call: Call) -> dict[str, str]:
-    return {"Vary": "Accept, Accept-Encoding", **_attachment(call)}
+def _headers(call: Call, kind: Format) -> dict[str, str]:
+    return {"Vary": "Accept, Accept-Encoding", **_attachment(call, kind)}
 
 
-async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = False) -> Response:
+async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = False, files: bool = False) -> Response:
     """Return the answer to a read: one piece if it is short, else a stream.
 
     A failure before the first piece has its own status. A later failure breaks off the stream without its end, so that
     no client accepts it as complete.
     """
-    kind = format_of(call, msgpack=msgpack)
-    headers = _headers(call)
-    gzip = accepts_gzip(call)
+    kind = format_of(call, msgpack=msgpack, files=files)
+    headers = _headers(call, kind)
+    # The bytes of a file are compressed already.
+    gzip = accepts_gzip(call) and kind not in FILE_FORMATS
     context = call.context
     _reserve(context)
-    stream = _encoded(writer_of(call, kind), pages, _WHOLE if gzip else _PIECE, context)
+    size = _WHOLE if gzip else _PIECE
+    if finds_columns(call, kind):
+        stream = _file(call, kind, pages, size)
+    else:
+        stream = _encoded(writer_of(call, kind), pages, size, context)
     preparing = contextlib.nullcontext() if READ_AHEAD.get() else context.memory.preparing
     async with preparing:
         first = await anext(stream)
@@ -149,11 +177,73 @@ def hold_answer(context: RequestContext, size: int) -> None:
         raise Refusal(503, "Too many large answers are under way. Try again.", {"Retry-After": "2"})
 
 
+def _in_file_thread(work: Callable[..., T], *args: object, **options: object) -> asyncio.Future[T]:
+    """Run a step of a file."""
+    return asyncio.get_running_loop().run_in_executor(_FILE_THREAD, functools.partial(work, *args, **options))
+
+
+async def _file(call: Call, kind: Format, pages: AsyncIterator[Page], size: int) -> AsyncIterator[_Piece]:
+    """Yield the pieces of a file whose columns are found first, in records that a temporary file keeps meanwhile.
+
+    An empty piece is yielded after seconds without another, so that a disconnected client is noticed.
+    """
+    try:
+        check_installed(kind)
+    except MissingLibraryError as error:
+        raise Refusal(501, f"Not Implemented. {error}") from None
+    context = call.context
+    hold_answer(context, _FILE)
+    spool = await _in_file_thread(Spool, spool_schema(kind, columns_of(call)), limit=_SPOOLED)
+    try:
+        async with closing(_spooled(spool, pages, context)) as waits:
+            async for wait in waits:
+                yield wait
+        writer = await _in_file_thread(writer_of, call, kind, spool.schema)
+        async with closing(_encoded(writer, _read_back(spool), size, context)) as pieces:
+            async for piece in pieces:
+                yield piece
+    finally:
+        spool.close()
+
+
+async def _spooled(spool: Spool, pages: AsyncIterator[Page], context: RequestContext) -> AsyncIterator[_Piece]:
+    """Put all records into the temporary file; yield an empty piece every few seconds."""
+    sent = time.monotonic()
+    async with closing(pages):
+        async for page in pages:
+            held = sum(map(len, page)) + _LINE * len(page)
+            hold_answer(context, held)
+            for part in _parts(page):
+                try:
+                    await _in_file_thread(spool.add, part)
+                except SpoolLimitError as error:
+                    raise Refusal(413, f"{error}") from None
+                except OSError as error:
+                    logger.error("A temporary file of a download could not be written: %s", error)
+                    message = "The server has no room for the temporary file. Choose fewer records, or the format jl."
+                    raise Refusal(507, message) from None
+                if time.monotonic() - sent > _UNSENT_TIME:
+                    yield _Piece(b"")
+                    sent = time.monotonic()
+            context.release(held)
+
+
+async def _read_back(spool: Spool) -> AsyncIterator[Page]:
+    pages = spool.pages()
+    while page := await _in_file_thread(next, pages, None):
+        yield page
+
+
+async def _ended(writer: Encoder) -> bytes:
+    """Return the end of a file, made in a thread where it is long."""
+    return await _in_file_thread(writer.end) if writer.kept else writer.end()
+
+
 async def _encoded(
-    writer: Writer, pages: AsyncIterator[Page], size: int, context: RequestContext
+    writer: Encoder, pages: AsyncIterator[Page], size: int, context: RequestContext
 ) -> AsyncIterator[_Piece]:
     """Yield the pieces of a result, of at least ``size`` bytes unless it is short or slow."""
-    waiting, length, sent = [writer.head], 0, time.monotonic()
+    waiting, length, sent = [writer.begin()], 0, time.monotonic()
     enough = _WHOLE
     async with closing(pages):
         async for page in pages:
@@ -173,10 +263,10 @@ async def _encoded(
             if time.monotonic() - sent > _UNSENT_TIME:
                 yield _Piece(b"".join(waiting))
                 waiting, length, sent, enough = [], 0, time.monotonic(), size
-    yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
+    yield _Piece(b"".join([*waiting, await _ended(writer)]), is_last=True)
 
 
-async def _written(writer: Writer, page: Page, context: RequestContext) -> AsyncIterator[bytes]:
+async def _written(writer: Encoder, page: Page, context: RequestContext) -> AsyncIterator[bytes]:
     """Yield a page in pieces, written on demand: in some formats, it takes many times the bytes of the records.
 
     The maximum bytes during writing are counted: text, bytes, and both joined.
@@ -190,7 +280,10 @@ async def _written(writer: Writer, page: Page, context: RequestContext) -> Async
         taken = _COPIES * (writer.growth * size + writer.columns * len(part))
         hold_answer(context, taken)
         # A thread leaves the event loop to other requests.
-        piece = await asyncio.to_thread(writer.page, part) if size > _LONG // 4 else writer.page(part)
+        if writer.kept:
+            piece = await _in_file_thread(writer.page, part)
+        else:
+            piece = await asyncio.to_thread(writer.page, part) if size > _LONG // 4 else writer.page(part)
         context.release(taken)
         yield piece
 
@@ -241,7 +334,7 @@ def compress_whole(response: Response) -> None:
     """Compress an answer of one piece. The contract has no exception for short ones, which are stored in a gzip frame
     uncompressed at almost no cost."""
     body = bytes(response.body)
-    if not body or "content-encoding" in response.headers:
+    if not body or "content-encoding" in response.headers or response.media_type in _COMPRESSED:
         return
     response.body = gzipped(body, shorten=len(body) >= _MIN_GZIP)
     response.headers["Content-Encoding"] = "gzip"
@@ -257,13 +350,18 @@ def accepts_gzip(call: Call) -> bool:
     return False
 
 
-def _attachment(call: Call) -> dict[str, str]:
+def _attachment(call: Call, kind: Format) -> dict[str, str]:
     name = call.query.get("saveas")
     if not name:
-        return {}
+        return {"Content-Disposition": f"Attachment; filename={_file_name(call, kind)}"} if kind in FILE_FORMATS else {}
     if not re.fullmatch(r"[\w.\-]{1,255}", name, re.ASCII):
         raise refused("saveas", "must be letters, digits, '_', '-' or '.'", "Choose a plain file name.")
     return {"Content-Disposition": f"Attachment; filename={name}"}
+
+
+def _file_name(call: Call, kind: Format) -> str:
+    """Return a name made of the path: ``items-1-2-3.parquet``."""
+    return re.sub(r"[^A-Za-z0-9_\-]+", "_", "-".join(call.parts))[:200] + f".{kind.value}"
 
 
 def with_meta(line: bytes, members: Sequence[tuple[str, str | int]], *, first: bool = False) -> bytes:

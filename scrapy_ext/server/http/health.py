@@ -12,7 +12,8 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -49,7 +50,7 @@ class Health:
         middleware: RequestMiddleware,
         store: Store,
         caller: Callable[[Call], Awaitable[Grant | Unknown]],
-        more: Callable[[], Iterator[str]],
+        more: Sequence[Callable[[], Iterator[str]]],
     ) -> None:
         self._more = more
         self._middleware = middleware
@@ -103,16 +104,24 @@ class Health:
         return wrong
 
     async def metrics(self) -> Response:
-        lines = [*self._middleware.metrics.lines(), *self._server(), *await self._size(), *self._more(), *_process()]
+        others = chain.from_iterable(metrics() for metrics in self._more)
+        lines = [*self._middleware.metrics.lines(), *self._server(), *await self._size(), *others, *_process()]
         return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
     async def _size(self) -> Iterable[str]:
-        """Return the size of the database; nothing while it is away, when the other metrics matter most."""
+        """Return the size of the database and its free part; nothing while it is away.
+
+        The other metrics matter most then.
+        """
         try:
             async with asyncio.timeout(_PROBE_TIME):
-                return gauge("database_bytes", "Size of the database, with its log.", await self._store.size())
+                space = await self._store.space()
         except (StoreError, TimeoutError):
             return ()
+        lines = [*gauge("database_bytes", "Size of the database, with its log.", space.total)]
+        if space.free is not None:
+            lines += gauge("database_free_bytes", "Bytes of it that hold no data.", space.free)
+        return lines
 
     def _server(self) -> Iterator[str]:
         middleware, store = self._middleware, self._store.measures
@@ -133,9 +142,23 @@ class Health:
         yield from counter("store_writes_total", "Writes that were committed and synced.", [({}, store.operations)])
         yield from counter("store_rows_total", "Rows that these changed.", [({}, store.rows)])
         yield from counter("store_failures_total", "Commits that failed.", [({}, store.failures)])
+        removed = self._store.retention.removed
+        yield from counter("retention_jobs_total", "Jobs of which retention has removed data.", [({}, removed.jobs)])
+        yield from counter("retention_records_total", "Records that retention has removed.", [({}, removed.records)])
+        yield from counter("retention_bytes_total", "Their bytes, as stored.", [({}, removed.bytes)])
+        delivered, failures = self._store.deliveries.delivered, self._store.deliveries.failures
+        yield from counter("delivery_jobs_total", "Jobs that delivery rules have delivered.", [({}, delivered.jobs)])
+        yield from counter("delivery_records_total", "Records that were delivered.", [({}, delivered.records)])
+        yield from counter("delivery_bytes_total", "Bytes of the objects with them.", [({}, delivered.bytes)])
+        yield from counter("delivery_failures_total", "Runs of delivery rules that failed.", [({}, failures)])
         groups = (GROUPS, tuple(store.groups), store.operations)
         yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
         yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])
+        freed = self._store.freed
+        yield from counter("deleted_rows_total", "Rows of deleted data that were removed.", [({}, freed.rows)])
+        yield from counter("deleted_bytes_total", "Bytes of deleted data that were removed.", [({}, freed.bytes)])
+        meaning = "Bytes of free space returned to the file system."
+        yield from counter("returned_bytes_total", meaning, [({}, self._store.returned)])
 
 
 @ROUTES.add(

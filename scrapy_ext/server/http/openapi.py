@@ -33,7 +33,7 @@ ROUTES: Final = Routes(tag="server")
 
 _REFS: Final = "#/components/schemas/{name}"
 #: Statuses of refusals that any call can get, beside those of its declaration.
-_REFUSALS: Final = (400, 401, 403, 404, 408, 414, 415, 429, 431, 500, 503, 507)
+_REFUSALS: Final = (400, 401, 403, 404, 408, 410, 414, 415, 429, 431, 500, 503, 507)
 _ALWAYS: Final[Mapping[Access, Sequence[int]]] = {Access.ANYONE: (400, 408, 414, 429, 431, 503), Access.EXTRACTION: ()}
 _APP_ERROR: Final = record({"status": {"enum": ["error", "badrequest"]}, "message": STRING}, "message")
 _JOBQ_ERROR: Final = record({"error": STRING, "message": STRING}, "message")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.platform import collections, frontier
 from scrapy_ext.api.platform.collections import CollectionType
-from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, Format
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, FILE_FORMATS, TEXT_FORMATS, Format
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 
@@ -93,6 +93,7 @@ PATH_PARTS: Final[dict[str, Schema]] = {
     "index": COUNTER,
     "schedule": NUMBER,
     "webhook": NUMBER,
+    "rule": NUMBER,
     "field": NAME,
     "key": NAME,
     "name": NAME,
@@ -123,7 +124,7 @@ def _format(kinds: Iterable[Format]) -> Parameter:
 
 
 _AS_TEXT: Final = (
-    Parameter("fields", "csv: the columns, joined by commas (required there)", STRING),
+    Parameter("fields", "csv, parquet, xlsx: the columns, joined by commas (required for csv)", STRING),
     Parameter("include_headers", "csv: names of the columns first", FLAG),
     *(
         Parameter(name, f"csv: {meaning}", {"type": "string", "minLength": 1, "maxLength": 1})
@@ -132,9 +133,23 @@ _AS_TEXT: Final = (
     Parameter("lineend", "csv: after each row", {"type": "string", "minLength": 1, "maxLength": 2}),
     Parameter("saveas", "a file name for browsers", {"type": "string", "pattern": r"^[A-Za-z0-9_.\-]{1,255}$"}),
 )
-#: The format of a result; the second also offers MessagePack.
+#: The format of a result, in the formats of all resources.
 SHAPING: Final = (_format(TEXT_FORMATS), *_AS_TEXT)
-SHAPING_OR_MSGPACK: Final = (_format(Format), *_AS_TEXT)
+
+
+#: Statuses of files: over the limit of the temporary file, or without the library of the format.
+FILE_ERRORS: Final = (413, 501)
+
+
+def shaping(*, msgpack: bool, files: bool) -> tuple[Parameter, ...]:
+    """Return the parameters of a result that some resources offer in further formats."""
+    return (_format([*TEXT_FORMATS, *_further(msgpack, files)]), *_AS_TEXT)
+
+
+def _further(msgpack: bool, files: bool) -> Sequence[Format]:
+    return [*([Format.MSGPACK] if msgpack else ()), *(FILE_FORMATS if files else ())]
+
+
 _CONDITION: Final = "a condition as JSON, [field, operator, [arguments]]"
 FILTERS: Final = (
     Parameter("filter", f"{_CONDITION}, that must be met", STRINGS),
@@ -152,11 +167,11 @@ def value(meaning: str, shape: Any) -> AnswerShape:
     return AnswerShape(meaning, {JSON: shape})
 
 
-def lines(meaning: str, shape: Any, *, msgpack: bool = False) -> AnswerShape:
+def lines(meaning: str, shape: Any, *, msgpack: bool = False, files: bool = False) -> AnswerShape:
     """Return the shape of results in a format of choice; ``shape`` is that of one result."""
     many = Many(shape)
     rest = {CONTENT_TYPES[kind]: STRING for kind in (Format.XML, Format.CSV, Format.TEXT)}
-    packed = {CONTENT_TYPES[Format.MSGPACK]: ANY} if msgpack else {}
+    packed = {CONTENT_TYPES[kind]: ANY for kind in _further(msgpack, files)}
     return AnswerShape(meaning, {JSON_LINES: many, JSON: many, **rest, **packed})
 
 

@@ -9,15 +9,19 @@ from scrapy_ext.server.platform import (
     activity,
     collections,
     comments,
+    deliveries,
     frontier,
+    imports,
     jobq,
     jobs,
     legacy,
     metadata,
     periodic,
     projects,
+    retention,
     spiders,
     system,
+    usage,
     versions,
     webhooks,
 )
@@ -25,6 +29,6 @@ from scrapy_ext.server.platform.records import records
 
 _RESOURCES: Final = (
     *(records, collections, frontier, jobs, legacy, metadata, jobq, projects, spiders, versions, webhooks, periodic),
-    *(comments, activity, system),
+    *(comments, activity, deliveries, imports, retention, usage, system),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

@@ -12,11 +12,11 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.formats import Page
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import limited, result, with_meta
-from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter
 from scrapy_ext.server.store.activity.activity import Message

@@ -8,17 +8,16 @@ from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
-from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.collections import CollectionName, Count, check_name, parse_type
 from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.formats import Page
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import TEXT, empty, found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result, result_of, with_meta
-from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter, refuse_filters
 from scrapy_ext.server.store.collections.collections import CollectionRecord
@@ -82,7 +81,8 @@ async def _list(call: Call) -> Response:
 async def _drop(call: Call) -> Response:
     name = _parameter(call, "name")
     await call.store.collections.drop(call.project, name)
-    return json({"status": "success", "deleted": name}, 202, BackgroundTask(call.store.purge))
+    call.store.deleted.set()
+    return json({"status": "success", "deleted": name}, 202)
 
 
 @ROUTES.add(
@@ -113,19 +113,20 @@ def _parameter(call: Call, name: str) -> str:
 @ROUTES.add(
     f"GET {_WHOLE}",
     "Read records, in the order of their keys.",
-    schemas.lines("The records.", schemas.OBJECT, msgpack=True),
+    schemas.lines("The records.", schemas.OBJECT, msgpack=True, files=True),
     parameters=(
         *_SELECTING,
         *schemas.FILTERS,
         schemas.COUNT,
         schemas.META,
         schemas.NODATA,
-        *schemas.SHAPING_OR_MSGPACK,
+        *schemas.shaping(msgpack=True, files=True),
     ),
+    errors=schemas.FILE_ERRORS,
 )
 async def _read(call: Call) -> Response:
     which, selection = _selected(call)
-    return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
+    return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True, files=True)
 
 
 @ROUTES.add(f"POST {_WHOLE}", "Write records.", schemas.DONE, body=schemas.json_lines(_RECORD_SCHEMA))
@@ -189,15 +190,16 @@ async def _count(call: Call) -> Response:
 @ROUTES.add(
     f"GET {_ONE}",
     "Read a record.",
-    schemas.lines("The record, or the copies of it.", schemas.OBJECT, msgpack=True),
+    schemas.lines("The record, or the copies of it.", schemas.OBJECT, msgpack=True, files=True),
     parameters=(
         schemas.Parameter(
             "copies", "at most so many of the copies that vs and vcs keep, the newest first", schemas.COUNTER
         ),
         schemas.META,
         schemas.NODATA,
-        *schemas.SHAPING_OR_MSGPACK,
+        *schemas.shaping(msgpack=True, files=True),
     ),
+    errors=schemas.FILE_ERRORS,
 )
 async def _read_one(call: Call) -> Response:
     which, key, copies = _collection(call), call.part("key"), call.number("copies")
@@ -205,7 +207,7 @@ async def _read_one(call: Call) -> Response:
     records = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
     if not records:
         raise not_found()
-    return await result_of(call, list(map(_line(call), records[:copies])), msgpack=True)
+    return await result_of(call, list(map(_line(call), records[:copies])), msgpack=True, files=True)
 
 
 @ROUTES.add(

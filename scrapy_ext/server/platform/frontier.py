@@ -6,17 +6,16 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 import msgspec
-from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform import frontier
 from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.formats import Page
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import each, hold_answer, result, result_of
-from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
@@ -166,4 +165,5 @@ async def _fingerprints(call: Call) -> Response:
 @ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", schemas.DONE)
 async def _delete_slot(call: Call) -> Response:
     await call.store.frontier.delete_slot(_slot(call))
-    return empty(BackgroundTask(call.store.purge))
+    call.store.deleted.set()
+    return empty()

@@ -339,6 +339,7 @@ def _own_spider(text: str, project: int, field: str) -> int:
     body=schemas.Body(
         schemas.JSON, schemas.array(schemas.whole(key=schemas.JOB_KEY), most=MAX_CHANGES), "Not read with a count."
     ),
+    errors=(409,),
 )
 async def _cancel(call: Call) -> Response:
     project, count = call.project, call.number("count")
@@ -359,6 +360,7 @@ async def _cancel(call: Call) -> Response:
     "POST /jobq/{project}/{spider}/{job}/cancel",
     "Cancel a job.",
     schemas.value("1 if it was pending or running, else 0.", _CANCELLED),
+    errors=(409,),
 )
 async def _cancel_one(call: Call) -> Response:
     key = call.job

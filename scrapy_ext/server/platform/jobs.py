@@ -26,7 +26,7 @@ from scrapy_ext.server.jobs.versions.runnable import check_local_spider, check_s
 from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
-from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
+from scrapy_ext.server.store.jobs.rows import StoredJob, importing_from, tags_of
 
 T = TypeVar("T")
 
@@ -193,6 +193,7 @@ def listed_job(job: StoredJob, now: int) -> jobs.Job:
     metadata = job.metadata
     started = metadata.get("running_time")
     ended = metadata.get("finished_time") or (now if job.state is jobs.JobState.RUNNING else None)
+    importing = importing_from(job) is not None
     framework = metadata.get(jobs.CRAWL_STATS)
     responses = framework.get("downloader/response_count") if isinstance(framework, dict) else None
     return jobs.Job(
@@ -206,7 +207,7 @@ def listed_job(job: StoredJob, now: int) -> jobs.Job:
         version=_text(metadata.get("version")),
         started_time=iso_time(started) if isinstance(started, int) else None,
         updated_time=iso_time(job.updated),
-        elapsed=ended - started if isinstance(started, int) and isinstance(ended, int) else None,
+        elapsed=ended - started if isinstance(started, int) and isinstance(ended, int) and not importing else None,
         responses_received=_whole(responses, job.counts.requests),
         items_scraped=job.counts.items,
         logs=job.counts.logs,
@@ -274,9 +275,10 @@ async def _delete(call: Call) -> Response:
 
 @ROUTES.add(
     "POST /api/jobs/stop.json",
-    "Stop jobs.",
+    "Stop jobs. A job that is being imported is refused: no process runs it.",
     schemas.value("The stop is requested.", _OK),
     body=_form("project", "job", job=_JOBS),
+    errors=(409,),
 )
 async def _stop(call: Call) -> Response:
     form, keys = await _named(call, "Name the job to stop.")
@@ -312,7 +314,7 @@ def usual(job: StoredJob, now: int) -> dict[str, Any]:
         ts=job.changed,
         state=job.state.value,
         spider=job.spider,
-        elapsed=max(now - job.changed, 0),
+        elapsed=max(now - job.changed, 0) if importing_from(job) is None else 0,
         **times,
         tags=tags_of(job.metadata) or None,
         close_reason=_of_type(str, job, "close_reason"),

@@ -9,16 +9,18 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, choose
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
+from scrapy_ext.formats import Page
 from scrapy_ext.server.auth.tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import limited, result, with_meta
-from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.jobs.rows import PROTECTED
+from scrapy_ext.server.store.records.removal import deletion_error
 
 ROUTES: Final = Routes(Access.JOB)
 
@@ -76,8 +78,11 @@ async def _delete(call: Call) -> Response:
 async def _token(call: Call) -> Response:
     if not call.grant.job:
         call.need_write(call.project)  # the token gives write access
-    if await call.store.jobs.get(call.job) is None:
+    job = await call.store.jobs.get(call.job)
+    if job is None:
         raise _unknown(call.job)
+    if job.state is JobState.DELETED:
+        raise deletion_error(call.job)
     return json(await call.service(JobTokens).token(call.job))
 
 

@@ -16,12 +16,12 @@ from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
 from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.api.violations import refused
+from scrapy_ext.formats import Page
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result
 from scrapy_ext.server.http.forms import check_name, check_tags
-from scrapy_ext.server.http.record_writers import Page
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.platform.jobs import JOB_LINE, JOBMETA, line, wanted_of

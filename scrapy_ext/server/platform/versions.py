@@ -321,6 +321,7 @@ async def _remove(call: Call) -> Response:
         raise Refusal(409, f"Version {name} stays: {error}.") from None
     if not found:
         raise _no_version(project, name)
+    call.store.deleted.set()
     return Response(status_code=204)
 
 

@@ -9,9 +9,14 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.records.removal import check_not_deleted
 
 #: Maximum comments of a job: they are read at once.
 MAX_COMMENTS: Final = 5000
+#: Condition on a row: its job was not deleted.
+_READABLE: Final = """NOT EXISTS (
+    SELECT 1 FROM jobs j WHERE j.project = comments.project AND j.spider = comments.spider AND j.job = comments.job
+    AND j.state = 'deleted')"""
 _COLUMNS: Final = "project, spider, job, item, field, number, created, author, content"
 
 
@@ -35,6 +40,8 @@ class Comment(NamedTuple):
 async def _add(tx: Transaction, comment: Comment) -> Comment:
     project, spider, job, item = comment.subject.item
     number = await advance(tx, project, "comment")
+    # A deletion of the job waits for this comment, and removes it.
+    await check_not_deleted(tx, JobKey(project, spider, job))
     row = await tx.fetchrow(
         "SELECT count(*) FROM comments WHERE project = $1 AND spider = $2 AND job = $3", project, spider, job
     )
@@ -64,7 +71,7 @@ def _comment(row: Row) -> Comment:
 
 async def _get(tx: Transaction, project: int, number: int) -> Comment | None:
     row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM comments WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
+        f"SELECT {_COLUMNS} FROM comments WHERE project = $1 AND number = $2 AND {_READABLE}",  # noqa: S608 - fixed text
         project,
         number,
     )
@@ -74,7 +81,7 @@ async def _get(tx: Transaction, project: int, number: int) -> Comment | None:
 async def _of_job(tx: Transaction, job: JobKey) -> list[Comment]:
     """Return the comments on a job's items, by item, field and age."""
     rows = await tx.fetch(
-        f"""SELECT {_COLUMNS} FROM comments WHERE project = $1 AND spider = $2 AND job = $3
+        f"""SELECT {_COLUMNS} FROM comments WHERE project = $1 AND spider = $2 AND job = $3 AND {_READABLE}
             ORDER BY item, field, number""",  # noqa: S608 - fixed text
         *job,
     )
@@ -85,7 +92,7 @@ async def _at(tx: Transaction, subject: CommentSubject) -> list[Comment]:
     """Return the comments on an item or a field, oldest first."""
     rows = await tx.fetch(
         f"""SELECT {_COLUMNS} FROM comments
-            WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5
+            WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5 AND {_READABLE}
             ORDER BY number""",  # noqa: S608 - fixed text
         *subject.item,
         subject.field,
@@ -95,7 +102,12 @@ async def _at(tx: Transaction, subject: CommentSubject) -> list[Comment]:
 
 async def _replace(tx: Transaction, project: int, number: int, content: str) -> Comment | None:
     """Replace the text of a comment; return it, or None when there is none."""
-    await tx.execute("UPDATE comments SET content = $3 WHERE project = $1 AND number = $2", project, number, content)
+    await tx.execute(
+        f"UPDATE comments SET content = $3 WHERE project = $1 AND number = $2 AND {_READABLE}",  # noqa: S608 - fixed text
+        project,
+        number,
+        content,
+    )
     return await _get(tx, project, number)
 
 
@@ -116,8 +128,8 @@ async def _clear(tx: Transaction, subject: CommentSubject) -> int:
 async def _stats(tx: Transaction, project: int) -> dict[JobKey, int]:
     """Return the number of items with comments, by job."""
     rows = await tx.fetch(
-        """SELECT spider, job, count(DISTINCT item) FROM comments WHERE project = $1
-           GROUP BY spider, job ORDER BY spider, job""",
+        f"""SELECT spider, job, count(DISTINCT item) FROM comments WHERE project = $1 AND {_READABLE}
+            GROUP BY spider, job ORDER BY spider, job""",  # noqa: S608 - fixed text
         project,
     )
     return {JobKey(project, spider, job): items for spider, job, items in rows}

@@ -3,6 +3,9 @@
 Tables are copied in the order of their keys, page by page, from one snapshot of the source. An interrupted copy leaves
 a row in ``copies``, and no server opens such a database. The copy is read back and compared: the number of rows of each
 table, and an order-independent hash of them.
+
+Rows that no reader may see are left out: those whose owner was deleted (``removals``), records that were removed, also
+while they are being restored, and the staged items of deleted jobs.
 """
 
 from __future__ import annotations
@@ -21,27 +24,35 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.job_data import COMMITS_COLLECTION
+from scrapy_ext.server.store.collections.selections import Collection, number_of
+from scrapy_ext.server.store.collections.staged import hidden_keys
 from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
 from scrapy_ext.server.store.engine.interface import Engine, Row, Snapshot, Transaction
 from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
 from scrapy_ext.server.store.engine.sqlite.transaction import statements_for_sqlite
+from scrapy_ext.server.store.records.removal import READABLE
+from scrapy_ext.server.store.removals import is_kept
 from scrapy_ext.server.store.schema import migrate, migrations
 
 #: Rows of one page, and its approximate bytes, unless one row is larger.
 _PAGE_ROWS: Final = 2000
 _PAGE_BYTES: Final = 8 * 1024 * 1024
-#: Tables of a database itself, which are not copied.
-_OWN: Final = ("schema_version", "copies", "nodes", "locks")
+#: Tables of a database itself, which are not copied: a copy must not remove the objects of deliveries under way.
+_OWN: Final = ("schema_version", "copies", "nodes", "locks", "leases", "delivery_attempts", "restores")
 
 #: Contents of a store in users' terms. Rows are no measure: a row may have a thousand items.
 _CONTENTS: Final = {
-    "jobs": "SELECT count(*) FROM jobs",
+    "jobs": "SELECT count(*) FROM jobs WHERE state <> 'deleted'",
     **{
-        f"{name}s": f"SELECT CAST(COALESCE(sum(records), 0) AS BIGINT) FROM record_totals WHERE kind = '{kind}'"  # noqa: S608
+        f"{name}s": f"SELECT CAST(COALESCE(sum(records), 0) AS BIGINT) FROM record_totals "  # noqa: S608
+        f"WHERE kind = '{kind}' AND removed IS NULL"
         for name, kind in (("item", "items"), ("request record", "requests"), ("log line", "logs"))
     },
-    "collection records": "SELECT count(*) FROM collection_records",
-    "queued requests": "SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM frontier_batches",
+    "collection records": f"SELECT count(*) FROM collection_records WHERE {is_kept('collection_records')}",  # noqa: S608
+    "queued requests": "SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM frontier_batches "  # noqa: S608
+    f"WHERE {is_kept('frontier_batches')}",
 }
 
 #: Suffixes of the files of an SQLite database.
@@ -58,6 +69,13 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
     key: tuple[str, ...]
     large: tuple[str, ...]
+
+
+class _Page(NamedTuple):
+    """Rows to copy, and the key after which the next page begins; None at the end of the table."""
+
+    rows: list[Row]
+    after: Row | None
 
 
 class Digest(NamedTuple):
@@ -115,10 +133,10 @@ async def copy(
     await target.write(_begin, found, origin, now, name=name, replace=replace)
     copied = {}
     for table in found:
-        digest, after = Digest(), None
-        while rows := await source.read(_page, table, after):
+        digest = Digest()
+        async for rows in _pages(source, table):
             await target.write(_put, table, rows)
-            digest, after = digest.of(rows), _key(table, rows[-1])
+            digest = digest.of(rows)
             report(table.name, "copied", digest.rows)
         copied[table.name] = digest
     async with target.snapshot() as arrived:
@@ -158,11 +176,20 @@ async def _unfinished(tx: Transaction) -> str | None:
 
 
 async def _digest(snapshot: Snapshot, table: Table, report: Report) -> Digest:
-    digest, after = Digest(), None
-    while rows := await snapshot.read(_page, table, after):
-        digest, after = digest.of(rows), _key(table, rows[-1])
+    digest = Digest()
+    async for rows in _pages(snapshot, table):
+        digest = digest.of(rows)
         report(table.name, "verified", digest.rows)
     return digest
+
+
+async def _pages(snapshot: Snapshot, table: Table) -> AsyncIterator[list[Row]]:
+    """Yield the rows of a table that are copied, ordered by key."""
+    page = await snapshot.read(_page, table, None)
+    while page.after is not None:
+        if page.rows:
+            yield page.rows
+        page = await snapshot.read(_page, table, page.after)
 
 
 def _key(table: Table, row: Row) -> Row:
@@ -170,8 +197,15 @@ def _key(table: Table, row: Row) -> Row:
 
 
 async def _count(tx: Transaction, table: Table) -> int:
-    row = await tx.fetchrow(f"SELECT count(*) FROM {table.name}")  # noqa: S608 - names of our own schema, here and below
+    # Names of our own schema, here and below.
+    row = await tx.fetchrow(f"SELECT count(*) FROM {table.name} WHERE {_visible(table.name)}")  # noqa: S608
     return row[0] if row else 0
+
+
+def _visible(table: str) -> str:
+    """Return the SQL condition on the rows of a table that are copied, except staged items."""
+    conditions = (is_kept(table), READABLE if table == "record_chunks" else "")
+    return " AND ".join(each for each in conditions if each) or "true"
 
 
 async def _begin(tx: Transaction, found: Sequence[Table], origin: str, now: int, *, name: str, replace: bool) -> None:
@@ -195,10 +229,10 @@ async def _put(tx: Transaction, table: Table, rows: Sequence[Row]) -> None:
     await tx.insert_many(f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})", rows)  # noqa: S608
 
 
-async def _page(tx: Transaction, table: Table, after: Row | None) -> list[Row]:
+async def _page(tx: Transaction, table: Table, after: Row | None) -> _Page:
     """Return the rows after a key, ordered by key, as many as fit a page."""
     key = ", ".join(table.key)
-    conditions: list[str] = []
+    conditions = [_visible(table.name)]
     arguments: list[Any] = []
 
     def keys(comparison: str, values: Row) -> None:
@@ -208,8 +242,8 @@ async def _page(tx: Transaction, table: Table, after: Row | None) -> list[Row]:
         arguments.extend(values)
 
     def query(columns: str) -> str:
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {columns} FROM {table.name} {where} ORDER BY {key} LIMIT {_PAGE_ROWS}"  # noqa: S608
+        where = " AND ".join(conditions)
+        return f"SELECT {columns} FROM {table.name} WHERE {where} ORDER BY {key} LIMIT {_PAGE_ROWS}"  # noqa: S608
 
     if after is not None:
         keys(">", after)
@@ -218,9 +252,27 @@ async def _page(tx: Transaction, table: Table, after: Row | None) -> list[Row]:
         size = " + ".join(f"COALESCE(length({column}), 0)" for column in table.large)
         sizes = await tx.fetch(query(f"{key}, {size}"), *arguments)
         if not sizes:
-            return []
+            return _Page([], None)
         keys("<=", _last_that_fits(sizes))
-    return await tx.fetch(query(", ".join(table.columns)), *arguments)
+    rows = await tx.fetch(query(", ".join(table.columns)), *arguments)
+    if not rows:
+        return _Page([], None)
+    shown = await _without_hidden(tx, table, rows) if table.name == "collection_records" else rows
+    return _Page(shown, _key(table, rows[-1]))
+
+
+async def _without_hidden(tx: Transaction, table: Table, rows: list[Row]) -> list[Row]:
+    """Return rows of collections without the staged items of deleted jobs."""
+    keys: dict[tuple[int, int], list[bytes]] = {}
+    for row in rows:
+        project, number, key = _key(table, row)
+        keys.setdefault((project, number), []).append(key)
+    hidden: set[Row] = set()
+    for (project, number), own in keys.items():
+        which = Collection(project, CollectionType.STORE, COMMITS_COLLECTION)
+        if await number_of(tx, which) == number:
+            hidden |= {(project, number, key) for key in await hidden_keys(tx, which, own)}
+    return [row for row in rows if _key(table, row) not in hidden]
 
 
 def _last_that_fits(sizes: Sequence[Row]) -> Row:

@@ -21,10 +21,10 @@ class Holding(NamedTuple):
 
 
 async def _holdings(tx: Transaction, project: int) -> dict[str, Holding]:
-    """Return the size of a project's records, by kind."""
+    """Return the size of a project's readable records, by kind."""
     rows = await tx.fetch(
         """SELECT kind, CAST(sum(records) AS BIGINT), CAST(sum(bytes) AS BIGINT) FROM record_totals
-           WHERE project = $1 GROUP BY kind ORDER BY kind""",
+           WHERE project = $1 AND removed IS NULL GROUP BY kind ORDER BY kind""",
         project,
     )
     return {kind: Holding(records, size) for kind, records, size in rows}

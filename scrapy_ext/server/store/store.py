@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import os
 import time
@@ -11,26 +12,35 @@ from typing import Any, Final
 
 from scrapy_ext.server.store.activity.activity import ActivityStore
 from scrapy_ext.server.store.collections.collections import CollectionStore
+from scrapy_ext.server.store.collections.imported import CollectionImportStore
 from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.copying import check_whole
-from scrapy_ext.server.store.discards import purge
+from scrapy_ext.server.store.deliveries import DeliveryStore
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.engine.interface import Engine, Measures, Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Measures, Space, Transaction
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits, open_engine
+from scrapy_ext.server.store.expiry.expiry import ExpiryStore
 from scrapy_ext.server.store.frontier.frontier import FrontierStore
 from scrapy_ext.server.store.frontier.overview import FrontierOverview
 from scrapy_ext.server.store.jobs.attempts import Attempt, AttemptStore, FencedEngine
+from scrapy_ext.server.store.jobs.imported import ImportStore
 from scrapy_ext.server.store.jobs.jobs import JobStore
 from scrapy_ext.server.store.jobs.nodes import NodeStore
 from scrapy_ext.server.store.jobs.placing import WaitingStore
 from scrapy_ext.server.store.jobs.queue_messages import QueueMessageStore
 from scrapy_ext.server.store.keys import KeyStore
+from scrapy_ext.server.store.leases import LeaseStore
 from scrapy_ext.server.store.periodic.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.records.records import RecordStore
+from scrapy_ext.server.store.records.stored import count_stored
+from scrapy_ext.server.store.removals import Freed, Purge
+from scrapy_ext.server.store.restores import RestoreStore
+from scrapy_ext.server.store.retention.retention import RetentionStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
+from scrapy_ext.server.store.usage import UsageStore
 from scrapy_ext.server.store.versions.versions import VersionStore
 from scrapy_ext.server.store.webhooks.webhooks import WebhookStore
 
@@ -93,6 +103,11 @@ class Store:
         self.clock = clock
         self._engine = engine
         self._refusals = Refusals(engine)
+        #: Set when something was deleted through this process, whose rows are to be purged.
+        self.deleted = asyncio.Event()
+        self._purge = Purge(engine)
+        #: Bytes of free space that this process has returned to the file system.
+        self.returned = 0
         self.items = RecordStore(engine, clock, ITEMS)
         self.requests = RecordStore(engine, clock, REQUESTS)
         self.logs = RecordStore(engine, clock, LOGS)
@@ -100,19 +115,27 @@ class Store:
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine, clock)
         self.frontier_overview = FrontierOverview(engine, clock)
-        self.jobs = JobStore(engine, clock)
+        self.jobs = JobStore(engine, clock, self.deleted.set)
+        self.imports = ImportStore(engine, clock)
+        self.collection_imports = CollectionImportStore(engine, clock)
         self.spiders = SpiderStore(engine, clock)
         self.projects = ProjectStore(engine, clock)
         self.periodic = PeriodicStore(engine, clock)
         self.comments = CommentStore(engine, clock)
         self.activity = ActivityStore(engine, clock)
         self.webhooks = WebhookStore(engine, clock)
+        self.retention = RetentionStore(engine, clock, self.deleted.set)
         self.keys = KeyStore(engine, clock)
         self.versions = VersionStore(engine, clock)
         self.nodes = NodeStore(engine, clock)
         self.waiting = WaitingStore(engine, clock)
         self.attempts = AttemptStore(engine, clock)
+        self.leases = LeaseStore(engine, clock)
+        self.deliveries = DeliveryStore(engine, clock)
+        self.restores = RestoreStore(engine, clock)
         self.queue_messages = QueueMessageStore(engine, clock)
+        self.usage = UsageStore(engine, clock)
+        self.expiry = ExpiryStore(engine, clock)
 
     @classmethod
     async def open(
@@ -146,9 +169,28 @@ class Store:
                 setattr(view, name, fenced)
         return view
 
-    async def purge(self) -> None:
-        """Remove the rows of resources that were deleted by name."""
-        await purge(self._engine)
+    async def purge(self) -> Freed:
+        """Remove the rows of deleted jobs, collections and slots, in steps that leave time to other writers."""
+        return await self._purge.run()
+
+    @property
+    def freed(self) -> Freed:
+        """Rows and bytes of deleted jobs, collections and slots that this process has removed."""
+        return self._purge.freed
+
+    async def count_stored(self) -> int:
+        """Count the stored bytes of records of earlier versions; return the number of jobs' kinds counted."""
+        return await count_stored(self._engine)
+
+    async def return_space(self) -> int:
+        """Return much free space to the file system, if the database does not do that by itself; return its bytes."""
+        returned = await self._engine.return_space()
+        self.returned += returned
+        return returned
+
+    async def space(self) -> Space:
+        """Return the size of the database on disk, and the part of it that is free."""
+        return await self._engine.space()
 
     async def probe(self) -> None:
         """Read and write a row, and as much as was refused last; raise :class:`StoreError` on failure."""
@@ -172,4 +214,5 @@ class Store:
 
     async def close(self) -> None:
         """Finish pending work and close the database."""
+        await self.usage.close()
         await self._engine.close()

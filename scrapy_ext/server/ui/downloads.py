@@ -8,53 +8,61 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.records import RequestRecord
+from scrapy_ext.formats import Schema
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.store.collections.selections import Collection
-from scrapy_ext.server.store.records.records import RecordStore
 from scrapy_ext.server.ui.frame import HEADERS, MissingError, View, Visit
 
-_FORMATS: Final = ("csv", "json", "jl", "xml")
-#: Maximum number of columns of a CSV file.
-_COLUMNS: Final = 1000
-_LOG_FIELDS: Final = ["time", "level", "message"]
+_FORMATS: Final = ("csv", "xlsx", "json", "jl", "xml", "parquet")
+#: Formats with columns.
+_TABLES: Final = ("csv", "xlsx", "parquet")
+_LOG_FIELDS: Final = ("time", "level", "message")
 
 
 def download(kind: str) -> View:
     """Return the view of all records of a kind as a file in the path's format."""
 
     async def view(visit: Visit) -> Response:
-        key, name = visit.key, visit.request.path_params["format"]
-        if name not in _FORMATS:
-            raise MissingError
+        key, name = visit.key, _format(visit)
         query = {"format": name, "saveas": f"{kind}-{key.project}-{key.spider}-{key.job}.{name}"}
-        if name == "csv":
-            names = _LOG_FIELDS if kind == "logs" else await _fields(getattr(visit.store, kind), key)
-            query |= {"fields": ",".join(names[:_COLUMNS]), "include_headers": "1"}
-        return await _answer(visit, f"/{kind}/{key}", query)
+        columns = None
+        if kind == "logs" and name in _TABLES:
+            columns = Schema.of(_LOG_FIELDS)
+        elif kind == "requests" and name in _TABLES:
+            columns = Schema.of(RequestRecord.__struct_fields__)
+        elif name == "csv":
+            # The columns are in the stats, so that the file begins at once. They are those of the records up to now.
+            stats = await getattr(visit.store, kind).stats(key)
+            columns = Schema.of_counts(stats.counts) if stats.counts else Schema.of(["_key"])
+            query["count"] = str(stats.totals.input_values)
+        return await _answer(visit, f"/{kind}/{key}", query, columns)
 
     return view
 
 
-async def _fields(store: RecordStore, key: JobKey) -> list[str]:
-    counts = (await store.stats(key)).counts
-    # The ``fields`` parameter cannot name a field with a comma.
-    return [field for field in sorted(counts, key=lambda name: (-counts[name], name)) if "," not in field] or ["_key"]
-
-
 async def download_records(visit: Visit, which: Collection, prefix: str) -> Response:
-    """Return the records of a collection with their keys as a JSON lines file, optionally only those with a prefix."""
-    query = {"meta": "_key", "format": "jl", "saveas": f"{which.name}.jl"} | ({"prefix": prefix} if prefix else {})
+    """Return the records of a collection with their keys as a file, optionally only those with a prefix."""
+    name = _format(visit)
+    query = {"meta": "_key", "format": name, "saveas": f"{which.name}.{name}"} | ({"prefix": prefix} if prefix else {})
     path = f"/collections/{which.project}/{which.type.value}/{which.name}"
     return await _answer(visit, path, query)
 
 
-async def _answer(visit: Visit, path: str, query: Mapping[str, str]) -> Response:
+def _format(visit: Visit) -> str:
+    name: str = visit.request.path_params["format"]
+    if name not in _FORMATS:
+        raise MissingError
+    return name
+
+
+async def _answer(visit: Visit, path: str, query: Mapping[str, str], columns: Schema | None = None) -> Response:
     """Call the platform on behalf of this visitor."""
     scope = {**visit.request.scope, "raw_path": path.encode(), "query_string": urlencode(query).encode()}
     call = Call(scope, visit.request.receive, visit.store, {})
     call.grant = visit.grant
     call.for_people = True
+    call.columns = columns
     call.need(visit.project)
     answer = await visit.services.router.answer(call)
     answer.headers.update(HEADERS)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -193,7 +192,8 @@ class Visit:
 
     def removed(self, path: str) -> Response:
         """Redirect after a deletion whose data is purged afterwards."""
-        return RedirectResponse(self.address(path, done="removed"), 303, HEADERS, BackgroundTask(self.store.purge))
+        self.store.deleted.set()
+        return self.redirect(path, "removed")
 
 
 View = Callable[[Visit], Awaitable[Response]]

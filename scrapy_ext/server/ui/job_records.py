@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.store.read_ahead import in_thread
 from scrapy_ext.server.store.records.records import RecordStore, Slice, Span
+from scrapy_ext.server.store.records.removal import RecordOwner, Removal, removal_error
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
 from scrapy_ext.server.ui.pending_reason import capacity_of
@@ -22,7 +25,10 @@ JOB_PARTS: Final = ("items", "requests", "log", "stats")
 
 
 async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
-    """Return the job, its summary, and the number of its records. A job that was never created may have records."""
+    """Return the job, its summary, the number of its records, and notices of removed ones.
+
+    A job that was never created may have records.
+    """
     key, store = visit.key, visit.store
     found = await store.jobs.get(key)
     job = found or StoredJob(key, "", JobState.FINISHED, 0, 0, {})
@@ -30,7 +36,8 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
         each.kind.name: (await each.stats(key)).totals.input_values
         for each in (store.items, store.requests, store.logs)
     }
-    if found is None and not any(totals.values()):
+    removed = await _removed(visit, deleted=job.state is JobState.DELETED)
+    if found is None and not any(totals.values()) and not removed:
         raise MissingError
     capacity = await capacity_of(store, key.project) if job.state is JobState.PENDING else None
     return {
@@ -39,8 +46,37 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
         "known": found is not None,
         "tab": tab,
         "totals": totals,
+        "removed": removed,
         "path": f"/ui/{key}",
     }
+
+
+async def _removed(visit: Visit, *, deleted: bool) -> list[str]:
+    """Return when and why records of a job are not there: one sentence for a deleted job, else one for each kind."""
+    key, store = visit.key, visit.store
+    notices = []
+    for each in (store.items, store.requests, store.logs):
+        removal = await each.removal(key)
+        if removal is not None and (removal.deleted or deleted):
+            return [_notice(each, key, removal._replace(deleted=True))] if removal.at or deleted else []
+        if removal is not None:
+            notices.append(_notice(each, key, removal))
+    return notices
+
+
+def _notice(store: RecordStore, key: JobKey, removal: Removal) -> str:
+    (violation,) = removal_error(RecordOwner(key.project, store.kind.name, key.spider, key.job), removal).violations
+    return f"{violation.field.capitalize()} {violation.rule}. {violation.remedy}"
+
+
+async def parts_of(store: RecordStore, key: JobKey, start: int, count: int) -> AsyncIterator[Slice]:
+    """Yield up to ``count`` records from ``start`` on; none of removed ones, of which the page has a notice."""
+    try:
+        async for part in store.scan(Span(*key), (key.spider, key.job, start), count):
+            yield part
+    except ContractError as error:
+        if error.status != HTTPStatus.GONE:
+            raise
 
 
 async def search_page(
@@ -60,8 +96,7 @@ async def records_page(
     """Return a page of records with their indexes, and the links to other pages."""
     indexes = await store.indexes(key)
     start = max(visit.number("start"), indexes.start)
-    span = Span(key.project, key.spider, key.job)
-    slices: list[Slice] = [part async for part in store.scan(span, (key.spider, key.job, start), size)]
+    slices: list[Slice] = [part async for part in parts_of(store, key, start, size)]
     records = [
         (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
     ]
@@ -93,7 +128,7 @@ async def search_records(store: RecordStore, key: JobKey, start: int, wanted: Wa
     def chosen(part: Slice) -> list[tuple[int, bytes]]:
         return [(number, line) for number, line in enumerate(part.lines, part.start) if wanted(line)]
 
-    async for part in store.scan(Span(*key), (key.spider, key.job, start), MOST_RECORDS):
+    async for part in parts_of(store, key, start, MOST_RECORDS):
         found += await in_thread(chosen, part)
         at = part.start + len(part.lines)
         size += sum(map(len, part.lines))

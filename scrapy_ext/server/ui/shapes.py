@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.violations import CONTROL_CHARACTERS
-from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, tags_of
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, importing_from, tags_of
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
 
 _CELL: Final = 160
@@ -50,6 +50,8 @@ class Summary(NamedTuple):
     elapsed: int | None
     tags: list[str]
     waiting: str
+    #: True while the job is copied from another platform: no process runs it.
+    importing: bool
 
 
 class Paging(NamedTuple):
@@ -68,7 +70,7 @@ def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summa
     """Return the row of a job; ``capacity`` explains why a pending one waits."""
     started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
     ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
-    reason = job.metadata.get("close_reason")
+    reason, source = job.metadata.get("close_reason"), importing_from(job)
     return Summary(
         key=str(job.key),
         spider=job.spider,
@@ -76,10 +78,17 @@ def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summa
         outcome=reason if isinstance(reason, str) else "",
         counts=job.counts,
         started=started if started is not None else _time_of(job, "pending_time"),
-        elapsed=ended - started if started is not None and ended is not None else None,
+        elapsed=ended - started if started is not None and ended is not None and source is None else None,
         tags=tags_of(job.metadata),
-        waiting=waiting(job.metadata, capacity) if capacity and job.state is JobState.PENDING else "",
+        waiting=_waiting(job, source, capacity),
+        importing=source is not None,
     )
+
+
+def _waiting(job: StoredJob, source: str | None, capacity: Capacity | None) -> str:
+    if source is not None:
+        return f"being imported from {source}; if the import was interrupted, repeat it"
+    return waiting(job.metadata, capacity) if capacity and job.state is JobState.PENDING else ""
 
 
 def _time_of(job: StoredJob, name: str) -> int | None:

@@ -15,8 +15,8 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.records import Sample, sample_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.rows import StoredJob
-from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import charts, shapes
+from scrapy_ext.server.ui.job_records import parts_of
 
 #: Points of a line.
 _POINTS: Final = 60
@@ -76,8 +76,7 @@ async def _samples(store: Store, key: JobKey) -> Sequence[Sample]:
         numbers = [place * (total - 1) // (_SOME_SAMPLES - 1) for place in range(_SOME_SAMPLES)]
         lines = [line for part in await store.samples.at(key, numbers) for line in part.lines]
     else:
-        span = Span(key.project, key.spider, key.job)
-        parts = store.samples.scan(span, (key.spider, key.job, 0), _ALL_SAMPLES)
+        parts = parts_of(store.samples, key, 0, _ALL_SAMPLES)
         lines = [line async for part in parts for line in part.lines]
     found = [sample for line in lines if (sample := sample_of(msgspec.json.decode(line))) is not None]
     return sorted(sample for sample in found if sample.ts <= _LATEST)

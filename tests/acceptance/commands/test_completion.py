@@ -126,7 +126,7 @@ def test_options_and_their_values_are_offered(shell: Shell) -> None:
     assert shell("scrapy platform jobs --state f") == ["finished"]
     assert shell("scrapy platform logs --level W") == ["WARNING"]
     assert shell("scrapy platform run books --priority ") == ["0", "1", "2", "3", "4"]
-    assert set(shell("scrapy platform items 1/2/3 --f")) == {"--fields", "--follow"}
+    assert set(shell("scrapy platform items 1/2/3 --f")) == {"--fields", "--follow", "--format"}
 
 
 def test_actions_and_what_follows_them_are_offered(shell: Shell) -> None:

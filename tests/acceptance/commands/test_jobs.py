@@ -85,7 +85,7 @@ def test_a_terminal_is_asked(platform: Platform, answer: bytes, state: str, code
         os.write(master, answer)
         assert process.wait(TIMEOUT) == code
     os.close(master)
-    assert f"Delete job {key} (1 of them running), with items, requests and log? [y/N]".encode() in said
+    assert f"Delete job {key} (1 of them running) for good, with items, requests, log,".encode() in said
     assert field(platform, key, "state") == state
 
 

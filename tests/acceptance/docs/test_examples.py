@@ -52,7 +52,7 @@ SHOP = DOCS / "tutorial" / "shop_site.py"
 #: Pages that begin with nothing.
 FROM_NOTHING = (
     *("tutorial/index.rst", "howto/self-host.rst", "howto/operate.rst", "howto/existing-tools.rst"),
-    *("howto/keys.rst", "howto/webhooks.rst"),
+    *("howto/keys.rst", "howto/webhooks.rst", "howto/retention.rst"),
 )
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst")

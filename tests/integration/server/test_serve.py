@@ -326,7 +326,8 @@ async def test_a_full_disk_is_reported_and_nothing_is_half_stored(tmp_path: Path
             assert (await http.post(f"/items/1/1/1?start={stored}", [{"blob": 1}])).status == 200
 
 
-def test_it_starts_without_scrapy(tmp_path: Path) -> None:
-    code = "import scrapy_ext.server.__main__, sys; print('scrapy' in sys.modules)"
+def test_it_starts_without_scrapy_and_the_libraries_of_archives(tmp_path: Path) -> None:
+    names = ["scrapy", "obstore", "pyarrow"]
+    code = f"import scrapy_ext.server.__main__, json, sys; print(json.dumps([n for n in {names} if n in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
-    assert json.loads(done.stdout.strip().lower()) is False
+    assert json.loads(done.stdout) == []

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+import asyncpg
 
 from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.server.store.engine.opening import FILE
+from tests.support.crash import killed_server
+from tests.support.crash.killed_server import KillAt
 from tests.support.crash.maze import SETTINGS, SPIDER, Maze, Outcome, is_held_back, outcome
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.eventually import eventually
@@ -159,30 +165,75 @@ def survive(plans: Mapping[Worker, Sequence[KillPoint]], latency: float = 0.0) -
 
 
 class Platform:
-    """The real server, which can be started again with the same data on the same port."""
+    """The real server, which can be started again with the same data on the same port.
 
-    def __init__(self, data: Path, *, database: str | None = None, key: str | None = None) -> None:
-        self._data = data
-        self._database = database
-        self._server = RunningServer(data, database=database, options=("--platform-key", key) if key else ())
+    ``kill_at``: where the first one kills itself; in all of them, removals have small steps then.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        database: str | None = None,
+        key: str | None = None,
+        options: Sequence[str] = (),
+        kill_at: KillAt | None = None,
+    ) -> None:
+        self.data = data
+        self.database = database
+        self._options = options
+        self._server = self._start(*(("--platform-key", key) if key else ()), kill_at=kill_at)
         self.url = self._server.url
         self.key = key or self._server.platform_key
+
+    def _start(self, *options: str, kill_at: KillAt | None) -> RunningServer:
+        if kill_at is None:
+            return RunningServer(self.data, database=self.database, options=(*self._options, *options))
+        return RunningServer(
+            self.data,
+            database=self.database,
+            options=(*self._options, *options),
+            environment=kill_at.environment,
+            program=killed_server.__name__,
+        )
 
     @property
     def pid(self) -> int:
         return self._server.process.pid
 
+    @property
+    def was_killed(self) -> bool:
+        return self._server.process.poll() == -signal.SIGKILL
+
+    @property
+    def log(self) -> str:
+        return self._server.log()
+
     def kill(self) -> None:
         self._server.kill()
 
-    def start_again(self) -> None:
+    def start_again(self, kill_at: KillAt | None = None) -> None:
+        """Start it again, after a kill if it still runs."""
+        self._server.kill()
         port = self.url.rpartition(":")[2]
-        options = ("--port", port, "--platform-key", self.key)
-        self._server = RunningServer(self._data, database=self._database, options=options)
+        self._server = self._start("--port", port, "--platform-key", self.key, kill_at=kill_at)
 
     def close(self) -> None:
         if self._server.process.returncode is None:
             self._server.stop()
+        else:
+            self._server.kill()  # closes its pipes
+
+    async def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a statement on the database; returns its rows."""
+        if self.database is None:
+            with closing(sqlite3.connect(self.data / FILE, isolation_level=None, timeout=60)) as connection:
+                return connection.execute(sql).fetchall()
+        connection = await asyncpg.connect(self.database)
+        try:
+            return list(map(tuple, await connection.fetch(sql)))
+        finally:
+            await connection.close()
 
 
 class Crawls:

@@ -148,9 +148,10 @@ class Jobs:
                 jobs |= {job.key: cancelled(job) for job in chosen}
             case Tag(key, add, remove):
                 job = jobs.get(key)
-                if not either(result, int(job is not None)):
+                is_deleted = job is not None and job.state is JobState.DELETED
+                if not either(result, REFUSED if is_deleted else int(job is not None)):
                     return
-                if job is not None:
+                if job is not None and not is_deleted:
                     kept = [tag for tag in job.tags if tag not in remove]
                     jobs[key] = job._replace(tags=tuple(dict.fromkeys([*kept, *add])))
             case Get(key):
@@ -309,7 +310,7 @@ class OverHttp:
                 fields = [("project", str(self._project)), ("job", self._text(key))]
                 fields += [("add_tag", tag) for tag in add] + [("remove_tag", tag) for tag in remove]
                 body = "&".join(f"{name}={value}" for name, value in fields).encode()
-                return accepted(await http.post("/api/jobs/update.json", body)).json.get("count")
+                return accepted(await http.post("/api/jobs/update.json", body), 410).json.get("count")
             case Get(key):
                 answer = await http.get(f"/jobs/{self._text(key)}")
                 found_job = None if answer.status == 404 else accepted(answer).json

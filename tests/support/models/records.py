@@ -1,4 +1,7 @@
-"""Records of jobs: what is appended has a place of its own, what is sent again changes nothing, and stats are exact."""
+"""Records of jobs: what is appended has a place of its own, what is sent again changes nothing, and stats are exact.
+
+What was deleted is not read again, and nothing is added to it.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,10 @@ class Stats(NamedTuple):
     job: int
 
 
+class Delete(NamedTuple):
+    job: int
+
+
 def content(kind: RecordKind, number: int) -> dict[str, Any]:
     """The record of a number, different from all others."""
     if kind is LOGS:
@@ -77,6 +84,10 @@ def stats_of(kind: RecordKind, numbers: Sequence[int]) -> tuple[dict[str, int], 
 State = tuple[tuple[int, int], ...]
 
 
+#: The state after a deletion.
+DELETED: State = ((-1, -1),)
+
+
 class Records:
     """The model: the records of a job by their indexes."""
 
@@ -90,6 +101,14 @@ class Records:
 
     def step(self, state: State, operation: Any, result: Any) -> Iterator[State]:
         end = state[-1][0] + 1 if state else 0
+        if isinstance(operation, Delete):
+            yield from only(either(result, int(state not in ((), DELETED))), DELETED if state else state)
+            return
+        if state == DELETED:
+            # The stores return no record for a read by index, and zeros for the stats.
+            nothing = {At: (None,), Stats: (({}, 0, 0),)}.get(type(operation), ())
+            yield from only(either(result, REFUSED, *nothing), state)
+            return
         match operation:
             case Append(_, records):
                 yield from only(either(result, end, None), written(state, end, records))
@@ -113,7 +132,7 @@ class Records:
         reads: list[st.SearchStrategy[Any]] = [made(At, jobs, indexes), made(Stats, jobs)]
         if not at_once:  # a stream of pages is no call that takes effect at once
             reads.append(made(Read, jobs, indexes, st.integers(1, 30)))
-        return st.one_of(*writes, *writes, *reads)
+        return st.one_of(*writes, *writes, *reads, made(Delete, jobs))
 
 
 def written(state: State, start: int, records: Sequence[int]) -> State:
@@ -152,6 +171,8 @@ class OnStores:
             case At(_, number):
                 parts = await records.at(key, [number])
                 return decoded(parts[0].lines[0]) if parts else None
+            case Delete():
+                return await store.jobs.delete(self._project, [key], "someone")
             case Stats():
                 stats = await records.stats(key)
                 return dict(stats.counts), stats.totals.input_bytes, stats.totals.input_values
@@ -176,21 +197,24 @@ class OverHttp:
         path = f"/{kind.name}/{self._project}/1/{operation.job}"
         match operation:
             case Append(_, numbers):
-                accepted(await http.post(path, [content(kind, number) for number in numbers]))
+                accepted(await http.post(path, [content(kind, number) for number in numbers]), 410)
             case Write(_, start, numbers, may_skip):
                 body = [content(kind, number) for number in numbers]
                 if may_skip:
-                    accepted(await http.post(path, body, Content_Range=f"items {start}-/*"), 400)
+                    accepted(await http.post(path, body, Content_Range=f"items {start}-/*"), 400, 410)
                 else:
-                    accepted(await http.post(f"{path}?start={start}", body), 400)
+                    accepted(await http.post(f"{path}?start={start}", body), 400, 410)
             case Read(_, start, count):
                 key = f"{self._project}/1/{operation.job}/{start}"
-                answer = accepted(await http.get(f"{path}?start={key}&count={count}&meta=_key"))
+                answer = accepted(await http.get(f"{path}?start={key}&count={count}&meta=_key"), 410)
                 return [(int(line["_key"].rpartition("/")[2]), number_of(line)) for line in answer.lines]
             case At(_, number):
                 answer = await http.get(f"{path}/{number}")
-                return None if answer.status == 404 else number_of(accepted(answer).lines[0])
+                return None if answer.status == 404 else number_of(accepted(answer, 410).lines[0])
+            case Delete(job):
+                form = {"project": str(self._project), "job": f"{self._project}/1/{job}"}
+                return accepted(await http.post("/api/jobs/delete.json", form)).json["count"]
             case Stats():
-                stats = accepted(await http.get(f"{path}/stats")).json
+                stats = accepted(await http.get(f"{path}/stats"), 410).json
                 return stats["counts"], stats["totals"]["input_bytes"], stats["totals"]["input_values"]
         return None

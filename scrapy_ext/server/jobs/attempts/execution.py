@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
-from scrapy_ext.api.platform.jobs import FAILED, FINISHED, SHUTDOWN
+from scrapy_ext.api.platform.jobs import FAILED, FINISHED, SHUTDOWN, JobState
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
 from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
 from scrapy_ext.server.auth.tokens import AttemptTokens
@@ -38,6 +39,9 @@ _RETRY: Final = 1.0
 _LONG_RETRY: Final = 60.0
 #: Maximum seconds of a start that delays the next one.
 _START: Final = 30.0
+
+#: Seconds in which a crawl whose job was deleted closes by itself. It sends records more often.
+_NOTICE: Final = 10.0
 
 #: Close reasons of jobs.
 SPIDER_NOT_FOUND: Final = "spider_not_found"
@@ -101,6 +105,7 @@ class Execution:
         self._limits = JobLimits(0, None)
         self._timers: list[asyncio.TimerHandle] = []
         self._paused = False
+        self._is_discarded = False
         self._kills: int | None = None
         self._memory = 0
         self._script_began = False
@@ -127,6 +132,16 @@ class Execution:
             self._process.kill()
         elif not was_stopping:
             self._terminate(self._process)
+
+    def discard(self) -> None:
+        """End the job, which was deleted. A crawl closes by itself, with the reason, as soon as a call is refused."""
+        if self._is_discarded:
+            return
+        self._is_discarded = True
+        if self._process is None or self._script_began:
+            self.stop(Intent.END)
+        else:
+            self._timers.append(asyncio.get_running_loop().call_later(_NOTICE, self.stop, Intent.END))
 
     def pause(self) -> None:
         """Stop the processes of the job (SIGSTOP), since the node may be dead to others. Safe in any thread."""
@@ -161,6 +176,9 @@ class Execution:
     async def _run(self) -> None:
         try:
             reason = await self._reason()
+        except ContractError as error:  # the job was deleted meanwhile
+            logger.info("Job %s did not start: %s", self._attempt, error)
+            reason = FAILED
         except Exception:
             logger.exception("Job %s failed before it ran", self._attempt)
             reason = FAILED
@@ -170,7 +188,7 @@ class Execution:
         """Run the job; return its close reason, None for the one that its process has sent."""
         key = self._attempt.key
         job = await _retried(lambda: self._store.jobs.get(key))
-        if job is None or self._intent:
+        if job is None or job.state is JobState.DELETED or self._intent:
             return SHUTDOWN
         try:
             prepared = await self._unless_stopping(
@@ -286,6 +304,8 @@ class Execution:
     async def _log(self, lines: list[OutputLine]) -> None:
         try:
             await add_lines(self._store, self._attempt.key, lines)
+        except ContractError as error:  # the job was deleted
+            logger.info("The output of job %s was dropped: %s", self._attempt, error)
         except StoreError as error:
             logger.warning("The output of job %s could not be added to its log: %s", self._attempt, error)
 

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.jobs.attempts.execution import Execution, Intent, Terms
 from scrapy_ext.server.jobs.attempts.samples import watch
 from scrapy_ext.server.jobs.clock import elapsing
@@ -213,7 +214,9 @@ class Node:
                 self._run(attempt)
             elif each.cancelled and attempt in self._jobs:
                 self._jobs[attempt].stop(Intent.CANCEL)
-            elif each.state.value != "running" and attempt in self._jobs:
+            elif each.state is JobState.DELETED and attempt in self._jobs:
+                self._jobs[attempt].discard()
+            elif each.state is not JobState.RUNNING and attempt in self._jobs:
                 self._jobs[attempt].stop(Intent.END)
         for attempt, execution in self._jobs.items():
             if attempt not in held and not execution.is_settled:

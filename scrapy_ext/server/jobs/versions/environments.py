@@ -39,7 +39,15 @@ from scrapy_ext.server.jobs.versions.building import (
     pip_configurations,
 )
 from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, Inspector, program
-from scrapy_ext.server.jobs.versions.retention import BUILD_SECONDS, grant_access, mark_used, trim
+from scrapy_ext.server.jobs.versions.retention import (
+    BUILD_SECONDS,
+    grant_access,
+    mark_needed,
+    mark_used,
+    needs_of,
+    remove_unneeded,
+    trim,
+)
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.jobs.versions.variables import bare_environment, job_environment, local_environment
 from scrapy_ext.server.store import Store
@@ -147,6 +155,7 @@ class Environments:
                 task.add_done_callback(lambda _: self._builds.pop(key, None))
             # The build continues when one of its waiters is cancelled.
             home = await asyncio.shield(task)
+        await asyncio.to_thread(mark_needed, home, await self._owner(), _contents(version))
         scripts = home / SCRIPTS
         try:
             user = await self.confining.usable_user(project, [home / WORK])
@@ -159,6 +168,21 @@ class Environments:
             version.shown.version,
             scripts if await asyncio.to_thread(scripts.is_dir) else None,
         )
+
+    async def remove_unneeded(self) -> int:
+        """Remove the environments of deleted versions; return their number."""
+        owner = await self._owner()
+        removed = 0
+        for home, contents in (await asyncio.to_thread(needs_of, self._cache, owner)).items():
+            project = _project_of(home)
+            needed = {_contents(version) for version in await self._store.versions.stored(project)}
+            if unneeded := contents - needed:
+                removed += await asyncio.to_thread(remove_unneeded, home, owner, unneeded)
+        return removed
+
+    async def _owner(self) -> str:
+        """Return a name of the database for the folder of environments, which other databases may use, too."""
+        return hashlib.sha256(await self._store.keys.secret("environments")).hexdigest()[:16]
 
     async def confinement(self, prepared: Prepared, memory: int | None = None) -> Confinement | None:
         """Return the confinement of a process with ``memory`` bytes; None for the operator's own project.
@@ -341,6 +365,12 @@ def _key(project: int, version: StoredVersion) -> str:
     with contextlib.suppress(PackageNotFoundError):  # run from its source
         parts.append(version_of("scrapy-ext"))
     return f"{project}-{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:24]}"
+
+
+def _contents(version: StoredVersion) -> str:
+    """Return a hash of all that an environment has of its version."""
+    parts = [version.shown.sha256, version.shown.requirements, version.settings]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:24]
 
 
 def _project_of(home: Path) -> int:

@@ -1,4 +1,9 @@
-"""Folders of environments: access of jobs to them, and removal of the ones that were not used for longest."""
+"""Folders of environments: access of jobs to them, and removal of those that no version needs or that were not used for
+longest.
+
+Several databases may use one folder of environments. A file in an environment names each database that has needed it,
+and the contents of the version. Each server removes environments of its own database only.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,8 @@ from scrapy_ext.server.jobs.versions.building import IN_USE, LOCK, PART, READY, 
 
 #: Seconds of one build, including the wait for another build of the same environment.
 BUILD_SECONDS: Final = 900.0
+#: Prefix of the files that mark an environment as needed.
+_NEEDED: Final = "needed-"
 #: Seconds for which a prepared environment is kept although nothing runs in it yet.
 _FRESH: Final = 300.0
 #: Maximum seconds of a removal, which the next one continues.
@@ -31,6 +38,38 @@ def mark_used(home: Path) -> Path | None:
     except OSError:
         return None
     return home
+
+
+def mark_needed(home: Path, owner: str, contents: str) -> None:
+    """Record that a version of a database needs an environment. The database and the contents are hashes."""
+    (home / f"{_NEEDED}{owner}-{contents}").touch()
+
+
+def needs_of(cache: Path, owner: str) -> dict[Path, set[str]]:
+    """Return the contents for which a database has needed each environment."""
+    prefix = f"{_NEEDED}{owner}-"
+    needs: dict[Path, set[str]] = {}
+    for mark in cache.glob(f"*/{prefix}*"):
+        needs.setdefault(mark.parent, set()).add(mark.name.removeprefix(prefix))
+    return needs
+
+
+def remove_unneeded(home: Path, owner: str, unneeded: set[str]) -> bool:
+    """Remove the marks of contents that a database no longer has, with the environment if no other mark is left.
+
+    Return true when the environment was removed. One that is used, or was used just now, stays for the next call.
+    """
+    doomed = {f"{_NEEDED}{owner}-{contents}" for contents in unneeded}
+    marks = {mark.name for mark in home.glob(f"{_NEEDED}*")}
+    if marks - doomed:
+        for name in marks & doomed:
+            (home / name).unlink(missing_ok=True)
+        return False
+    with contextlib.suppress(OSError):
+        if time.time() - (home / READY).stat().st_mtime <= _FRESH:
+            return False
+    _remove(home, time.monotonic() + _TRIM_SECONDS)
+    return not home.exists()
 
 
 def grant_access(home: Path, user: User | None) -> None:

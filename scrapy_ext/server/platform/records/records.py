@@ -14,16 +14,18 @@ from scrapy_ext.api.platform import records
 from scrapy_ext.api.platform.formats import Format, is_true
 from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey, number_of
 from scrapy_ext.api.violations import refused
+from scrapy_ext.formats import Page
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import empty, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import each, format_of, result, result_of, with_meta
-from scrapy_ext.server.http.record_writers import Page, Text
+from scrapy_ext.server.http.record_writers import Text
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter, TimeWindow, refuse_filters
 from scrapy_ext.server.platform.records import ingestion
 from scrapy_ext.server.store.read_ahead import closing
 from scrapy_ext.server.store.records.records import Position, RecordStore, Slice, Span
+from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
 
 #: Maximum indexes of one request.
 _MAX_INDEXES: Final = 1000
@@ -72,6 +74,11 @@ class Kind(NamedTuple):
     #: Records are arrays: without fields, ``meta``, stats and filters.
     plain: bool = False
 
+    @property
+    def formats(self) -> dict[str, bool]:
+        """The formats beside those of all resources. Records that are arrays have no columns."""
+        return {"msgpack": self.msgpack, "files": not self.plain}
+
     def store(self, call: Call) -> RecordStore:
         found: RecordStore = getattr(call.store, self.name)
         return found
@@ -81,15 +88,17 @@ def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
     """Declare the routes of a kind; ``sent`` and ``answered`` are the schemas of a record."""
     spider = f"/{kind.name}/{{project}}/{{spider}}"
     job, read = f"{spider}/{{job}}", partial(_read, kind)
+    errors = () if kind.plain else schemas.FILE_ERRORS
     choosing = _WINDOW if kind.plain else _CHOOSING
-    shaping = schemas.SHAPING_OR_MSGPACK if kind.msgpack else schemas.SHAPING
+    shaping = schemas.shaping(**kind.formats)
     rest = "" if kind.plain else "; with nodata, only what meta adds"
     for path in (f"/{kind.name}/{{project}}", spider, job):
         ROUTES.add(
             f"GET {path}",
             f"Read {kind.plural}, in the order of their keys.",
-            schemas.lines(f"The {kind.plural}{rest}.", answered, msgpack=kind.msgpack),
+            schemas.lines(f"The {kind.plural}{rest}.", answered, **kind.formats),
             parameters=(*_READING, *choosing, *shaping),
+            errors=errors,
         )(read)
     ROUTES.add(
         f"POST {job}",
@@ -102,8 +111,9 @@ def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
     ROUTES.add(
         f"GET {job}/{{index:int}}",
         f"Read one {kind.singular}.",
-        schemas.lines(f"The {kind.singular}{rest}.", answered, msgpack=kind.msgpack),
+        schemas.lines(f"The {kind.singular}{rest}.", answered, **kind.formats),
         parameters=(*choosing, *shaping),
+        errors=errors,
     )(partial(_read_one, kind))
     if kind.plain:
         return
@@ -116,14 +126,16 @@ def _declare(kind: Kind, sent: Any, answered: schemas.Schema) -> None:
     ROUTES.add(
         f"GET {job}/{{index:int}}/{{field}}",
         "Read a field of one record.",
-        schemas.lines("Its value.", schemas.ANY, msgpack=kind.msgpack),
+        schemas.lines("Its value.", schemas.ANY, **kind.formats),
         parameters=shaping,
+        errors=errors,
     )(partial(_read_one, kind))
     ROUTES.add(
         f"GET {job}/{{field}}",
         "Read a field of all records that have it.",
-        schemas.lines("Its values.", schemas.ANY, msgpack=kind.msgpack),
+        schemas.lines("Its values.", schemas.ANY, **kind.formats),
         parameters=(*_READING, *schemas.FILTERS, *shaping),
+        errors=errors,
     )(read)
 
 
@@ -137,6 +149,8 @@ async def _write(kind: Kind, call: Call) -> Response:
 
 async def _stats(kind: Kind, call: Call) -> Response:
     stats = await kind.store(call).stats(call.job)
+    if not stats.totals.input_values:
+        await _check_readable(kind, call, stats=True)
     if not is_true(call.query.get("all")):
         counts = {name: count for name, count in stats.counts.items() if not name.startswith(records.HIDDEN_PREFIX)}
         stats = records.Stats(counts, stats.totals)
@@ -148,8 +162,9 @@ async def _read_one(kind: Kind, call: Call) -> Response:
     found = await kind.store(call).at(call.job, [call.part_number("index")])
     page = selection.page(found[0]) if found else ()
     if not page:
+        await _check_readable(kind, call)
         raise not_found()
-    return await result_of(call, page, msgpack=kind.msgpack)
+    return await result_of(call, page, **kind.formats)
 
 
 async def _read(kind: Kind, call: Call) -> Response:
@@ -159,9 +174,18 @@ async def _read(kind: Kind, call: Call) -> Response:
         if len(numbers) > _MAX_INDEXES:
             raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
         found = await store.at(call.job, numbers)
-        return await result(call, each([selection.page(part) for part in found]), msgpack=kind.msgpack)
+        if not found:
+            await _check_readable(kind, call)
+        return await result(call, each([selection.page(part) for part in found]), **kind.formats)
     span = Span(*(call.part_number(name) for name in ("project", "spider", "job") if call.has_part(name)))
-    return await result(call, _scan(store, selection, span, _position(call)), msgpack=kind.msgpack)
+    return await result(call, _scan(store, selection, span, _position(call)), **kind.formats)
+
+
+async def _check_readable(kind: Kind, call: Call, *, stats: bool = False) -> None:
+    """Raise :class:`ContractError` (410) when the records were removed; for stats, only when their job was deleted."""
+    removal = await kind.store(call).removal(call.job)
+    if removal is not None and (removal.deleted or not stats):
+        raise removal_error(RecordOwner(call.project, kind.name, call.job.spider, call.job.job), removal)
 
 
 async def _scan(store: RecordStore, selection: _Selection, span: Span, start: Position) -> AsyncIterator[Page]:
@@ -180,7 +204,7 @@ def _selection(kind: Kind, call: Call) -> _Selection:
         if call.all("meta") or is_true(call.query.get("nodata")):
             raise refused("meta", "and nodata are not supported here", "Leave them out.")
     meta = call.meta("_key", "_ts")
-    if not kind.msgpack_keys and format_of(call, msgpack=kind.msgpack) is Format.MSGPACK:
+    if not kind.msgpack_keys and format_of(call, **kind.formats) is Format.MSGPACK:
         meta = tuple(name for name in meta if name != "_key")
     return _Selection(kind, call, meta)
 
@@ -195,7 +219,7 @@ class _Selection:
         self._nodata = is_true(call.query.get("nodata"))
         self.filter = TimeWindow.of(call) if kind.plain else RecordFilter.of(call)
         #: True when the result has the stored lines with their line breaks.
-        self._as_text = format_of(call, msgpack=kind.msgpack) is Format.JSON_LINES
+        self._as_text = format_of(call, **kind.formats) is Format.JSON_LINES
         #: Maximum further records; None for all.
         self.left = call.number("count")
         self._plain = self._field is None and not meta and not self._nodata and not kind.drop_nulls

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionName, Count
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, conditions, number_of
+from scrapy_ext.server.store.collections.staged import check_job, hidden_keys
 from scrapy_ext.server.store.collections.writes import (
     create_and_write,
     delete_keys,
@@ -66,6 +67,7 @@ async def _names(tx: Transaction, project: int) -> list[CollectionName]:
 
 
 async def _get(tx: Transaction, now: int, which: Collection, key: bytes) -> CollectionRecord | None:
+    await check_job(tx, which, key)
     row = await tx.fetchrow(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", "$3")}
@@ -77,6 +79,7 @@ async def _get(tx: Transaction, now: int, which: Collection, key: bytes) -> Coll
 
 async def _copies(tx: Transaction, now: int, which: Collection, key: bytes) -> list[CollectionRecord]:
     """Return the stored copies of a record, newest first."""
+    await check_job(tx, which, key)
     number = await number_of(tx, which)
     row = await tx.fetchrow(
         """SELECT ts, value, ts_1, value_1, ts_2, value_2 FROM collection_records
@@ -106,9 +109,11 @@ async def _page(
         else:
             keys, limit = [], min(each for each in (left, left_here, _PAGE) if each is not None)
             records = await _of_range(tx, which, ranges[0], selection, limit=limit, now=now)
-        found += records
+        hidden = await hidden_keys(tx, which, [record.key for record in records])
+        shown = [record for record in records if record.key not in hidden]
+        found += shown
         size += sum(len(record.value) for record in records)
-        left, left_here = _less(left, len(records)), _less(left_here, len(records))
+        left, left_here = _less(left, len(shown)), _less(left_here, len(shown))
         if keys:
             ranges, left_here = ranges[len(keys) :], selection.per_range
         elif len(records) < limit or left_here == 0:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError
 
@@ -26,8 +26,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Row = tuple[Any, ...]
 
+#: Pause after a step of work in the background, by its duration: other writers keep nine tenths of the time.
+_PAUSE: Final = 9
+#: Bytes per second of such work: they are written twice, to the log and to the file, which other writers need, too.
+_RATE: Final = 8 * 1024 * 1024
 #: Upper bounds of the histogram of writes per commit.
 GROUPS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+def pause_after(seconds: float, size: int = 0) -> float:
+    """Return the seconds that a step of work in the background, of some duration and bytes, leaves to others."""
+    return max(_PAUSE * seconds, size / _RATE)
 
 
 class Measures:
@@ -55,6 +64,17 @@ class Measures:
         self.rows += rows
         self.seconds += seconds
         self.groups[bisect_left(GROUPS, operations)] += 1
+
+
+class Space(NamedTuple):
+    """Bytes of a database on disk; ``free``: bytes of these that hold nothing, None if that is not known.
+
+    ``dead_rows``: estimated number of deleted rows whose space the database has not made free yet.
+    """
+
+    total: int
+    free: int | None = None
+    dead_rows: int = 0
 
 
 class Transaction(Protocol):
@@ -112,6 +132,15 @@ class Engine(Protocol):
 
     async def forget_deleted(self) -> None:
         """Remove deleted data from the files of the database soon, if the server can do that."""
+
+    async def return_space(self) -> int:
+        """Return free space to the file system if there is much of it, in steps that delay other writes little.
+
+        Returns the bytes. A database that does this by itself returns 0.
+        """
+
+    async def space(self) -> Space:
+        """Return the size of the database, and the part of it that is free."""
 
     async def end_sessions(self, host: str, process: int) -> None:
         """End the sessions of a process that is dead, or was stopped within a write, and release their locks."""

@@ -10,6 +10,8 @@ Reads and additions cost the same whatever the length of the queue:
 - A batch is deleted by its key, and a read starts at the lowest remaining key.
 - An addition queues the requests whose fingerprints it inserted first, so the count of new requests is exact with
   concurrent writers. :mod:`.fingerprints` describes their storage.
+- The frontier of a job (``job_data``) is deleted with the job, and a slot of it is not created again: a late process
+  would find a queue and a journal without what was there before.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, QueueCount
+from scrapy_ext.api.platform.job_data import job_of_frontier
 from scrapy_ext.server.store.counters import advance, hold
-from scrapy_ext.server.store.discards import SLOT, discard
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.frontier.fingerprint_filter import SlotFilters
 from scrapy_ext.server.store.frontier.fingerprints import FingerprintRuns, page, runs_of
+from scrapy_ext.server.store.records.removal import check_not_deleted
+from scrapy_ext.server.store.removals import SLOT, RemovedOwner, add_removal
 
 #: Maximum bytes of a batch's requests, unless a single one is larger.
 _MAX_BATCH_BYTES: Final = MAX_REQUEST_BYTES
@@ -101,6 +105,8 @@ async def _created(tx: Transaction, slot: Slot) -> _Held:
     # Another writer may have created it meanwhile.
     if (known := await _locked(tx, slot)) is not None:
         return known
+    if (job := job_of_frontier(slot.project, slot.frontier)) is not None:
+        await check_not_deleted(tx, job)
     number = await advance(tx, slot.project, "frontier slot")
     await tx.execute(
         "INSERT INTO frontier_slots (project, frontier, slot, number, last_batch) VALUES ($1, $2, $3, $4, 0)",
@@ -296,7 +302,7 @@ async def _delete_slot(tx: Transaction, slot: Slot) -> None:
     if known is None:
         return
     await tx.execute("DELETE FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot)
-    await discard(tx, slot.project, SLOT, known.owner.slot)
+    await add_removal(tx, RemovedOwner(slot.project, SLOT, known.owner.slot))
 
 
 async def _frontiers(tx: Transaction, project: int) -> list[str]:

@@ -33,11 +33,14 @@ from scrapy_ext.server.store.jobs.rows import (
     tags_of,
 )
 from scrapy_ext.server.store.jobs.states import ACTIVE, ENTERED, Change, Happened, Stamp
+from scrapy_ext.server.store.records.removal import deletion_error, remove_job
 from scrapy_ext.server.store.spiders import spider_number
-from scrapy_ext.server.store.versions.rows import Runnable, current_version, runnable
+from scrapy_ext.server.store.versions.rows import Runnable, held_version
 
 #: Jobs per transaction, during which other writers wait: about 100 ms on SQLite.
 AT_ONCE: Final = 500
+#: Jobs per transaction that deletes them, with some rows each.
+DELETED_AT_ONCE: Final = 50
 
 Part = TypeVar("Part")
 
@@ -72,9 +75,9 @@ def run_key(spider: str, metadata: Mapping[str, Any]) -> str:
     return unique_key("run", spider, arguments)
 
 
-def _in_parts(several: Sequence[Part]) -> Iterator[Sequence[Part]]:
-    for first in range(0, len(several), AT_ONCE):
-        yield several[first : first + AT_ONCE]
+def _in_parts(several: Sequence[Part], size: int = AT_ONCE) -> Iterator[Sequence[Part]]:
+    for first in range(0, len(several), size):
+        yield several[first : first + size]
 
 
 async def add_jobs(
@@ -86,7 +89,7 @@ async def add_jobs(
     last = await advance(tx, project, "queue", len(jobs))
     added: list[JobKey | DuplicateJobError] = []
     happened: list[Happened] = []
-    current = await current_version(tx, project)
+    current = await held_version(tx, project, None)
     for queued, job in enumerate(jobs, last - len(jobs) + 1):
         double = None if job.unique_key is None else await _active(tx, project, job.unique_key)
         if double is not None:
@@ -117,7 +120,7 @@ async def _version_of(tx: Transaction, project: int, job: NewJob, current: Runna
     if job.state is not JobState.PENDING:
         return None
     named = job.metadata.get("version")
-    return await runnable(tx, project, named) if isinstance(named, str) else current
+    return await held_version(tx, project, named) if isinstance(named, str) else current
 
 
 def _with_version(job: NewJob, version: Runnable | None) -> NewJob:
@@ -128,7 +131,7 @@ def _with_version(job: NewJob, version: Runnable | None) -> NewJob:
 
 async def _insert(tx: Transaction, project: int, job: NewJob, queued: int, stamp: Stamp) -> JobKey:
     spider = await spider_number(tx, project, job.spider, stamp.now)
-    key = JobKey(project, spider, await advance(tx, project, f"job {spider}"))
+    key = await _next_key(tx, project, spider)
     entered, entered_by = ENTERED[job.state]
     metadata = {
         **merged({}, job.metadata),
@@ -153,7 +156,22 @@ async def _insert(tx: Transaction, project: int, job: NewJob, queued: int, stamp
         *needs_of(metadata),
     )
     await index_tags(tx, key, metadata, new=True)
+    if job.state is JobState.DELETED:
+        await remove_job(tx, key, stamp.now)
     return key
+
+
+async def _next_key(tx: Transaction, project: int, spider: int) -> JobKey:
+    """Take the next number of a spider's jobs. A number whose records were deleted without a job is not given again."""
+    while True:
+        key = JobKey(project, spider, await advance(tx, project, f"job {spider}"))
+        row = await tx.fetchrow(
+            """SELECT 1 FROM record_totals WHERE project = $1 AND kind = 'items' AND spider = $2 AND job = $3
+               AND removed IS NOT NULL""",
+            *key,
+        )
+        if row is None:
+            return key
 
 
 async def _merge(
@@ -167,6 +185,10 @@ async def _merge(
 ) -> bool:
     job = await get_job(tx, key, lock=True)
     if job is None:
+        return False
+    if job.state is JobState.DELETED:
+        if from_client:
+            raise deletion_error(key)
         return False
     metadata = merged(job.metadata, fields)
     for name in removed:
@@ -182,6 +204,8 @@ async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remo
         job = await get_job(tx, key, lock=True)
         if job is None:
             continue
+        if job.state is JobState.DELETED:
+            raise deletion_error(key)
         kept = [tag for tag in tags_of(job.metadata) if tag not in remove]
         tags = list(dict.fromkeys([*kept, *add]))
         await save(tx, key, {**job.metadata, "tags": tags}, now)
@@ -190,8 +214,10 @@ async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remo
 
 
 class JobStore(EngineStore):
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+    def __init__(self, engine: Engine, clock: Callable[[], int], deleted: Callable[[], None]) -> None:
         super().__init__(engine, clock)
+        #: Called after jobs were deleted.
+        self._deleted = deleted
         #: Callbacks for jobs that were cancelled through this process.
         self.news: set[Callable[[], None]] = set()
 
@@ -227,7 +253,8 @@ class JobStore(EngineStore):
     async def change(self, project: int, changes: Sequence[Change], by: str) -> list[JobState | None]:
         """Change states and metadata of jobs; return their previous states, None for unknown jobs.
 
-        Raises :class:`ContractError` for an invalid change of state. Up to :data:`AT_ONCE` changes are one transaction.
+        Raises :class:`ContractError` for an invalid change of state, and for a change of a deleted job (410). Records
+        without a job are deleted as if their job was finished. Up to :data:`AT_ONCE` changes are one transaction.
         More are checked together first; a concurrent change may still make a later one fail.
         """
         stamp = self._stamp(by)
@@ -236,30 +263,45 @@ class JobStore(EngineStore):
         previous: list[JobState | None] = []
         for some in _in_parts(changes):
             previous += await self._engine.write(job_states.change_jobs, project, some, stamp)
+        if any(change.state is JobState.DELETED for change in changes):
+            await self._remove_unlisted(changes, previous, stamp)
+            self._deleted()
         return previous
+
+    async def _remove_unlisted(self, changes: Sequence[Change], previous: list[JobState | None], stamp: Stamp) -> None:
+        for place, change in enumerate(changes):
+            is_unlisted = change.state is JobState.DELETED and previous[place] is None
+            if is_unlisted and await self._engine.write(job_states.remove_unlisted, change.key, stamp):
+                previous[place] = JobState.FINISHED
 
     async def start_next(self, project: int, fields: Mapping[str, Any], by: str) -> StoredJob | None:
         """Start the next pending job by priority and age, and set fields of it."""
         return await self._engine.write(job_states.start_next, project, fields, self._stamp(by))
 
-    async def cancel(self, project: int, keys: Sequence[JobKey], by: str) -> list[JobState | None]:
-        """End pending jobs, and request the end of running ones; return their states before, None for unknown jobs."""
+    async def cancel(
+        self, project: int, keys: Sequence[JobKey], by: str, *, named: bool = True
+    ) -> list[JobState | None]:
+        """End pending jobs, and request the end of running ones; return their states before, None for unknown jobs.
+
+        Raises :class:`ContractError` (409) for a job that is being imported, unless the jobs were not ``named``.
+        """
         stamp = self._stamp(by)
         states: list[JobState | None] = []
         for some in _in_parts(keys):
-            states += await self._engine.write(job_states.cancel_jobs, project, some, stamp)
+            states += await self._engine.write(job_states.cancel_jobs, project, some, stamp, named=named)
         self._notify()
         return states
 
     async def cancel_some(self, project: int, count: int, by: str) -> int:
         """Cancel up to ``count`` active jobs, pending ones first; return their number."""
         keys = await self._engine.read(job_states.active_jobs, project, count)
-        return sum(state in job_states.ACTIVE for state in await self.cancel(project, keys, by))
+        return sum(state in job_states.ACTIVE for state in await self.cancel(project, keys, by, named=False))
 
     async def delete(self, project: int, keys: Sequence[JobKey], by: str) -> int:
         """Mark jobs as deleted; return the number of those that were not."""
         changes = [Change(key, JobState.DELETED, {}) for key in dict.fromkeys(keys)]
-        return sum(state not in (None, JobState.DELETED) for state in await self.change(project, changes, by))
+        states = [await self.change(project, some, by) for some in _in_parts(changes, DELETED_AT_ONCE)]
+        return sum(state not in (None, JobState.DELETED) for some in states for state in some)
 
     async def tag(self, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str]) -> int:
         """Change the tags of jobs; return the number of existing ones."""

@@ -7,8 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Transaction
-from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, get_job, stored
+from scrapy_ext.server.store.jobs.places import find_place
+from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, stored
 
 #: Keys per page.
 _PAGE: Final = 1000
@@ -96,13 +98,18 @@ async def list_jobs(
     *,
     counts: bool,
 ) -> list[StoredJob]:
-    """Return matching jobs by their last change of state, newest first."""
+    """Return matching jobs by their last change of state, newest first.
+
+    Raises :class:`ContractError` (410) for a ``stop`` whose place is unknown: neither all jobs nor none would be right.
+    """
     condition, arguments = _condition(project, which)
-    last = await get_job(tx, page.stop) if page.stop is not None else None
-    if last is not None:
+    if page.stop is not None:
+        last = await find_place(tx, page.stop)
+        if last is None:
+            raise ContractError([_unknown_stop(page.stop)])
         place = len(arguments) + 1
         condition += f" AND (changed, spider, job) > (${place}, ${place + 1}, ${place + 2})"
-        arguments += [last.changed, last.key.spider, last.key.job]
+        arguments += last
     place = len(arguments) + 1
     rows = await tx.fetch(
         f"""SELECT {COLUMNS} FROM jobs WHERE {condition}
@@ -115,13 +122,25 @@ async def list_jobs(
     return await _with_counts(tx, project, jobs) if counts else jobs
 
 
+def _unknown_stop(key: JobKey) -> Violation:
+    return Violation(
+        "stop",
+        f"is {key}, which does not exist, or was deleted over a year ago",
+        "Name a job that exists, or list the jobs since a time with startts.",
+        410,
+    )
+
+
 async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
     """Return the jobs with the numbers of their records."""
     if not jobs:
         return []
-    keys = [job.key for job in jobs]
+    # The counts of deleted jobs are removed later.
+    keys = [job.key for job in jobs if job.state is not JobState.DELETED]
+    if not keys:
+        return list(jobs)
     numbers = [number for key in keys for number in (key.spider, key.job)]
-    found: dict[JobKey, dict[str, int]] = {key: {} for key in keys}
+    found: dict[JobKey, dict[str, int]] = {job.key: {} for job in jobs}
     rows = await tx.fetch(
         f"""SELECT spider, job, kind, records FROM record_totals
             WHERE project = $1 AND kind IN ('items', 'requests', 'logs')
@@ -197,7 +216,7 @@ async def spider_page(tx: Transaction, project: int, spider: int, after: int) ->
 
 async def projects(tx: Transaction) -> list[int]:
     rows = await tx.fetch(
-        "SELECT DISTINCT project FROM counters UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0 "
-        "ORDER BY project"
+        """SELECT DISTINCT project FROM counters WHERE project >= 0
+           UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0 ORDER BY project"""
     )
     return [row[0] for row in rows]

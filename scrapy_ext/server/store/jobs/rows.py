@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.platform.imports import IMPORTED
 from scrapy_ext.api.platform.jobs import (
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
@@ -71,6 +72,15 @@ def stored(project: int, row: Row) -> StoredJob:
     return StoredJob(
         JobKey(project, spider, job), name, JobState(state), changed, updated, msgspec.json.decode(metadata)
     )
+
+
+def importing_from(job: StoredJob) -> str | None:
+    """Return the source of a job whose import is not complete, which no process runs; None for any other job."""
+    origin = job.metadata.get(IMPORTED)
+    if job.state is not JobState.RUNNING or "attempt" in job.metadata or not isinstance(origin, dict):
+        return None
+    source = origin.get("source")
+    return source if isinstance(source, str) and origin.get("time") is None else None
 
 
 def tags_of(metadata: Mapping[str, Any]) -> list[str]:

@@ -14,13 +14,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import SHUTDOWN, TRANSITIONS, JobState
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, SHUTDOWN, TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.webhooks import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity.activity import add_events
+from scrapy_ext.server.store.counters import hold
 from scrapy_ext.server.store.engine.interface import Transaction
-from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob, get_job, merged, save
+from scrapy_ext.server.store.jobs.places import keep_place
+from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob, get_job, importing_from, merged, save
+from scrapy_ext.server.store.records.removal import deletion_error, find_removed_kinds, has_records, remove_job
 
 #: Fields with the time and the user of a change of state.
 ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
@@ -34,6 +37,8 @@ ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
 CANCELLED: Final = "cancelled"
 #: Maximum characters of a reason in an activity message.
 _LONGEST_REASON: Final = 200
+#: Fields that a deletion removes: input and results of the job. Those that clients add for their own use stay.
+_REMOVED_FIELDS: Final = ("spider_args", "job_settings", "environment", "cmd_args", CRAWL_STATS, "scrapystats")
 _END_FIELDS: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
 
 
@@ -77,11 +82,16 @@ async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], 
         if job is None:
             continue
         previous[place] = job.state
+        if job.state is JobState.DELETED and state in (None, JobState.DELETED):
+            if state is None:
+                raise deletion_error(key)
+            continue
         metadata = merged(job.metadata, fields)
         if state is not None and state is not job.state:
             _check(key, job.state, state)
             if state is JobState.RUNNING:
                 await _check_ended(tx, key)
+                await _check_records(tx, key)
             await _enter(tx, key, state, metadata, stamp)
             events[place] = Happened(key, STATE_EVENTS[state], _reason(state, metadata))
         await save(tx, key, metadata, stamp.now, from_client=not PROTECTED.issuperset(fields))
@@ -131,6 +141,24 @@ async def _check_ended(tx: Transaction, key: JobKey) -> None:
         raise ContractError([Violation("state", rule, "Try again in a minute, or start a new job.", 409)])
 
 
+async def _check_records(tx: Transaction, key: JobKey) -> None:
+    """Refuse to resume a job whose records were removed: they would begin anew."""
+    if kinds := await find_removed_kinds(tx, key):
+        rule = f"of job {key} cannot become running: its {', '.join(kinds)} were removed"
+        raise ContractError([Violation("state", rule, "Start a new job.", 409)])
+
+
+async def remove_unlisted(tx: Transaction, key: JobKey, stamp: Stamp) -> bool:
+    """Remove records that were stored under a key without a job; return false when there are none."""
+    # A new job of the spider waits, and gets another number.
+    await hold(tx, key.project, f"job {key.spider}")
+    if await get_job(tx, key) is not None or not await has_records(tx, key):
+        return False
+    await remove_job(tx, key, stamp.now)
+    await report(tx, key.project, [Happened(key, STATE_EVENTS[JobState.DELETED])], stamp)
+    return True
+
+
 async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> None:
     """Change the state in the row, and in ``metadata``, which the caller stores."""
     entered, entered_by = ENTERED[state]
@@ -141,6 +169,8 @@ async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[s
         metadata["close_reason"] = CANCELLED  # the crawl reports a shutdown only
     metadata.update({"state": state.value, entered: stamp.now})
     metadata.setdefault(entered_by, stamp.by)
+    if state is JobState.DELETED:
+        await keep_place(tx, key, stamp.now)
     await tx.execute(
         "UPDATE jobs SET state = $4, changed = $5 WHERE project = $1 AND spider = $2 AND job = $3",
         *key,
@@ -149,6 +179,17 @@ async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[s
     )
     if state not in ACTIVE:
         await tx.execute("UPDATE jobs SET unique_key = NULL WHERE project = $1 AND spider = $2 AND job = $3", *key)
+    if state is JobState.DELETED:
+        for name in _REMOVED_FIELDS:
+            metadata.pop(name, None)
+        await remove_job(tx, key, stamp.now)
+
+
+async def delete_finished(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
+    """Delete a locked finished job. The caller reports it, several in one message."""
+    metadata = dict(job.metadata)
+    await _enter(tx, job.key, JobState.DELETED, metadata, stamp)
+    await save(tx, job.key, metadata, stamp.now, from_client=False)
 
 
 async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> int:
@@ -212,14 +253,24 @@ async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], s
         return job._replace(state=JobState.RUNNING, changed=stamp.now, updated=stamp.now, metadata=metadata)
 
 
-async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], stamp: Stamp) -> list[JobState | None]:
-    """End pending jobs, and request the end of running ones; return their states before, None for unknown jobs."""
+async def cancel_jobs(
+    tx: Transaction, project: int, keys: Sequence[JobKey], stamp: Stamp, *, named: bool = True
+) -> list[JobState | None]:
+    """End pending jobs, and request the end of running ones; return their states before, None for unknown jobs.
+
+    No process runs a job that is being imported: raise :class:`ContractError` if it is ``named``, else leave it out.
+    """
     states: dict[JobKey, JobState | None] = {}
     happened: list[Happened] = []
     for key in sorted(set(keys)):
         job = await get_job(tx, key, lock=True)
         states[key] = job and job.state
         if job is None or job.state not in ACTIVE:
+            continue
+        if (source := importing_from(job)) is not None:
+            if named:
+                raise _importing_error(key, source)
+            states[key] = None
             continue
         metadata = {**job.metadata, "cancelled_by": stamp.by}
         if job.state is JobState.PENDING:
@@ -230,6 +281,12 @@ async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], sta
         await save(tx, key, metadata, stamp.now, from_client=False)
     await report(tx, project, happened, stamp)
     return [states[key] for key in keys]
+
+
+def _importing_error(key: JobKey, source: str) -> ContractError:
+    rule = f"{key} cannot be stopped: it is being imported from {source}, and no process runs it"
+    remedy = f"Repeat the import, which completes it, or delete it: scrapy platform delete {key}"
+    return ContractError([Violation("job", rule, remedy, 409)])
 
 
 async def active_jobs(tx: Transaction, project: int, count: int) -> list[JobKey]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.records.removal import RecordOwner
 from scrapy_ext.server.store.records.segments import growth
-from scrapy_ext.server.store.records.writes import Owner
 
 
-async def read_progress(tx: Transaction, owner: Owner, points: int) -> list[tuple[int, int]]:
+async def read_progress(tx: Transaction, owner: RecordOwner, points: int) -> list[tuple[int, int]]:
     """Return about ``points`` pairs of time (ms) and number of records, evenly spread over the records."""
     totals = await tx.fetchrow(
-        "SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
+        """SELECT records, skipped FROM record_totals
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND removed IS NULL""",
         *owner,
     )
     total, skipped = totals if totals else (0, 0)
@@ -31,7 +32,7 @@ async def read_progress(tx: Transaction, owner: Owner, points: int) -> list[tupl
     return found
 
 
-async def _chunk_from(tx: Transaction, owner: Owner, at: int) -> tuple[int, int, int, bytes | None] | None:
+async def _chunk_from(tx: Transaction, owner: RecordOwner, at: int) -> tuple[int, int, int, bytes | None] | None:
     """Return the first chunk from an index on, without its records."""
     row = await tx.fetchrow(
         """SELECT start, records, ts, times FROM record_chunks
@@ -42,7 +43,7 @@ async def _chunk_from(tx: Transaction, owner: Owner, at: int) -> tuple[int, int,
     return None if row is None else (row[0], row[1], row[2], row[3])
 
 
-async def _last_chunk(tx: Transaction, owner: Owner) -> tuple[int, int, int, bytes | None]:
+async def _last_chunk(tx: Transaction, owner: RecordOwner) -> tuple[int, int, int, bytes | None]:
     row = await tx.fetchrow(
         """SELECT start, records, ts, times FROM record_chunks
            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 ORDER BY start DESC LIMIT 1""",

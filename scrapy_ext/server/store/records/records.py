@@ -22,8 +22,9 @@ from scrapy_ext.server.store.records.chunks import (
     unpack_pieces,
 )
 from scrapy_ext.server.store.records.progress import read_progress
+from scrapy_ext.server.store.records.removal import READABLE, RecordOwner, Removal, find_removal, removal_error
 from scrapy_ext.server.store.records.segments import cut, time_at, unpack_segments
-from scrapy_ext.server.store.records.writes import Owner, write_records
+from scrapy_ext.server.store.records.writes import write_records
 
 #: Chunks per read: four megabytes of inflated records.
 _PAGE_CHUNKS: Final = 4
@@ -123,6 +124,10 @@ class RecordStore:
     async def indexes(self, key: JobKey) -> range:
         return await self._engine.read_inline(_indexes, self._owner(key))
 
+    async def removal(self, key: JobKey) -> Removal | None:
+        """Return when and why the records became unreadable; None if they are readable."""
+        return await self._engine.read_inline(find_removal, self._owner(key))
+
     async def progress(self, key: JobKey, points: int) -> list[tuple[int, int]]:
         """Return about ``points`` pairs of time (ms) and number of records, both increasing.
 
@@ -145,15 +150,23 @@ class RecordStore:
         line = unpack_line(body, place) if len(body) <= _SMALL else await asyncio.to_thread(unpack_line, body, place)
         return [] if line is None else [Slice(key, number, time_at(ts, times, place), [line])]
 
-    def _owner(self, key: JobKey) -> Owner:
-        return Owner(key.project, self.kind.name, key.spider, key.job)
+    def _owner(self, key: JobKey) -> RecordOwner:
+        return RecordOwner(key.project, self.kind.name, key.spider, key.job)
 
     async def scan(self, span: Span, start: Position, count: int | None = None) -> AsyncIterator[Slice]:
-        """Yield the records of a span in the order of their keys, from ``start`` (spider, job, index) on."""
+        """Yield the records of a span in the order of their keys, from ``start`` (spider, job, index) on.
+
+        Raises :class:`ContractError` (410) at the end of a job whose records were removed.
+        """
         # Several chunks are inflated in threads while the one before them is sent.
         async with closing(ahead(self._parts(span, start, count), _opened, _INFLATED_AHEAD)) as parts:
             async for part in parts:
                 yield part
+        # Records that were removed meanwhile look like the end.
+        if span.job is not None:
+            owner = self._owner(JobKey(span.project, span.spider or 0, span.job))
+            if (removal := await self._engine.read_inline(find_removal, owner)) is not None:
+                raise removal_error(owner, removal)
 
     async def _parts(self, span: Span, start: Position, count: int | None) -> AsyncIterator[Slice | _Packed]:
         position: Position | None = max(start, span.first)
@@ -201,22 +214,25 @@ def _noted(reading: asyncio.Future[_Read]) -> None:
         reading.exception()
 
 
-async def _stats(tx: Transaction, owner: Owner) -> Stats:
+async def _stats(tx: Transaction, owner: RecordOwner) -> Stats:
     totals = await tx.fetchrow(
         "SELECT bytes, records FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
         *owner,
     )
+    if totals is None or not totals[1]:  # the counts of a deleted job are removed later
+        return Stats({}, Totals(0, 0))
     counts = await tx.fetch(
         """SELECT field, occurrences FROM record_counts
            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND occurrences > 0 ORDER BY field""",
         *owner,
     )
-    return Stats(dict(counts), Totals(*totals) if totals else Totals(0, 0))
+    return Stats(dict(counts), Totals(*totals))
 
 
-async def _indexes(tx: Transaction, owner: Owner) -> range:
+async def _indexes(tx: Transaction, owner: RecordOwner) -> range:
     totals = await tx.fetchrow(
-        "SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
+        """SELECT records, skipped FROM record_totals
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND removed IS NULL""",
         *owner,
     )
     if totals is None or not totals[1]:
@@ -229,18 +245,18 @@ async def _indexes(tx: Transaction, owner: Owner) -> range:
     return range(first[0] if first else 0, sum(totals))
 
 
-async def _chunk_of(tx: Transaction, owner: Owner, number: int) -> Row | None:
+async def _chunk_of(tx: Transaction, owner: RecordOwner, number: int) -> Row | None:
     """Return the chunk of a record, if the record exists."""
     return await tx.fetchrow(
-        """SELECT start, ts, times, body FROM record_chunks
-           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start <= $5
-           ORDER BY start DESC LIMIT 1""",
+        f"""SELECT start, ts, times, body FROM record_chunks
+            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start <= $5 AND {READABLE}
+            ORDER BY start DESC LIMIT 1""",  # noqa: S608 - fixed text
         *owner,
         number,
     )
 
 
-async def _at(tx: Transaction, owner: Owner, numbers: Sequence[int]) -> list[Slice]:
+async def _at(tx: Transaction, owner: RecordOwner, numbers: Sequence[int]) -> list[Slice]:
     found = []
     for number in numbers:
         row = await _chunk_of(tx, owner, number)
@@ -257,11 +273,11 @@ async def _page(
     """Return at most ``count`` records from ``start`` on, of at most ``limit`` chunks."""
     limit = chunks if count is None else min(chunks, count)
     rows = await tx.fetch(
-        """SELECT spider, job, start, records, ts, times, body FROM record_chunks
-           WHERE project = $1 AND kind = $2
-           AND (spider, job, start) > ($3, $4, $5) AND (spider, job, start) <= ($6, $7, $8)
-           AND NOT (spider = $3 AND job = $4 AND start + records <= $9)
-           ORDER BY spider, job, start LIMIT $10""",
+        f"""SELECT spider, job, start, records, ts, times, body FROM record_chunks
+            WHERE project = $1 AND kind = $2
+            AND (spider, job, start) > ($3, $4, $5) AND (spider, job, start) <= ($6, $7, $8)
+            AND NOT (spider = $3 AND job = $4 AND start + records <= $9) AND {READABLE}
+            ORDER BY spider, job, start LIMIT $10""",  # noqa: S608 - fixed text
         span.project,
         kind.name,
         *(start[0], start[1], start[2] - MAX_LINES),

@@ -15,7 +15,7 @@ again ten times at most until its chunk is full.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
@@ -29,6 +29,7 @@ from scrapy_ext.server.store.records.chunks import (
     tally_of_lines,
     unpack_lines,
 )
+from scrapy_ext.server.store.records.removal import RecordOwner, check_not_forgotten, removed_error
 from scrapy_ext.server.store.records.segments import (
     Segment,
     StoredChunk,
@@ -43,13 +44,13 @@ from scrapy_ext.server.store.records.segments import (
 _LARGE: Final = MAX_BYTES // 8
 
 
-class Owner(NamedTuple):
-    """Owner of records: a kind and a job, as in the keys of the tables."""
+class _Change(NamedTuple):
+    """Change of the totals of an owner; ``stored`` is in bytes of chunks."""
 
-    project: int
-    kind: str
-    spider: int
-    job: int
+    records: int
+    skipped: int
+    bytes: int
+    stored: int
 
 
 class _Row(NamedTuple):
@@ -69,7 +70,7 @@ class _Row(NamedTuple):
 async def write_records(
     tx: Transaction,
     kind: RecordKind,
-    owner: Owner,
+    owner: RecordOwner,
     start: int | None,
     chunks: Sequence[RecordChunk],
     *,
@@ -85,11 +86,11 @@ async def write_records(
     if start > end and (records or not may_skip):
         raise ContractError([_gap(start, records, end)])
     stop = start + sum(chunk.records for chunk in chunks)
-    change, replaced = RecordTally(), 0
+    change, replaced, stored = RecordTally(), 0, 0
     if start < end:
         if stop <= end and await _is_stored(tx, owner, start, chunks):
             return start
-        removed, replaced = await _clear(tx, kind, owner, start, stop)
+        removed, replaced, stored = await _clear(tx, kind, owner, start, stop)
         change.subtract(removed)
     rows, at = [], start
     for chunk in chunks:
@@ -97,10 +98,11 @@ async def write_records(
         change.add(chunk.tally)
         at += chunk.records
     if start == end and len(rows) == 1 and start:
-        rows = await _merged(tx, owner, rows[0])
-    await _insert(tx, owner, rows)
+        rows, merged = await _merged(tx, owner, rows[0])
+        stored -= merged
+    stored += await _insert(tx, owner, rows)
     added = stop - start - replaced
-    await _add_to_totals(tx, owner, added, max(stop, end) - end - added, change)
+    await _add_to_totals(tx, owner, _Change(added, max(stop, end) - end - added, change.size, stored), change.counts)
     return start
 
 
@@ -112,26 +114,33 @@ def _gap(start: int, records: int, end: int) -> Violation:
     )
 
 
-async def _locked_totals(tx: Transaction, owner: Owner) -> tuple[int, int]:
+async def _locked_totals(tx: Transaction, owner: RecordOwner) -> tuple[int, int]:
     """Lock and return the number of records, and the index after the last one.
 
-    Other writers of the same job and kind wait for this transaction.
+    Other writers of the same job and kind wait for this transaction. Raises :class:`ContractError` (410) when the
+    records were removed.
     """
     row = await tx.fetchrow(
-        """SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
-           FOR UPDATE""",
-        *owner,
-    ) or await tx.fetchrow(
-        """INSERT INTO record_totals (project, kind, spider, job, records, bytes) VALUES ($1, $2, $3, $4, 0, 0)
-           ON CONFLICT (project, kind, spider, job) DO UPDATE SET records = record_totals.records
-           RETURNING records, skipped""",
+        """SELECT records, skipped, removed FROM record_totals
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 FOR UPDATE""",
         *owner,
     )
+    if row is None:
+        await check_not_forgotten(tx, owner)
+        row = await tx.fetchrow(
+            """INSERT INTO record_totals (project, kind, spider, job, records, bytes, stored)
+               VALUES ($1, $2, $3, $4, 0, 0, 0)
+               ON CONFLICT (project, kind, spider, job) DO UPDATE SET records = record_totals.records
+               RETURNING records, skipped, removed""",
+            *owner,
+        )
     assert row is not None  # noqa: S101 - the second statement always returns its row
+    if row[2] is not None:
+        raise await removed_error(tx, owner)
     return row[0], row[0] + row[1]
 
 
-async def _overlapping(tx: Transaction, owner: Owner, low: int, high: int) -> list[_Row]:
+async def _overlapping(tx: Transaction, owner: RecordOwner, low: int, high: int) -> list[_Row]:
     """Return the chunks with any of the records ``low`` to ``high - 1``."""
     rows = await tx.fetch(
         """SELECT start, records, ts, times, body FROM record_chunks
@@ -145,7 +154,7 @@ async def _overlapping(tx: Transaction, owner: Owner, low: int, high: int) -> li
     return [row for row in found if row.end > low]
 
 
-async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence[RecordChunk]) -> bool:
+async def _is_stored(tx: Transaction, owner: RecordOwner, start: int, chunks: Sequence[RecordChunk]) -> bool:
     """Return true when exactly these records are stored already, as after a repeated request."""
     for chunk in chunks:
         stop = start + chunk.records
@@ -158,9 +167,11 @@ async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence
     return True
 
 
-async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high: int) -> tuple[RecordTally, int]:
-    """Remove the records ``low`` to ``high - 1`` from their chunks; return their tally and number."""
-    removed, number, kept = RecordTally(), 0, []
+async def _clear(
+    tx: Transaction, kind: RecordKind, owner: RecordOwner, low: int, high: int
+) -> tuple[RecordTally, int, int]:
+    """Remove the records ``low`` to ``high - 1``; return their tally and number, and the change in stored bytes."""
+    removed, number, stored, kept = RecordTally(), 0, 0, []
     for row in await _overlapping(tx, owner, low, high):
         segments = row.segments()
         first, last = max(low - row.start, 0), min(high - row.start, row.chunk.records)
@@ -170,14 +181,16 @@ async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high
         for at, rest in ((0, cut(segments, 0, first)), (last, cut(segments, last, row.chunk.records))):
             if rest:
                 kept.append(_Row(row.start + at, pack_segments(rest)))
-        await _delete(tx, owner, row.start)
-    await _insert(tx, owner, kept)
-    return removed, number
+        stored -= await _delete(tx, owner, row)
+    return removed, number, stored + await _insert(tx, owner, kept)
 
 
-async def _merged(tx: Transaction, owner: Owner, new: _Row) -> list[_Row]:
-    """Merge the new last chunk with preceding chunks that are not larger, which are deleted."""
-    start, records, segments = new.start, new.chunk.records, list[Segment]()
+async def _merged(tx: Transaction, owner: RecordOwner, new: _Row) -> tuple[list[_Row], int]:
+    """Merge the new last chunk with preceding chunks that are not larger; return these chunks' bytes too.
+
+    They are deleted.
+    """
+    start, records, stored, segments = new.start, new.chunk.records, 0, list[Segment]()
     while start and records < MAX_LINES:
         row = await tx.fetchrow(
             """SELECT start, records, ts, times, body FROM record_chunks
@@ -195,46 +208,49 @@ async def _merged(tx: Transaction, owner: Owner, new: _Row) -> list[_Row]:
             break
         segments = before.segments() + segments
         start, records = before.start, records + before.chunk.records
-        await _delete(tx, owner, before.start)
+        stored += await _delete(tx, owner, before)
     if not segments:
-        return [new]
+        return [new], 0
     segments += new.segments()
     rows = []
     for part in split(segments):
         rows.append(_Row(start, pack_segments(part)))
         start += length(part)
-    return rows
+    return rows, stored
 
 
-async def _delete(tx: Transaction, owner: Owner, start: int) -> None:
+async def _delete(tx: Transaction, owner: RecordOwner, row: _Row) -> int:
+    """Delete a chunk; return its bytes."""
     await tx.execute(
         "DELETE FROM record_chunks WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start = $5",
         *owner,
-        start,
+        row.start,
     )
+    return len(row.chunk.body)
 
 
-async def _insert(tx: Transaction, owner: Owner, rows: Sequence[_Row]) -> None:
+async def _insert(tx: Transaction, owner: RecordOwner, rows: Sequence[_Row]) -> int:
+    """Insert chunks; return their bytes."""
     await tx.execute_many(
         """INSERT INTO record_chunks (project, kind, spider, job, start, records, ts, times, body)
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
         [(*owner, row.start, *row.chunk) for row in rows],
     )
+    return sum(len(row.chunk.body) for row in rows)
 
 
-async def _add_to_totals(tx: Transaction, owner: Owner, records: int, skipped: int, change: RecordTally) -> None:
+async def _add_to_totals(tx: Transaction, owner: RecordOwner, change: _Change, counts: Mapping[str, int]) -> None:
     await tx.execute(
-        """UPDATE record_totals SET records = records + $5, skipped = skipped + $6, bytes = bytes + $7
+        """UPDATE record_totals SET records = records + $5, skipped = skipped + $6, bytes = bytes + $7,
+                  stored = stored + $8, revision = revision + 1
            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4""",
         *owner,
-        records,
-        skipped,
-        change.size,
+        *change,
     )
     await tx.execute_many(
         """INSERT INTO record_counts (project, kind, spider, job, field, occurrences)
            VALUES ($1, $2, $3, $4, $5, $6)
            ON CONFLICT (project, kind, spider, job, field) DO UPDATE
            SET occurrences = record_counts.occurrences + excluded.occurrences""",
-        [(*owner, field, number) for field, number in sorted(change.counts.items()) if number],
+        [(*owner, field, number) for field, number in sorted(counts.items()) if number],
     )

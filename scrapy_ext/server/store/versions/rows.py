@@ -54,10 +54,23 @@ async def runnable(tx: Transaction, project: int, name: str | None) -> Runnable 
     return Runnable(*row) if row else None
 
 
+async def held_version(tx: Transaction, project: int, name: str | None) -> Runnable | None:
+    """Return :func:`runnable`, locked against its removal until the commit."""
+    while (found := await runnable(tx, project, name)) is not None:
+        row = await tx.fetchrow(
+            "SELECT 1 FROM versions WHERE project = $1 AND deploy = $2 FOR SHARE", project, found.deploy
+        )
+        if row is not None:
+            break
+    return found
+
+
 async def piece_of(tx: Transaction, project: int, deploy: int, piece: int) -> bytes | None:
-    """Return a piece of an archive; None after the last."""
+    """Return a piece of an archive; None after the last, and of a version that was removed or failed."""
     row = await tx.fetchrow(
-        "SELECT body FROM version_pieces WHERE project = $1 AND deploy = $2 AND piece = $3", project, deploy, piece
+        """SELECT p.body FROM version_pieces p JOIN versions v ON v.project = p.project AND v.deploy = p.deploy
+           WHERE p.project = $1 AND p.deploy = $2 AND p.piece = $3 AND v.state <> $4""",
+        *(project, deploy, piece, VersionState.FAILED.value),
     )
     return bytes(row[0]) if row else None
 
@@ -77,13 +90,18 @@ async def unchecked_versions(tx: Transaction, before: int, after: int) -> list[t
 
 async def list_versions(tx: Transaction, project: int) -> list[Version]:
     """Return the versions of a project, newest first."""
+    return [version.shown for version in await stored_versions(tx, project)]
+
+
+async def stored_versions(tx: Transaction, project: int) -> list[StoredVersion]:
+    """Return the versions of a project with their settings, newest first."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM versions WHERE project = $1 AND state <> $2 ORDER BY deploy DESC",  # noqa: S608
         project,
         UPLOADING,
     )
     current = await current_version(tx, project)
-    return [_version(row, current).shown for row in rows]
+    return [_version(row, current) for row in rows]
 
 
 async def get_version(tx: Transaction, project: int, deploy: int) -> StoredVersion | None:

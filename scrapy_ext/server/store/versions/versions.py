@@ -3,19 +3,24 @@
 Changes of a project's versions lock its counter of deploys. A version becomes visible when its archive is complete. A
 ready version becomes current unless a later one is, and replaces other deploys of its name. Archives of the newest
 versions are kept, and those that active jobs need.
+
+A version of a new job is locked until the job is stored (``rows.held_version``). A removal locks the versions before it
+reads the jobs, so that it sees each job that has chosen one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.api.platform.versions import KEPT, SpiderInfo, VersionState
+from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
+from scrapy_ext.server.store.removals import VERSION, RemovedOwner, add_removal
 from scrapy_ext.server.store.versions.rows import (
     UPLOADING,
     current_version,
@@ -26,6 +31,7 @@ from scrapy_ext.server.store.versions.rows import (
     refused_for,
     runnable,
     spiders_of,
+    stored_versions,
     unchecked_versions,
 )
 
@@ -48,6 +54,13 @@ class NewVersion(NamedTuple):
     requirements: str
 
 
+class _VersionOfJob(msgspec.Struct):
+    version: Any = None
+
+
+_named_version: Final = msgspec.json.Decoder(_VersionOfJob).decode
+
+
 class InUseError(Exception):
     """The version cannot be removed; the message has the reason."""
 
@@ -62,7 +75,7 @@ async def _begin(tx: Transaction, now: int, project: int, new: NewVersion, by: s
         now - _GIVEN_UP,
     )
     for (old,) in stale:
-        await _remove(tx, project, old)
+        await remove_version(tx, project, old)
     await tx.execute(
         """INSERT INTO versions (project, deploy, name, state, message, created, created_by, touched, format, settings,
                                  size, sha256, requirements)
@@ -83,7 +96,13 @@ async def _begin(tx: Transaction, now: int, project: int, new: NewVersion, by: s
 
 
 async def _put(tx: Transaction, project: int, deploy: int, piece: int, body: bytes) -> None:
-    """Store a piece of the archive, up to :data:`PIECE` bytes. Pieces count from 0."""
+    """Store a piece of the archive, up to :data:`PIECE` bytes. Pieces count from 0.
+
+    Raises :class:`ContractError` (410) when the upload was removed meanwhile.
+    """
+    row = await tx.fetchrow("SELECT 1 FROM versions WHERE project = $1 AND deploy = $2 FOR SHARE", project, deploy)
+    if row is None:
+        raise ContractError([Violation("archive", "took too long and was removed", "Deploy the version again.", 410)])
     await tx.execute(
         "INSERT INTO version_pieces (project, deploy, piece, body) VALUES ($1, $2, $3, $4)",
         project,
@@ -143,14 +162,15 @@ async def _failed(tx: Transaction, now: int, project: int, deploy: int, message:
     if found is None or found.shown.state is not VersionState.UPLOADED:
         return
     await _set_state(tx, project, deploy, state=VersionState.FAILED, now=now, message=message)
-    await tx.execute("DELETE FROM version_pieces WHERE project = $1 AND deploy = $2", project, deploy)
+    await add_removal(tx, RemovedOwner(project, VERSION, deploy))
     await _remove_old(tx, project)
 
 
 async def _remove_old(tx: Transaction, project: int) -> None:
     """Remove versions replaced by a later deploy of their name, and the oldest of too many."""
     rows = await tx.fetch(
-        "SELECT deploy, name, state FROM versions WHERE project = $1 AND state IN ($2, $3) ORDER BY deploy DESC",
+        """SELECT deploy, name, state FROM versions WHERE project = $1 AND state IN ($2, $3)
+           ORDER BY deploy DESC FOR UPDATE""",
         project,
         VersionState.READY.value,
         VersionState.FAILED.value,
@@ -169,7 +189,7 @@ async def _remove_old(tx: Transaction, project: int) -> None:
             replaced or (kept[state] > KEPT and deploy not in needed)
         ):
             continue
-        await _remove(tx, project, deploy)
+        await remove_version(tx, project, deploy)
 
 
 async def _needed(tx: Transaction, project: int) -> set[int]:
@@ -180,10 +200,32 @@ async def _needed(tx: Transaction, project: int) -> set[int]:
     return {row[0] for row in rows}
 
 
-async def _remove(tx: Transaction, project: int, deploy: int) -> None:
-    """Remove a version that was never ready."""
-    for table in ("versions", "version_pieces", "version_spiders"):
-        await tx.execute(f"DELETE FROM {table} WHERE project = $1 AND deploy = $2", project, deploy)  # noqa: S608
+async def _needed_names(tx: Transaction, project: int, deploys: Iterable[int]) -> set[Any]:
+    """Return the names of replaced versions among these, whose jobs run the later deploy of the name."""
+    names: set[Any] = set()
+    for deploy in deploys:
+        if await tx.fetchrow("SELECT 1 FROM versions WHERE project = $1 AND deploy = $2", project, deploy) is not None:
+            continue
+        row = await tx.fetchrow(
+            """SELECT metadata FROM jobs WHERE project = $1 AND state IN ('pending', 'running') AND deploy = $2
+               LIMIT 1""",
+            project,
+            deploy,
+        )
+        if row is not None:
+            names.add(_named_version(row[0]).version)
+    return names
+
+
+async def _runs_periodic_jobs(tx: Transaction, project: int) -> bool:
+    row = await tx.fetchrow("SELECT 1 FROM periodic_jobs WHERE project = $1 AND disabled = 0 LIMIT 1", project)
+    return row is not None
+
+
+async def remove_version(tx: Transaction, project: int, deploy: int) -> None:
+    """Remove a version; its archive and spiders, which no reader sees without it, are purged later."""
+    await tx.execute("DELETE FROM versions WHERE project = $1 AND deploy = $2", project, deploy)
+    await add_removal(tx, RemovedOwner(project, VERSION, deploy))
 
 
 async def _set_current(tx: Transaction, project: int, deploy: int) -> None:
@@ -210,19 +252,25 @@ async def _remove_named(tx: Transaction, project: int, name: str) -> bool:
     there are others, and for one that an active job needs."""
     await hold(tx, project, "deploy")
     rows = await tx.fetch(
-        "SELECT deploy, name, state FROM versions WHERE project = $1 AND state <> $2", project, UPLOADING
+        "SELECT deploy, name, state FROM versions WHERE project = $1 AND state <> $2 ORDER BY deploy DESC FOR UPDATE",
+        project,
+        UPLOADING,
     )
     doomed = [deploy for deploy, its, _ in rows if its == name]
     current = await current_version(tx, project)
     others = any(its != name and state == VersionState.READY.value for _, its, state in rows)
-    if current is not None and current.deploy in doomed:
+    is_last = current is not None and current.deploy in doomed
+    if is_last:
         if others:
             raise InUseError("it is the current version. Make another one current first")
         await tx.execute("DELETE FROM current_versions WHERE project = $1", project)
-    if set(doomed) & await _needed(tx, project):
+    needed = await _needed(tx, project)
+    if needed.intersection(doomed) or name in await _needed_names(tx, project, needed.difference(doomed)):
         raise InUseError("pending or running jobs need it. Let them end, or cancel them")
+    if is_last and await _runs_periodic_jobs(tx, project):
+        raise InUseError("periodic jobs need it. Disable or delete them")
     for deploy in doomed:
-        await _remove(tx, project, deploy)
+        await remove_version(tx, project, deploy)
     return bool(doomed)
 
 
@@ -236,7 +284,7 @@ class VersionStore(EngineStore):
         """Complete an upload: the version is visible and waits for its check."""
         await self._engine.write(_set_state, project, deploy, state=VersionState.UPLOADED, now=self._clock())
 
-    discard = Method("write", _remove)
+    discard = Method("write", remove_version)
 
     async def archive(self, project: int, deploy: int) -> AsyncIterator[bytes]:
         piece = 0
@@ -258,6 +306,7 @@ class VersionStore(EngineStore):
     # ── reading ──
 
     listed = Method("read", list_versions)
+    stored = Method("read", stored_versions)
     get = Method("read", get_version)
     named = Method("read", named_version)
 

@@ -18,6 +18,7 @@ from scrapy_ext.server.ui.views import (
     log,
     periodic,
     records,
+    rules,
     run,
     server,
 )
@@ -32,6 +33,7 @@ VIEWS: Final = (
     collections,
     frontiers,
     activity,
+    rules,
     extraction,
     server,
 )

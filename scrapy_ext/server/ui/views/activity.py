@@ -8,7 +8,9 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform import webhooks
+from scrapy_ext.api.platform.deliveries import DELIVERED_EVENT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.platform.retention import REMOVED_EVENT
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity.activity import Message
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
@@ -27,6 +29,8 @@ EVENTS: Final = (
     webhooks.PERIODIC_ACTIVE,
     webhooks.PERIODIC_MISSED,
     webhooks.PERIODIC_REFUSED,
+    REMOVED_EVENT,
+    DELIVERED_EVENT,
 )
 
 

@@ -249,7 +249,7 @@ async def _download(visit: Visit) -> Response:
 PAGES: Final = (
     UiPage(_PATH, "collections", _list),
     UiPage(_ONE, "collections", _records, _change),
-    UiPage(_ONE + "/records.jl", "collections", _download),
+    UiPage(_ONE + "/records.{format}", "collections", _download),
     UiPage(_ONE + "/record", "collections", _record, _save),
 )
 LINKS: Final = (Link("collections", "Collections", "/ui/{project}/collections"),)

@@ -95,6 +95,8 @@ def _redirect_back(visit: Visit, back: str, done: str, number: int | None = None
 
 async def _rerun(visit: Visit, keys: Sequence[JobKey]) -> int:
     found = [job for key in keys if (job := await visit.store.jobs.get(key)) is not None]
+    # The arguments of a deleted job are removed.
+    found = [job for job in found if job.state is not JobState.DELETED]
     jobs = [
         NewJob(job.spider, JobState.PENDING, {name: job.metadata[name] for name in _KEPT if name in job.metadata})
         for job in found

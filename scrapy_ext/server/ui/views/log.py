@@ -11,11 +11,18 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import is_number
 from scrapy_ext.api.platform.records import LEVELS
-from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import HEADERS, UiPage, Visit
-from scrapy_ext.server.ui.job_records import PATH, SearchResult, job_context, logged, records_page, search_records
+from scrapy_ext.server.ui.job_records import (
+    PATH,
+    SearchResult,
+    job_context,
+    logged,
+    parts_of,
+    records_page,
+    search_records,
+)
 from scrapy_ext.server.ui.live import Live, ServerSentEvent
 
 _PER_PAGE: Final = 200
@@ -109,7 +116,7 @@ async def _polls(visit: Visit, at: int, level: int) -> AsyncIterator[list[Server
             left_out = max(total - at - _PER_POLL, 0)
             at += left_out
             lines: list[list[Any]] = []
-            async for part in store.logs.scan(Span(*key), (key.spider, key.job, at), total - at):
+            async for part in parts_of(store.logs, key, at, total - at):
                 lines += [_line(number, line) for number, line in enumerate(part.lines, part.start) if wanted(line)]
             at = total
             events.append(ServerSentEvent("lines", {"total": total, "leftOut": left_out, "lines": lines}, at))

@@ -10,11 +10,12 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import CRAWL_STATS
-from scrapy_ext.server.store.records.records import RecordStore, Span
+from scrapy_ext.server.store.records.records import RecordStore
+from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
 from scrapy_ext.server.ui import charts, shapes, timeline
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import MissingError, UiPage, Visit
-from scrapy_ext.server.ui.job_records import PATH, job_context, records_page, search_page
+from scrapy_ext.server.ui.job_records import PATH, job_context, parts_of, records_page, search_page
 
 _PER_PAGE: Final = 50
 #: Columns of the table: the most frequent fields, or all up to a limit.
@@ -68,6 +69,8 @@ async def _item(visit: Visit) -> Response:
     number = visit.request.path_params["number"]
     found = await visit.store.items.at(visit.key, [number])
     if not found:
+        if (removal := await visit.store.items.removal(visit.key)) is not None:
+            raise removal_error(RecordOwner(visit.key.project, "items", visit.key.spider, visit.key.job), removal)
         raise MissingError
     # Decoding shows letters where the bytes may have escapes.
     decoded = msgspec.json.decode(found[0].lines[0])
@@ -112,9 +115,9 @@ async def _statuses(visit: Visit, metadata: Mapping[str, Any], total: int) -> tu
         }
         if counted:
             return counted, total
-    key, first = visit.key, max(total - _COUNTED, 0)
+    first = max(total - _COUNTED, 0)
     found: Counter[int] = Counter()
-    async for part in visit.store.requests.scan(Span(*key), (key.spider, key.job, first), _COUNTED):
+    async for part in parts_of(visit.store.requests, visit.key, first, _COUNTED):
         found.update(_status(line).status for line in part.lines)
     return found, min(total, _COUNTED)
 

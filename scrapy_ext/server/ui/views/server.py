@@ -1,4 +1,4 @@
-"""Pages of the whole server: ``/ui/projects``, ``/ui/nodes`` and ``/ui/keys``.
+"""Pages of the whole server: ``/ui/projects``, ``/ui/nodes`` and ``/ui/keys``, and ``/ui/usage`` of one project or all.
 
 The projects have their jobs by state and the size of their data; the nodes their jobs, and the pending jobs. Only the
 platform's own key has access to the named API keys (``Grant.may_manage_keys``).
@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SHOWN_STATES
 from scrapy_ext.api.platform.keys import number_of
+from scrapy_ext.api.platform.usage import Usage
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.http.answers import Refusal
@@ -46,6 +47,35 @@ async def _projects(visit: Visit) -> Response:
         size = sum(holding.bytes for holding in holdings.values())
         rows.append(_Project(project, states, {kind: holdings.get(kind, Holding(0, 0)) for kind in _KINDS}, size))
     return visit.rendered("projects.html", rows=rows, offset=offset, total=len(visit.projects), size=_PER_PAGE)
+
+
+# ── use of storage ──
+
+#: Maximum number of spiders and projects shown.
+_PARTS: Final = 50
+_USAGE_FORBIDDEN: Final = "This key is limited to some projects. The use of storage by all of them needs another key."
+_AGES: Final = {
+    "7d": "up to 7 days",
+    "30d": "7 to 30 days",
+    "90d": "30 to 90 days",
+    "older": "older",
+    "unknown": "without a job",
+}
+
+
+async def _usage(visit: Visit) -> Response:
+    return await _rendered_usage(visit, await visit.store.usage.of_project(visit.project))
+
+
+async def _usage_of_all(visit: Visit) -> Response:
+    if not visit.grant.all_projects:
+        raise Refusal(403, _USAGE_FORBIDDEN)
+    return await _rendered_usage(visit, await visit.store.usage.of_all())
+
+
+async def _rendered_usage(visit: Visit, usage: Usage) -> Response:
+    space = await visit.store.space() if visit.grant.all_projects else None
+    return visit.rendered("usage.html", usage=usage, space=space, ages=_AGES, most=_PARTS)
 
 
 # ── nodes ──
@@ -182,11 +212,14 @@ def _projects_of(text: str) -> frozenset[int] | None:
 
 PAGES: Final = (
     UiPage("/ui/projects", "projects", _projects),
+    UiPage("/ui/{project:number}/usage", "usage", _usage),
+    UiPage("/ui/usage", "usage", _usage_of_all),
     UiPage("/ui/nodes", "nodes", _nodes),
     UiPage(_KEYS, "keys", _keys, _change_keys),
 )
 LINKS: Final = (
     Link("projects", "Projects", "/ui/projects?project={project}"),
+    Link("usage", "Storage", "/ui/{project}/usage"),
     Link("nodes", "Nodes", "/ui/nodes?project={project}", lambda grant: grant.all_projects),
     Link("keys", "Keys", _KEYS + "?project={project}", lambda grant: grant.may_manage_keys),
 )

@@ -21,6 +21,9 @@ from tests.support.servers import RunningServer
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 _AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 
+#: Target of deliveries, a folder that does not exist.
+ARCHIVE = "file:///nowhere/archive"
+
 OpenPage = Callable[..., Awaitable[Page]]
 
 
@@ -32,7 +35,7 @@ def _every_context_is_closed() -> None:
 @pytest.fixture(scope="session")
 def ui_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server for the tests of pages, each of which uses a project of its own."""
-    with RunningServer(tmp_path_factory.mktemp("ui") / "data") as server:
+    with RunningServer(tmp_path_factory.mktemp("ui") / "data", options=("--archive-target", ARCHIVE)) as server:
         yield server
 
 

@@ -12,7 +12,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
+from tests.acceptance.server.ui.conftest import ARCHIVE, OpenPage, keep, violations
+from tests.support.eventually import eventually_async
 from tests.support.handwritten_site import Target
 from tests.support.http import Http
 from tests.support.servers import RunningServer
@@ -79,6 +80,9 @@ async def filled(http: Http, project: int, word: str = "A book") -> dict[str, st
     letter = {"slot": 0, "fp": "ab", "request": {"url": f"http://books.example/{word}"}, "error": f"ValueError: {word}"}
     await http.post(f"/hcf/{project}/books/s/dead-letters", [{"fp": "0/ab", "qdata": letter}])
     await http.post(f"/activity/{project}/", [{"event": "deploy", "user": word, "version": word}])
+    rule = {"spider": word[:200], "what": ["items"], "enabled": True}
+    for name, fields in (("retention", {"older_than": 30}), ("deliveries", {"target": ARCHIVE})):
+        assert (await http.post(f"/api/projects/{project}/{name}", _json(**rule, **fields))).status == 201
     return {
         "periodic": f"{ui}/periodic",
         "schedule": f"{ui}/periodic/{number}",
@@ -93,9 +97,13 @@ async def filled(http: Http, project: int, word: str = "A book") -> dict[str, st
         "dead-letters": f"{ui}/frontiers/books/dead-letters",
         "activity": f"{ui}/activity",
         "activity-all": "/ui/activity",
+        "retention": f"{ui}/retention",
+        "deliveries": f"{ui}/deliveries",
         "projects": "/ui/projects",
         "keys": "/ui/keys",
         "nodes": "/ui/nodes",
+        "usage": f"{ui}/usage",
+        "usage-all": "/ui/usage",
         "extract": "/ui/extract",
         "extraction": "/ui/extract/statistics",
     }
@@ -201,6 +209,27 @@ async def test_a_record_with_a_hostile_key_is_edited_and_its_collection_renamed(
     await keep(page, "views-collection-delete")
     await page.get_by_role("button", name="Delete").click()
     await expect(page.get_by_text("No collections yet")).to_be_visible()
+
+
+async def test_the_rules_are_shown_with_what_is_next_and_why_one_waits(
+    open_page: OpenPage, http: Http, project: int
+) -> None:
+    await filled(http, project)
+    page = await open_page(f"/ui/{project}/retention")
+    await expect(page.get_by_role("region", name="Rules")).to_contain_text("items of jobs of spider A book")
+    await expect(page.get_by_role("region", name="Next jobs")).to_contain_text(f"{project}/1/1")
+
+    async def waits() -> str:
+        return (await http.get(f"/api/projects/{project}/deliveries")).json[0]["failure"] or ""
+
+    await eventually_async(waits)
+    await page.get_by_role("link", name="Deliveries").click()
+    rules = page.get_by_role("region", name="Rules")
+    await expect(rules).to_contain_text(f"items of jobs of spider A book to {ARCHIVE}")
+    await expect(rules).to_contain_text(f"enabled, but waits: {ARCHIVE}")
+    await expect(page.get_by_role("region", name="Next jobs")).to_contain_text(f"{project}/1/1")
+    assert await violations(page) == []
+    await keep(page, "views-deliveries")
 
 
 async def test_dead_letters_are_queued_again_and_a_slot_is_deleted(

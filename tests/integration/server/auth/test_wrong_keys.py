@@ -103,7 +103,7 @@ async def test_keys_that_cannot_be_looked_up_now_count_as_wrong_ones(tmp_path: P
     front = RequestMiddleware(Starlette(), slow=1, client_timeout=1, memory=2**20)
     front.ending = True  # not ready
     store = await Store.open(tmp_path)
-    health = Health(front, store, partial(presented, grant_of=grant_of), lambda: iter(()))
+    health = Health(front, store, partial(presented, grant_of=grant_of), ())
     check = AccessCheck(grant_of, JobTokens(store), AttemptTokens(store), None)
     service = Service(ROUTES, store, check, {Health: health})
     statuses: list[int] = []

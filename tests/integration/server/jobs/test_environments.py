@@ -333,6 +333,26 @@ async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     assert again == second
 
 
+async def test_the_environment_of_a_deleted_version_is_removed_and_others_stay(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted = await setup.prepared(packed.folder(shop__a="1"), "1.0")
+    archive = packed.folder(shop__a="2")
+    same = await setup.prepared(archive, "2.0")
+    await setup.deploy(archive, "3.0")
+    (foreign := setup.cache / "1-of-another-database").mkdir()
+    (foreign / "needed-0123-4567").touch()
+    assert await setup.environments.remove_unneeded() == 0
+    assert await setup.store.versions.remove(1, "1.0")
+    assert await setup.store.versions.remove(1, "2.0")
+    assert await setup.environments.remove_unneeded() == 0  # used just now
+    monkeypatch.setattr(retention, "_FRESH", -1.0)
+    assert await setup.environments.remove_unneeded() == 1
+    assert not deleted.directory.parent.exists()
+    assert same.directory.exists(), "version 3.0 has the same contents"
+    assert foreign.exists()
+
+
 FOUND = """
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in str(finder)]

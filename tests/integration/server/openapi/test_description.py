@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import pytest
 from jsonschema_rs import meta
 
+from scrapy_ext.api.platform.deliveries import rule_of as delivery_rule
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.http.openapi import document
 from scrapy_ext.server.http.routes import Access, Route
@@ -32,13 +33,16 @@ _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "
     "comment": "4400-1",
     "schedule": "1",
     "webhook": "1",
+    "rule": "1",
     "version": "v",
 }
+_DELIVERIES = (f"/api/projects/{_PARTS['project']}/deliveries", "/api/deliveries")
+_RETENTION = (f"/api/projects/{_PARTS['project']}/retention", "/api/retention")
 
 
 async def test_anyone_may_read_it(http: Http) -> None:
     answer = await http.get("/openapi.json", Authorization="Basic Og==")
-    assert (answer.status, answer.json) == (200, document(ROUTES))
+    assert (answer.status, answer.json) == (200, json.loads(json.dumps(document(ROUTES))))
     assert answer.json["openapi"] == "3.1.0"
 
 
@@ -66,7 +70,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-async def there(http: Http) -> dict[str, str]:
+async def there(server: RunningServer, http: Http) -> AsyncIterator[dict[str, str]]:
     """Parts of paths with data at every path that is made of them; comments and schedules get new numbers."""
     project = _PARTS["project"]
     # A new job for each path, since one of them deletes it.
@@ -85,7 +89,27 @@ async def there(http: Http) -> dict[str, str]:
     hook = json.dumps({"url": "http://127.0.0.1:9/", "events": ["x"]}).encode()
     hooks = f"/api/projects/{project}/webhooks"  # of which a project has few
     webhook = (await http.get(hooks)).json or [(await http.post(hooks, hook)).json]
-    return {**_PARTS, "job": job, "comment": comment, "schedule": str(made), "webhook": str(webhook[0]["id"])}
+    store = await Store.open(server.where)  # a rule needs a target, which this server does not have
+    delivery = delivery_rule({"target": "file:///nowhere"})
+    rules = {  # of which projects and servers have few
+        path: (await store.deliveries.listed(owner) or [await store.deliveries.add(owner, delivery)])[0].id
+        for path, owner in zip(_DELIVERIES, (int(project), None), strict=True)
+    }
+    await store.close()
+    rule = json.dumps({"what": ["items"], "older_than": 1}).encode()
+    for path in _RETENTION:
+        rules[path] = ((await http.get(path)).json or [(await http.post(path, rule)).json])[0]["id"]
+    yield {
+        **_PARTS,
+        "job": job,
+        **{f"{path} rule": str(number) for path, number in rules.items()},
+        "comment": comment,
+        "schedule": str(made),
+        "webhook": str(webhook[0]["id"]),
+    }
+    # The rules of the server are about the projects of other tests, too.
+    for path in (_RETENTION[1], _DELIVERIES[1]):
+        await http.delete(f"{path}/{rules[path]}")
 
 
 @pytest.mark.parametrize("each", ROUTES, ids=lambda each: f"{each.method} {each.shown}")
@@ -93,6 +117,9 @@ async def test_every_path_that_is_described_is_there(http: Http, there: dict[str
     if "{version}" in each.path:
         # One that fails its check is there, too, and leaves the project as it was.
         await http.post(f"/api/projects/{_PARTS['project']}/versions?version=v", tar_of({"scrapy.cfg": ""}))
+    for path in (*_RETENTION, *_DELIVERIES):
+        if _address(each, there).startswith(path):
+            there = {**there, "rule": there[f"{path} rule"]}
     answer = await http.call(each.method, _address(each, there))
     assert answer.status not in (404, 405), answer.text
 

@@ -269,7 +269,7 @@ async def test_collections_that_are_renamed_and_dropped_leave_no_rows_behind(sto
     orphans = """SELECT count(*) FROM collection_records r WHERE NOT EXISTS (
         SELECT 1 FROM collections c WHERE c.project = r.project AND c.collection = r.collection)"""
     assert await look(orphans) == [(0,)]
-    assert await look("SELECT count(*) FROM discarded") == [(0,)]
+    assert await look("SELECT count(*) FROM removals") == [(0,)]
 
 
 async def test_deletions_of_overlapping_ranges_count_each_record_once(stores: list[Store]) -> None:

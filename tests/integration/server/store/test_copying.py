@@ -13,9 +13,11 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.deliveries import rule_of as delivery_rule
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
+from scrapy_ext.api.platform.retention import rule_of
 from scrapy_ext.api.platform.versions import SpiderInfo
 from scrapy_ext.commands.platform import SUBCOMMANDS, load, parser_of
 from scrapy_ext.server.store import Store, StoreError, copying
@@ -28,7 +30,8 @@ from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.keys import StoredKey
-from scrapy_ext.server.store.records.chunks import ITEMS
+from scrapy_ext.server.store.records.chunks import ITEMS, LOGS
+from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.store.versions.versions import NewVersion
 from tests.support.eventually import eventually_async
 from tests.support.packing import pack_chunk
@@ -89,16 +92,33 @@ async def fill(store: Store) -> None:
     await store.nodes.join(StoredNode("n", "h", 6, frozenset({"t"}), 1, 1, 1, draining=False))
     await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
     assert await store.attempts.place()
+    (job,) = await store.jobs.add(1, [NewJob("d", JobState.FINISHED, {})], "x")
+    assert await store.jobs.delete(1, [job], "x") == 1
+    await store.retention.add(1, rule_of({"what": ["items"], "older_than": 1}))
     deploy = await store.versions.begin(1, NewVersion("é", "egg", "", 2, "f", "ü\n"), "x")
     await store.versions.put(1, deploy, 0, b"\x00\xff")
     await store.versions.arrived(1, deploy)
     await store.versions.ready(1, deploy, [SpiderInfo("sé")])
     large = Collection(1, CollectionType.STORE, "large")  # more than a page
     await store.collections.write(large, [(b"%02d" % n, b"x" * 900_000) for n in range(10)])
-    await store.collections.drop(1, "c")  # not purged: rows without an owner move too
+    await store.collections.write(gone := Collection(1, CollectionType.STORE, "gone"), [(b"k", b"1")])
+    await store.collections.drop(1, gone.name)
+    await store.purge()
+    await store.collections.drop(1, "c")  # not purged: its rows do not move
     await store._engine.write(_pack)
+    await store.deliveries.add(1, delivery_rule({"target": "s3://bucket"}))
+    await store._engine.write(_deliver)
     await store.keys.keep("secret", "value")
     await store.keys.add(StoredKey("k", "hash", frozenset({1, 2}), may_write=False))
+
+
+async def _deliver(tx: Transaction) -> None:
+    """A delivery that is complete."""
+    await tx.execute(
+        """INSERT INTO deliveries (project, spider, job, kind, delivery, rule, folder, object, revision, records, size,
+                                   sha256, manifest, finished)
+           VALUES (1, 1, 1, 'items', 'd', 1, 's3://bucket/1', 'items.jsonl.gz', 1, 1, 1, 'a', 'b', 1)"""
+    )
 
 
 async def _pack(tx: Transaction) -> None:
@@ -140,7 +160,7 @@ async def test_everything_goes_into_a_file_and_out_of_it_onto_the_other_engine_a
     filled: Where, other: Where, tmp_path: Path, capsys: Any
 ) -> None:
     before = await contents(filled)
-    assert all(digest.rows for digest in before.values()), before
+    assert not [name for name, digest in before.items() if not digest.rows]
     file = tmp_path / "backup.db"
     assert await run("backup", *place(filled), str(file)) == 0
     assert "verified" in capsys.readouterr().out
@@ -246,7 +266,7 @@ async def test_a_copy_that_differs_is_reported(
 
     monkeypatch.setattr(copying, "_put", lose)
     assert await run("backup", *place(filled), str(tmp_path / "backup.db")) == 1
-    assert "activity has 5 rows after copying 6" in capsys.readouterr().err
+    assert "activity has 7 rows after copying 8" in capsys.readouterr().err
     assert not (tmp_path / "backup.db").exists()
 
 
@@ -286,6 +306,40 @@ async def test_a_backup_says_what_it_has_and_of_which_store(
     assert "./postgres" in capsys.readouterr().err
     assert await run("backup", *place(where), str(tmp_path / "none" / "b.db")) == 1
     assert f"There is no directory {tmp_path / 'none'}" in capsys.readouterr().err
+
+
+async def test_a_backup_has_nothing_of_what_was_deleted_before_it(store: Store, where: Where, tmp_path: Path) -> None:
+    (job, kept) = await store.jobs.add(1, [NewJob("s", JobState.FINISHED, {}) for _ in range(2)], "x")
+    people, slot = Collection(1, CollectionType.STORE, "people"), Slot(1, "f", "0")
+    lines = [b'{"name":"secret"}']
+    chunk = pack_chunk(ITEMS, lines, [{"name": "secret"}])
+    for key in (job, kept):
+        assert isinstance(key, JobKey)
+        await store.items.write(key, None, [chunk])
+        await store.logs.write(key, None, [pack_chunk(LOGS, lines, [{"message": "secret", "level": 20}])])
+        await store.comments.add(CommentSubject(key.entity(0), "name"), "a", "secret")
+    await store.collections.write(people, [(b"secret", b"1")])
+    await store.frontier.add(slot, [QueuedRequest(b"secret", b'["secret",1]', None, 0)])
+    assert isinstance(job, JobKey)
+    assert await store.jobs.delete(1, [job], "x") == 1
+    await store.collections.drop(1, "people")
+    await store.frontier.delete_slot(slot)
+    await store.close()
+    file = tmp_path / "b.db"
+    assert await run("backup", *place(where), str(file)) == 0
+    with closing(sqlite3.connect(file)) as database:
+        counts = {
+            table: database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("record_chunks", "comments", "collection_records", "frontier_batches")
+        }
+    assert counts == {"record_chunks": 2, "comments": 1, "collection_records": 0, "frontier_batches": 0}
+    restored = await Store.open(tmp_path / "restored")
+    await restored.close()
+    assert await run("restore", "--data", str(tmp_path / "restored"), str(file)) == 0
+    restored = await Store.open(tmp_path / "restored")
+    assert isinstance(kept, JobKey)
+    assert [part.lines async for part in restored.items.scan(Span(1), (0, 0, 0))] == [[b'{"name":"secret"}']]
+    await restored.close()
 
 
 @pytest.mark.parametrize("where", ENGINES, indirect=True)

@@ -8,25 +8,26 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.api.platform.collections import CollectionType
-from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import Store, removals
 from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from tests.support.eventually import eventually_async
+from tests.support.filled_jobs import new_job
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
-SECRET = b"a-person-who-wants-to-be-forgotten"
+SECRET = b"people-who-want-to-be-forgotten"
 COLLECTION = Collection(1, CollectionType.STORE, "people")
 SLOT = Slot(1, "f", "0")
 
 
-def holds_it(folder: Path) -> list[str]:
+def holds_it(folder: Path, secret: bytes = SECRET) -> list[str]:
     """The files below a folder that have the secret."""
-    return [path.name for path in folder.rglob("*") if path.is_file() and SECRET in path.read_bytes()]
+    return [path.name for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
 
 
-async def gone(folder: Path) -> None:
-    await eventually_async(lambda: asyncio.to_thread(holds_it, folder), lambda value: not value)
+async def gone(folder: Path, secret: bytes = SECRET) -> None:
+    await eventually_async(lambda: asyncio.to_thread(holds_it, folder, secret), lambda value: not value)
 
 
 async def fill(store: Store, times: int = 30) -> None:
@@ -79,3 +80,35 @@ async def test_what_a_crash_left_in_the_log_is_gone_after_the_next_start(tmp_pat
     await other.purge()
     await gone(tmp_path)
     await other.close()
+
+
+async def test_what_was_removed_just_before_a_crash_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    await fill(store, 3)
+    await store.collections.drop(1, "people")
+    await store.frontier.delete_slot(SLOT)
+    while await store._engine.read(removals._any_left):  # as a purge that is killed before its last call
+        await store._engine.write(removals._purge_step, -1, 1.0, alone=False)
+    other = await Store.open(tmp_path)
+    await store.close()
+    assert holds_it(tmp_path)
+    await other.purge()
+    await gone(tmp_path)
+    await other.close()
+
+
+@pytest.mark.parametrize("server", ["sqlite"], indirect=True)
+async def test_a_deleted_job_is_in_no_file_of_a_server_that_runs(
+    server: RunningServer, http: Http, project: int
+) -> None:
+    job, other = await new_job(http, project), await new_job(http, project)
+    await job.fill()
+    await other.fill()
+    # Of several kilobytes, which overflow their page.
+    assert (
+        await http.post(f"/items/{job.key}", [{"n": n, job.secret: "x" * n * 100} for n in range(100)])
+    ).status == 200
+    assert holds_it(server.data, job.secret.encode())
+    await job.delete()
+    await gone(server.data, job.secret.encode())
+    assert other.secret in (await http.get(f"/items/{other.key}")).text

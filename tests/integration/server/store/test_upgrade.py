@@ -36,7 +36,8 @@ async def test_a_database_of_a_development_version_is_refused_with_what_to_do(tm
     await (await Store.open(tmp_path)).close()
     path = tmp_path / "platform.db"
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE schema_version SET version = 1 WHERE version > 0")
+        database.execute("DELETE FROM schema_version WHERE version > 1")
+        database.execute("INSERT INTO schema_version (version) VALUES (1)")
     database.close()
     before = path.read_bytes()
     with pytest.raises(SchemaError, match=r"schema version 1, of a development version.*Use a new data directory"):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
+import msgspec
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.versions import KEPT, SpiderArgument, SpiderInfo, VersionState
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.versions.versions import InUseError, NewVersion
+from tests.support.schedules import books
 from tests.support.stores import Clock
 
 SPIDERS = [SpiderInfo("books", [SpiderArgument("page", default="1", annotation="int")]), SpiderInfo("news")]
@@ -139,5 +145,61 @@ async def test_what_nobody_checks_is_found_and_what_never_arrived_goes(store: St
     assert await store.versions.unchecked(1000) == [(1, waiting)]
     clock.now += 2 * 3_600_000 + 60_000
     await uploaded(store, "2.0")
-    await store.versions.put(1, cut_off, 0, b"late")  # its row is gone: nobody sees this
+    with pytest.raises(ContractError, match="Deploy the version again"):
+        await store.versions.put(1, cut_off, 0, b"late")
     assert await store.versions.named(1, "cut") is None
+
+
+async def test_a_removed_version_is_unreadable_at_once_and_its_rows_go_in_steps(store: Store, look: Any) -> None:
+    first, _ = await deployed(store, "1.0"), await deployed(store, "2.0")
+    assert await store.versions.remove(1, "1.0")
+    assert [piece async for piece in store.versions.archive(1, first)] == []
+    assert await store.versions.spiders(1, "1.0") == []
+    await store.purge()
+    assert await look(
+        "SELECT DISTINCT deploy FROM version_pieces UNION SELECT DISTINCT deploy FROM version_spiders"
+    ) == [(2,)]
+    assert await store.versions.spiders(1) == SPIDERS
+
+
+async def test_a_version_that_a_job_needs_by_its_name_is_not_removed_after_a_later_deploy_of_it(store: Store) -> None:
+    await deployed(store, "1.0")
+    key = await scheduled(store, version="1.0")
+    await deployed(store, "2.0")
+    await deployed(store, "1.0")
+    assert await store.versions.make_current(1, "2.0")
+    with pytest.raises(InUseError, match="pending or running jobs"):
+        await store.versions.remove(1, "1.0")
+    await store.jobs.cancel(1, [key], "me")
+    assert await store.versions.remove(1, "1.0")
+
+
+async def test_the_last_version_stays_while_periodic_jobs_need_it(store: Store) -> None:
+    await deployed(store, "1.0")
+    schedule = await store.periodic.add(msgspec.structs.replace(books(), project=1))
+    with pytest.raises(InUseError, match="periodic jobs"):
+        await store.versions.remove(1, "1.0")
+    assert await store.versions.current(1) == "1.0"
+    await store.periodic.remove(1, schedule.id)
+    assert await store.versions.remove(1, "1.0")
+
+
+async def test_of_a_new_job_and_the_removal_of_its_version_only_one_succeeds(store: Store) -> None:
+    await deployed(store, "keep")
+    for number in range(20):
+        name = f"{number}"
+        await deployed(store, name)
+        assert await store.versions.make_current(1, "keep")
+        key, removed = await asyncio.gather(
+            scheduled(store, version=name), store.versions.remove(1, name), return_exceptions=True
+        )
+        assert isinstance(key, JobKey)
+        job = await store.jobs.get(key)
+        assert job is not None
+        if isinstance(removed, InUseError):
+            assert (await store.versions.named(1, name)) is not None
+        else:
+            assert removed is True
+            assert "deploy_id" not in job.metadata
+        await store.jobs.cancel(1, [key], "me")
+        assert await store.versions.remove(1, name) is isinstance(removed, InUseError)

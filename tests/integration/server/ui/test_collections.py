@@ -49,7 +49,8 @@ async def test_records_are_paged_by_key_and_found_by_prefix(http: Http, project:
 async def test_records_are_downloaded(http: Http, project: int) -> None:
     path = await records(http, project, "many", ["a1", "a2", "b1"])
     document = page(await http.get(f"{path}?prefix=a"))
-    answer = await http.get(document.xpath("//a[@download]/@href")[0])
+    (lines,) = document.xpath("//a[@download and normalize-space()='JSON lines']/@href")
+    answer = await http.get(lines)
     assert answer.lines == [{"_key": "a1", "value": 1}, {"_key": "a2", "value": 1}]
     assert "many.jl" in answer.headers["Content-Disposition"]
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.integration.server.ui.test_jobs_page import send
 from tests.integration.server.ui.test_pages import job, page, texts
+from tests.support.filled_jobs import new_job
 from tests.support.http import Answer, Http
 
 
@@ -75,7 +76,13 @@ async def test_all_records_are_downloaded_in_every_format(http: Http, project: i
     assert len((await http.get(f"/ui/{key}/items.jl")).lines) == 2
     lxml.etree.fromstring((await http.get(f"/ui/{key}/items.xml")).body)
     assert "said" in (await http.get(f"/ui/{key}/log.csv")).text
-    assert (await http.get(f"/ui/{key}/requests.json")).status == 200
+    request = {"time": 1, "method": "GET", "url": "http://a.example/", "status": 200, "duration": 1, "rs": 2}
+    await http.post(f"/requests/{key}", [request])
+    assert (await http.get(f"/ui/{key}/requests.json")).json == [request]
+    assert (await http.get(f"/ui/{key}/requests.csv")).text.splitlines() == [
+        "time,method,url,status,duration,rs,parent,fp",
+        "1,GET,http://a.example/,200,1,2,,",
+    ]
     assert (await http.get(f"/ui/{key}/items.exe")).status == 404
 
 
@@ -261,3 +268,25 @@ async def test_text_that_steers_is_shown_and_steers_nothing(http: Http, project:
         text = (await http.get(f"/ui/{key}{part}")).text
         assert not any(steering in text for steering in ("\x1b", "\u202e", "\x00", "\x07"))
         assert len(text) < 80_000
+
+
+@pytest.mark.parametrize("part", ["", "/items", "/items?q=a", "/requests", "/log", "/log?level=40&start=0", "/stats"])
+async def test_each_page_of_a_deleted_job_says_when_it_was_deleted(http: Http, project: int, part: str) -> None:
+    deleted = await new_job(http, project)
+    await deleted.fill()
+    await deleted.delete()
+    answer = await http.get(f"/ui/{deleted.key}{part}")
+    document = page(answer)
+    (notice,) = texts(document, "//section[@aria-label='Removed records']")
+    assert f"Job {deleted.key} was deleted on 20" in notice
+    assert deleted.secret not in answer.text
+    assert document.xpath("//form[@class='actions']") == []
+
+
+async def test_items_and_downloads_of_a_deleted_job_are_gone(http: Http, project: int) -> None:
+    deleted = await new_job(http, project)
+    await deleted.fill()
+    await deleted.delete()
+    for part in ("items/0", "items.jl", "items.csv", "log.jl", "requests.jl"):
+        answer = await http.get(f"/ui/{deleted.key}/{part}")
+        assert (answer.status, "was deleted on" in answer.text) == (410, True), part

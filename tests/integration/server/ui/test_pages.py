@@ -72,8 +72,8 @@ async def test_a_job_shows_its_metadata_stats_and_fields(http: Http, project: in
         ["name", "2", "100 %"],
         ["price", "1", "50 %"],
     ]
-    links = document.xpath("//span[@class='downloads']/a/@href")
-    assert len(links) == 4
+    links = document.xpath("//details[contains(@class, 'downloads')]//a/@href")
+    assert len(links) == 6
     for link in links:
         assert (await http.get(link)).status == 200
 

@@ -32,6 +32,11 @@ UNITS = {
     "--rate-burst": "a whole number of requests from 1 to 1000000",
     "--domain-requests": "a whole number of requests from 1 to 1000000",
     "--browser-pages": "a whole number of pages from 1 to 1000000",
+    "--keep-deleted": "a whole number of days from 0 to 1000000",
+    "--keep-activity": "a whole number of days from 0 to 1000000",
+    "--keep-activity-messages": "a whole number of messages from 1 to 1000000",
+    "--keep-deliveries": "a whole number of days from 0 to 1000000",
+    "--keep-dead-letters": "a whole number of days from 0 to 1000000",
     "--units": "a whole number of units from 1 to 1000000",
     "--local-project-id": "a whole number from 1 to 1000000",
     "--port": "0 to 65535",
@@ -50,7 +55,7 @@ def test_the_error_of_every_number_names_its_unit_and_its_range(capsys: pytest.C
     assert {name for name, roles in numbers.items() if roles & Role.SERVER} == UNITS.keys()
     assert {name for name, roles in numbers.items() if roles & Role.WORKER} < UNITS.keys()
     for option, message in UNITS.items():
-        for wrong in ("banana", "512MB", "0" if option != "--port" else "65536"):
+        for wrong in ("banana", "512MB", "65536" if option == "--port" else "-1" if " from 0 " in message else "0"):
             with pytest.raises(SystemExit):
                 parser.parse_args([option, wrong])
             said = capsys.readouterr().err.splitlines()
@@ -111,9 +116,17 @@ def test_every_option_is_in_the_help_of_its_commands_and_in_the_documentation(
 
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option.variable], ids=lambda option: option.field)
 def test_a_variable_of_the_environment_gives_the_value_of_its_option(option: Option) -> None:
-    text = "postgresql://me@host/there" if option.field == "database" else "value"
+    text = {"database": "postgresql://me@host/there", "archive_targets": "s3://crawls/archive"}.get(
+        option.field, "value"
+    )
     config = config_from(argparse.Namespace(), {option.variable: text})
     assert getattr(config, option.field) in (option.reader(text), (text,))
+
+
+def test_a_target_with_credentials_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match=r"SERVER_ARCHIVE_TARGETS: must have no credentials") as caught:
+        config_from(argparse.Namespace(), {"SERVER_ARCHIVE_TARGETS": "s3://crawls,s3://key:secret@crawls"})
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option.setting], ids=lambda option: option.field)

@@ -27,7 +27,7 @@ from typing import Any, Final, TypeVar
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
-from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Transaction
+from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark, is_set, new_mark
 from scrapy_ext.server.store.engine.postgresql.connection import application_name, connect, new_pool
@@ -117,6 +117,13 @@ class PostgresqlEngine:
 
     async def forget_deleted(self) -> None:
         """Dead rows stay until the next vacuum of the database, and in its log until that is reused."""
+
+    async def return_space(self) -> int:
+        """Autovacuum makes the space of dead rows usable again, and cuts free pages off the ends of its files."""
+        return 0
+
+    async def space(self) -> Space:
+        return await self.read(_space)
 
     async def end_sessions(self, host: str, process: int) -> None:
         """The timeouts of the server do not end a session that waits for the rest of a command."""
@@ -331,6 +338,14 @@ async def _close(*pools: Pool) -> None:
 async def _size(tx: Transaction) -> int:
     row = await tx.fetchrow("SELECT pg_database_size(current_database())")
     return row[0] if row else 0
+
+
+async def _space(tx: Transaction) -> Space:
+    row = await tx.fetchrow(
+        """SELECT pg_database_size(current_database()), CAST(COALESCE(sum(n_dead_tup), 0) AS BIGINT)
+           FROM pg_stat_user_tables"""
+    )
+    return Space(row[0], None, row[1]) if row else Space(0)
 
 
 async def _vacuum(url: DatabaseUrl) -> None:

@@ -15,6 +15,7 @@ BUSY_SECONDS: Final = 30.0
 LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 _OLDEST_SQLITE: Final = (3, 35, 0)
+_RETURNS_SPACE: Final = "PRAGMA auto_vacuum = INCREMENTAL"
 
 
 def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -34,9 +35,10 @@ def connect_reader(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection
 
 
 def vacuum(path: Path) -> None:
-    """Rewrite the file without its free space; raise :class:`StoreError`."""
+    """Rewrite the file without its free space, which it also returns by itself then; raise :class:`StoreError`."""
     try:
         with contextlib.closing(connect(path)) as connection:
+            connection.execute(_RETURNS_SPACE)
             connection.execute("VACUUM")
             connection.execute("PRAGMA optimize = 0x10002")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -55,7 +57,9 @@ def open_writer(path: Path) -> sqlite3.Connection:
         path.touch(mode=0o600)
     try:
         connection = connect(path)
-        _check_whose(connection, path)
+        # It applies to a new file, and only before that enters WAL mode. Others are converted by VACUUM.
+        if not _has_tables(connection, path):
+            connection.execute(_RETURNS_SPACE)
         _enter_wal(connection)
         # FULL syncs the log at every commit, so that a stored record survives a power cut, not only a crash.
         connection.execute("PRAGMA synchronous = FULL")
@@ -80,11 +84,12 @@ def size_of(path: Path) -> int:
     return size
 
 
-def _check_whose(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database of another program before any change."""
+def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
+    """Return false for a new file; refuse a database of another program before any change."""
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if names and "schema_version" not in names:
         raise SchemaError(f"{path} is a database of another program. Use another data directory.")
+    return bool(names)
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:

@@ -15,14 +15,15 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Transaction
+from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction, pause_after
 from scrapy_ext.server.store.engine.sqlite.checkpoints import Checkpoints
 from scrapy_ext.server.store.engine.sqlite.file import (
     LOCKED,
@@ -34,6 +35,7 @@ from scrapy_ext.server.store.engine.sqlite.file import (
     translated,
     vacuum,
 )
+from scrapy_ext.server.store.engine.sqlite.space import free_bytes, is_returnable, return_pages
 from scrapy_ext.server.store.engine.sqlite.transaction import SqliteTransaction, Start, drive, run_reading
 
 T = TypeVar("T")
@@ -44,6 +46,9 @@ _READERS: Final = 4
 #: Seconds after which an inline read is aborted, and SQLite's steps between two checks: some tens of microseconds.
 _INLINE_SECONDS: Final = 0.001
 _INLINE_STEPS: Final = 1000
+#: Seconds between two looks at a log that is too long for a return of space, and until that is given up.
+_LOG_WAIT: Final = 1.0
+_LONGEST_LOG_WAIT: Final = 30.0
 _CLOSED: Final = "The store is closed. The server is shutting down; try again when it is back."
 
 
@@ -139,6 +144,28 @@ class SqliteEngine:
         self._writer.forget_deleted()
         await self.write(_nothing)
 
+    async def return_space(self) -> int:
+        """While the log is long, as during a backup, this waits for some time, and then ends."""
+        returned, until = 0, time.monotonic() + _LONGEST_LOG_WAIT
+        if not await self._of_reader(is_returnable):
+            return returned
+        while True:
+            began = time.monotonic()
+            returning = self._writer.between_commits(partial(return_pages, path=self._path))
+            await self.write(_nothing)
+            size = await asyncio.wrap_future(returning)
+            if size is None and time.monotonic() < until:  # the log is long
+                await asyncio.sleep(_LOG_WAIT)
+                continue
+            if not size:
+                await self.forget_deleted()  # the file shrinks when the log is written back
+                return returned
+            returned, until = returned + size, time.monotonic() + _LONGEST_LOG_WAIT
+            await asyncio.sleep(pause_after(time.monotonic() - began, size))
+
+    async def space(self) -> Space:
+        return Space(await self.size(), await self._of_reader(free_bytes))
+
     async def end_sessions(self, host: str, process: int) -> None:
         """The locks of a dead process are released already; those of a stopped one cannot be released."""
 
@@ -165,6 +192,17 @@ class SqliteEngine:
         for connection in self._connections:
             connection.close()
         await asyncio.to_thread(self._writer.close)
+
+    async def _of_reader(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def run() -> T:
+            try:
+                return work(self._reader())
+            except sqlite3.Error as error:
+                raise translated(error, self._path) from error
+
+        if self._closed:
+            raise StoreError(_CLOSED)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, run)
 
     def _read(self, start: Start[T]) -> T:
         try:
@@ -234,6 +272,7 @@ class _Writer(threading.Thread):
         self._closing = threading.Lock()
         self._checkpoints = Checkpoints(path, connect(path))
         self._to_forget = False
+        self._chores: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.measures = Measures()
 
     @property
@@ -249,6 +288,21 @@ class _Writer(threading.Thread):
 
     def forget_deleted(self) -> None:
         self._to_forget = True
+
+    def between_commits(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        """Call ``work`` with the connection after the next commit."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work(self._connection))
+            except sqlite3.Error as error:
+                future.set_exception(translated(error, self._path))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._chores.put(run)
+        return future
 
     def close(self) -> None:
         with self._closing:
@@ -271,6 +325,8 @@ class _Writer(threading.Thread):
             if self._to_forget:
                 self._to_forget = False
                 self._checkpoints.forget()
+            while not self._chores.empty():
+                self._chores.get()()
             self._checkpoints.committed(self._connection)
         self._checkpoints.close()
         self._connection.close()

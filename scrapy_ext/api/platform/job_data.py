@@ -1,0 +1,57 @@
+"""Names of the data that a job keeps outside its records: its frontier, its journal, and copies of items.
+
+The crawl makes them, and the server removes them with the job.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+
+#: Collection with the items of commits in progress, one in a project, of the type ``s``.
+COMMITS_COLLECTION: Final = "scrapy_commits"
+#: Prefix of the slots of commit journals.
+JOURNAL_PREFIX: Final = "commits-"
+_FRONTIER_PREFIX: Final = "job-"
+_NUMBERS: Final = re.compile(r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})", re.ASCII)
+
+
+def frontier_of(key: JobKey) -> str:
+    """Return the name of the frontier that a job has without ``FRONTIER_NAME``."""
+    return f"{_FRONTIER_PREFIX}{key.spider}-{key.job}"
+
+
+def journal_of(key: JobKey) -> str:
+    """Return the name of the slot with the journal of a job's commits, in any frontier."""
+    return f"{JOURNAL_PREFIX}{key.spider}-{key.job}"
+
+
+def payload_prefix(frontier: str, key: JobKey) -> str:
+    """Return the start of the keys of items that a job has staged, in :data:`COMMITS_COLLECTION`."""
+    return f"{frontier}/{journal_of(key)}/"
+
+
+def job_of_frontier(project: int, frontier: str) -> JobKey | None:
+    """Return the job of a name of :func:`frontier_of`; None for another name."""
+    return _job(project, frontier, _FRONTIER_PREFIX)
+
+
+def job_of_journal(project: int, slot: str) -> JobKey | None:
+    """Return the job of a name of :func:`journal_of`; None for another name."""
+    return _job(project, slot, JOURNAL_PREFIX)
+
+
+def job_of_payload(project: int, key: str) -> JobKey | None:
+    """Return the job that has staged the items of a key in :data:`COMMITS_COLLECTION`; None for another key."""
+    parts = key.split("/")
+    return job_of_journal(project, parts[1]) if len(parts) > 2 else None
+
+
+def _job(project: int, name: str, prefix: str) -> JobKey | None:
+    match = _NUMBERS.fullmatch(name, len(prefix)) if name.startswith(prefix) else None
+    if match is None:
+        return None
+    spider, job = map(int, match.groups())
+    return JobKey(project, spider, job) if max(spider, job) <= MAX_NUMBER else None

@@ -1,0 +1,61 @@
+"""Projects as their real clients use them: numbers, settings, spiders, comments. The contract does not document these
+calls, so that a platform may not have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from scrapy_ext.api.platform.keys import Host, JobKey
+from scrapy_ext.client.platform.calls import JSON, get, path, post
+from scrapy_ext.client.platform.resource import Resource
+
+
+class ListedSpider(msgspec.Struct):
+    """A spider of a project; ``id`` is its name."""
+
+    id: str
+    tags: list[str] = []
+
+
+class ItemComment(msgspec.Struct):
+    """A comment; ``created`` is UTC, without a zone."""
+
+    text: str
+    created: str = ""
+    author: str = ""
+
+
+class Projects(Resource):
+    async def numbers(self) -> list[int]:
+        """Return the projects that the key may read."""
+        found = await self._app(get(Host.APP, "/api/scrapyd/listprojects.json", accept=JSON))
+        return msgspec.convert(found.get("projects"), list[int])
+
+    async def settings(self, project: int) -> dict[str, Any]:
+        return await self._json(get(Host.STORAGE, path("projects", project, "settings"), accept=JSON), dict)
+
+    async def update_settings(self, project: int, settings: Mapping[str, Any]) -> None:
+        """Set settings; the others stay."""
+        body = msgspec.json.encode(settings)
+        await self._transport.send(post(Host.STORAGE, path("projects", project, "settings"), body, content_type=JSON))
+
+    async def spiders(self, project: int) -> list[ListedSpider]:
+        found = await self._app(get(Host.APP, "/api/spiders/list.json", ("project", project), accept=JSON))
+        return msgspec.convert(found.get("spiders"), list[ListedSpider])
+
+    async def spider_number(self, project: int, name: str) -> int | None:
+        call = get(Host.STORAGE, path("ids", project, "spider", name), accept=JSON)
+        return await self._transport.read(call, lambda answer: answer.json(int | None))  # type: ignore[arg-type]
+
+    async def commented(self, project: int) -> set[str]:
+        """Return the keys of the jobs with comments."""
+        call = get(Host.APP, path("api", "comments", project, "stats"), accept=JSON)
+        return {*await self._json(call, dict[str, int])}
+
+    async def comments(self, key: JobKey) -> dict[str, list[ItemComment]]:
+        """Return the comments on the items of a job, by ``<item>`` and ``<item>/<field>``."""
+        call = get(Host.APP, path("api", "comments", *key), accept=JSON)
+        return await self._json(call, dict[str, list[ItemComment]])

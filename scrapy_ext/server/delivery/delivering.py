@@ -1,0 +1,284 @@
+"""Loop that delivers finished jobs by the rules, on one server of a database at a time.
+
+Steps of a delivery, of which each may be the last before a crash:
+
+1. A row in ``delivery_attempts`` names a new folder, which no other delivery uses.
+2. The objects are written, each whole or not at all.
+3. The manifest ``job.json`` is created, after a check that the records are unchanged and the lease is held.
+4. One transaction adds the rows of the delivery, under the lease, if the records are still unchanged.
+5. An activity message counts the rows of some deliveries that no other message counts, in one transaction with a mark.
+
+After a crash before step 4, the next search finds the job again, and delivers it to another folder. The first one is
+removed once its lease has been expired for :data:`GRACE`, when no request of its process can be under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from scrapy_ext.api.platform.deliveries import MANIFEST, DeliveryRule, is_within, job_folder
+from scrapy_ext.api.platform.formats import Format
+from scrapy_ext.api.platform.rules import rule_in_words
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.formats import Compression, MissingLibraryError, Schema, check_installed
+from scrapy_ext.server.delivery import manifest as manifests
+from scrapy_ext.server.delivery.manifest import Manifest
+from scrapy_ext.server.delivery.targets import Target, TargetError, create_folder, open_target
+from scrapy_ext.server.delivery.writing import Upload
+from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.deliveries import (
+    Attempt,
+    ChangedError,
+    Delivered,
+    DoneDelivery,
+    NewDelivery,
+    RuleOverError,
+)
+from scrapy_ext.server.store.engine.errors import StoreAwayError
+from scrapy_ext.server.store.leases import DURATION, Lease, LeaseLostError
+from scrapy_ext.server.store.rules.selection import START, Match, Position
+
+#: Seconds between two searches for jobs to deliver.
+INTERVAL: Final = 60.0
+#: Milliseconds from the expiry of a lease to the removal of what its deliveries have left.
+GRACE: Final = 600_000
+#: Jobs that are delivered at once.
+_AT_ONCE: Final = 3
+_LEASE: Final = "delivery"
+
+logger = logging.getLogger(__name__)
+
+
+class Deliverer:
+    """Deliveries of a store to allowed targets; other targets are refused."""
+
+    def __init__(
+        self,
+        store: Store,
+        targets: Sequence[str],
+        *,
+        interval: float = INTERVAL,
+        duration: int = DURATION,
+        grace: int = GRACE,
+        opened: Callable[[str], Target] = open_target,
+    ) -> None:
+        self._store = store
+        self._targets = targets
+        self._interval = interval
+        self._duration = duration
+        self._grace = grace
+        self._opened = opened
+        self._owner = f"{socket.gethostname()} {os.getpid()}"
+
+    async def run(self) -> None:
+        """Run forever; failures are logged and retried."""
+        changed = self._store.deliveries.changed
+        while True:
+            # Before the search, so that a concurrent change causes another one.
+            changed.clear()
+            try:
+                await self.run_due()
+            except StoreError as error:
+                if not isinstance(error, StoreAwayError):  # which the store logs
+                    logger.warning("Deliveries wait for the database: %s", error)
+            except Exception:
+                logger.exception("Deliveries have failed; they are retried")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await changed.wait()
+
+    async def run_due(self) -> int:
+        """Deliver all due jobs, unless another server does; return the number of deliveries."""
+        deliveries = self._store.deliveries
+        rules = await deliveries.enabled()
+        if not rules and not await deliveries.dead(self._grace) and not await deliveries.has_unreported():
+            return 0
+        try:
+            async with self._leased() as lease:
+                if lease is None:
+                    return 0
+                await self._remove_dead(lease)
+                await deliveries.report(lease)
+                before = deliveries.delivered.jobs
+                for rule in rules:
+                    await self._apply(rule, lease)
+                return deliveries.delivered.jobs - before
+        except LeaseLostError:
+            logger.warning("Another server has taken over the deliveries; this one was too slow to renew its lease")
+            return 0
+
+    @contextlib.asynccontextmanager
+    async def _leased(self) -> AsyncIterator[Lease | None]:
+        """Hold the lease of deliveries; raises :class:`LeaseLostError` in the block when it is lost."""
+        lease = await self._store.leases.take(_LEASE, self._owner, self._duration)
+        if lease is None:
+            yield None
+            return
+        current, is_lost = asyncio.current_task(), False
+
+        async def renew() -> None:
+            nonlocal is_lost
+            while True:
+                await asyncio.sleep(self._duration / 3000)
+                try:
+                    await self._store.deliveries.renew(lease, self._duration)
+                except LeaseLostError:
+                    is_lost = True
+                    if current is not None:
+                        current.cancel()
+                    return
+                except StoreError as error:
+                    logger.warning("The lease of deliveries was not renewed: %s", error)
+
+        renewing = asyncio.create_task(renew())
+        try:
+            yield lease
+        except asyncio.CancelledError:
+            if is_lost and current is not None and current.uncancel() == 0:
+                raise LeaseLostError from None
+            raise
+        finally:
+            renewing.cancel()
+            with contextlib.suppress(StoreError):
+                await self._store.leases.release(lease)
+
+    async def _remove_dead(self, lease: Lease) -> None:
+        """Remove the objects of deliveries whose server died."""
+        for attempt in await self._store.deliveries.dead(self._grace):
+            try:
+                await self._discard(attempt)
+            except TargetError as error:
+                logger.warning("The rest of an interrupted delivery of job %s was not removed: %s", attempt.key, error)
+
+    async def _apply(self, rule: DeliveryRule, lease: Lease) -> None:
+        """Deliver the due jobs of a rule."""
+        deliveries, failure = self._store.deliveries, None
+        before = deliveries.delivered.jobs
+        try:
+            root = self._root(rule.target)
+            if root is None:
+                raise TargetError(f"{rule.target} is not an allowed target: start the server with --archive-target")
+            await asyncio.to_thread(create_folder, rule.target, root)
+            target = self._opened(rule.target)
+            for project in await self._store.jobs.projects() if rule.project is None else [rule.project]:
+                await self._apply_in(rule, project, target, lease)
+        except RuleOverError:
+            pass
+        except (TargetError, MissingLibraryError) as error:
+            failure = str(error)
+            deliveries.failures += 1
+        if failure != rule.failure:
+            await deliveries.note(rule.project, rule.id, failure)
+            if failure is not None:
+                logger.warning("%s waits: %s", rule_in_words("Delivery", rule), failure)
+        await deliveries.report(lease)
+        if done := deliveries.delivered.jobs - before:
+            logger.info("Delivered %d jobs to %s", done, rule.target)
+
+    async def _apply_in(self, rule: DeliveryRule, project: int, target: Target, lease: Lease) -> None:
+        """Deliver the due jobs of a rule in a project; raise :class:`RuleOverError` or :class:`TargetError`."""
+        position: Position | None = START
+        while position is not None:
+            page = await self._store.deliveries.page(rule, project, position)
+            await self._deliver_all(rule, target, page.matches, lease)
+            await self._store.deliveries.report(lease)
+            position = page.after
+
+    async def _deliver_all(self, rule: DeliveryRule, target: Target, due: Sequence[Match], lease: Lease) -> None:
+        """Deliver some jobs, a few at once; raise the first error, which ends the work of the rule."""
+        left: Iterator[Match] = iter(due)
+        failure: Exception | None = None
+
+        async def some() -> None:
+            nonlocal failure
+            for job in left:
+                # The deliveries under way are completed.
+                if failure is not None:
+                    return
+                try:
+                    await self._deliver(rule, target, job, lease)
+                except (RuleOverError, TargetError, MissingLibraryError) as error:
+                    failure = error
+                    return
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(_AT_ONCE, len(due))):
+                    group.create_task(some())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        if failure is not None:
+            raise failure
+
+    async def _deliver(self, rule: DeliveryRule, target: Target, job: Match, lease: Lease) -> None:
+        """Deliver a job, unless it is changed or removed meanwhile."""
+        key, delivery = job.key, secrets.token_hex(8)
+        folder = job_folder(key, job.spider, delivery)
+        attempt = Attempt(key, delivery, f"{target.url}/{folder}")
+        try:
+            new = await self._store.deliveries.begin(lease, attempt, rule, self._duration)
+        except ChangedError:
+            return
+        try:
+            await self._write(Upload(self._store, target, folder, key, Compression(rule.compression)), new, lease)
+        # A contract error: the records were removed while they were read.
+        except (ChangedError, ContractError) as error:
+            logger.info("Job %s was changed during its delivery, which is repeated: %s", key, error)
+            await self._discard(attempt)
+        except (TargetError, LeaseLostError, MissingLibraryError):
+            # Otherwise removed later, with those of dead servers.
+            with contextlib.suppress(TargetError):
+                await self._discard(attempt)
+            raise
+
+    async def _write(self, upload: Upload, new: NewDelivery, lease: Lease) -> None:
+        is_tabular = new.rule.parquet
+        if is_tabular:
+            check_installed(Format.PARQUET)
+        # Samples are arrays, without columns.
+        schemas = {kind: Schema() for kind in new.totals if is_tabular and kind != "samples"}
+        kinds = {
+            kind: await upload.records(kind, totals, dict(new.counts[kind]), schemas.get(kind))
+            for kind, totals in new.totals.items()
+        }
+        tables = {kind: await upload.table(kind, schema) for kind, schema in schemas.items()}
+        manifest = manifests.encode(
+            Manifest(
+                delivery=new.id,
+                job=str(new.key),
+                spider=new.spider,
+                created=self._store.clock(),
+                metadata=msgspec.Raw(new.metadata),
+                kinds=kinds,
+                tables=tables,
+                comments=await upload.comments() if "items" in kinds else None,
+            )
+        )
+        await self._store.deliveries.check(lease, new)
+        await upload.target.create(f"{upload.folder}/{MANIFEST}", manifest)
+        delivered = [Delivered(kind, each.object, each.records, each.size, each.sha256) for kind, each in kinds.items()]
+        done = DoneDelivery(delivered, len(manifest), hashlib.sha256(manifest).hexdigest())
+        await self._store.deliveries.finish(lease, new, done)
+
+    def _root(self, url: str) -> str | None:
+        """Return the allowed target that a URL is or is below."""
+        return next((target for target in self._targets if is_within(url, [target])), None)
+
+    async def _discard(self, attempt: Attempt) -> None:
+        """Remove the objects of a delivery that is not complete, the manifest first, then its row."""
+        root = self._root(attempt.folder)
+        if root is None:
+            raise TargetError(f"{attempt.folder} is in no allowed target")
+        target = self._opened(root.rstrip("/"))
+        await target.remove_folder(attempt.folder[len(target.url) + 1 :], MANIFEST)
+        await self._store.deliveries.forget_attempt(attempt.key, attempt.id)

@@ -1,0 +1,1 @@
+"""Work on stored data beside the service: removal of deleted data, and of old data."""

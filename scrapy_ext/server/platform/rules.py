@@ -1,0 +1,150 @@
+"""Paths about rules: ``/api/projects/<project>/<name>`` for those of a project, ``/api/<name>`` for the server's.
+
+:func:`declare` adds the same paths for each purpose of rules. They are this package's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.rules import MAX_DAYS, MAX_KEPT, NextJob
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http.answers import found, json, not_found
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.routes import Access, Handler, Routes
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.rules.rules import RuleStore
+
+_MAX_BODY: Final = 64 * 1024
+_MISSING: Final = "There is no such rule."
+
+#: Schemas of the conditions and of ``enabled``.
+CONDITIONS: Final[schemas.Schema] = {
+    "spider": schemas.NAME,
+    "tag": schemas.NAME,
+    "older_than": {"type": "integer", "minimum": 1, "maximum": MAX_DAYS},
+    "keep_last": {"type": "integer", "minimum": 1, "maximum": MAX_KEPT},
+    "enabled": {"type": "boolean"},
+}
+_CHANGE: Final[schemas.Schema] = schemas.record({"enabled": {"type": "boolean"}}, "enabled", only=True)
+
+
+@dataclass(frozen=True)
+class RulePaths:
+    """Paths about the rules of a purpose."""
+
+    #: Last part of the paths.
+    name: str
+    #: The rule in summaries: ``retention rule``.
+    noun: str
+    #: Past participle of its effect: ``removed``.
+    done: str
+    #: Body of a new rule, with its fields, and an example.
+    body: schemas.Schema
+    fields: Sequence[str]
+    example: str
+    #: Records of a rule and of a preview.
+    rule: type
+    preview: type
+    #: Returns a new rule; raises :class:`ContractError`.
+    parse: Callable[[Call, dict[str, Any]], Any]
+    #: Returns the rules of a store.
+    rules: Callable[[Store], RuleStore[Any, Any]]
+
+    # ── handlers ──
+
+    async def of_project(self, call: Call) -> Response:
+        return json(await self.rules(call.store).in_force(call.project))
+
+    async def of_server(self, call: Call) -> Response:
+        return json(await self.rules(call.store).listed(None))
+
+    async def next(self, call: Call) -> Response:
+        project, rules = call.project, self.rules(call.store)
+        enabled = [rule for rule in await rules.in_force(project) if rule.enabled]
+        return json(await rules.next_jobs(enabled, [project]))
+
+    async def add(self, call: Call) -> Response:
+        rules = self.rules(call.store)  # refuses limited keys before the body is read
+        added = await rules.add(_project(call), self.parse(call, await self._fields(call, *self.fields)))
+        call.wrote(1)
+        return json(added, 201)
+
+    async def preview_new(self, call: Call) -> Response:
+        rules = self.rules(call.store)  # as above
+        new = self.parse(call, await self._fields(call, *self.fields))
+        return json(await rules.preview_new(_project(call), new, await _projects(call)))
+
+    async def preview_one(self, call: Call) -> Response:
+        rules = self.rules(call.store)
+        rule = found(await rules.get(*_place(call)), _MISSING)
+        return json(await rules.preview(rule, await _projects(call)))
+
+    async def read(self, call: Call) -> Response:
+        return json(found(await self.rules(call.store).get(*_place(call)), _MISSING))
+
+    async def enable(self, call: Call) -> Response:
+        rules = self.rules(call.store)  # as above
+        enabled = (await self._fields(call, "enabled")).get("enabled")
+        if not isinstance(enabled, bool):
+            raise refused("enabled", "must be true or false", 'Write {"enabled": true}.')
+        return json(found(await rules.enable(*_place(call), enabled), _MISSING))
+
+    async def remove(self, call: Call) -> Response:
+        if not await self.rules(call.store).remove(*_place(call)):
+            raise not_found(_MISSING)
+        return Response(status_code=204)
+
+    async def _fields(self, call: Call, *known: str) -> dict[str, Any]:
+        fields = await bodies.fields_of(call.request, self.example, _MAX_BODY)
+        for name in fields:
+            if name not in known:
+                raise refused(name[:60], "is no field here", f"The fields are {', '.join(known)}.")
+        return fields
+
+
+def declare(routes: Routes, paths: RulePaths) -> None:
+    """Add the paths about the rules of a purpose."""
+    of_project, of_server = f"/api/projects/{{project}}/{paths.name}", f"/api/{paths.name}"
+    many = schemas.value("The rules.", schemas.Many(paths.rule))
+    one = schemas.value("The rule.", paths.rule)
+    preview = schemas.value(f"The data that would be {paths.done} now, and the jobs that are next.", paths.preview)
+    new, change = schemas.Body(schemas.JSON, paths.body), schemas.Body(schemas.JSON, _CHANGE)
+    jobs = schemas.value("The jobs, the next one first.", schemas.Many(NextJob))
+
+    def add(path: str, summary: str, answer: schemas.AnswerShape, handler: Handler, **more: Any) -> None:
+        access = Access.KEY if of_project in path else Access.SERVER
+        routes.add(path, summary, answer, access=access, **more)(handler)
+
+    summary = f"Read the {paths.noun}s that cover a project: those of the server (project: null), and its own."
+    add(f"GET {of_project}", summary, many, paths.of_project)
+    add(f"GET {of_server}", f"Read the {paths.noun}s of the server.", many, paths.of_server)
+    summary = f"Read the jobs of a project whose data is {paths.done} next by the enabled {paths.noun}s, and when."
+    add(f"GET {of_project}/next", summary, jobs, paths.next)
+    for owner, base in (("a project", of_project), ("the server", of_server)):
+        rule = f"a {paths.noun} of {owner}"
+        add(f"POST {base}", f"Add {rule}. It is off unless enabled is true.", one, paths.add, status=201, body=new)
+        add(f"POST {base}/preview", f"Preview {rule} without adding it.", preview, paths.preview_new, body=new)
+        add(f"GET {base}/{{rule}}/preview", f"Preview {rule}, which may be off.", preview, paths.preview_one)
+        add(f"GET {base}/{{rule}}", f"Read {rule}.", one, paths.read)
+        add(f"PATCH {base}/{{rule}}", f"Enable or disable {rule}.", one, paths.enable, body=change)
+        removed = schemas.AnswerShape("It is removed.")
+        add(f"DELETE {base}/{{rule}}", f"Remove {rule}.", removed, paths.remove, status=204)
+
+
+def _project(call: Call) -> int | None:
+    return call.project if call.has_part("project") else None
+
+
+async def _projects(call: Call) -> list[int]:
+    project = _project(call)
+    return await call.store.jobs.projects() if project is None else [project]
+
+
+def _place(call: Call) -> tuple[int | None, int]:
+    return _project(call), call.part_number("rule")

@@ -1,0 +1,1 @@
+"""Removal of rows that are older than the operator keeps them, in steps."""

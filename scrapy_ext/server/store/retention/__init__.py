@@ -1,0 +1,1 @@
+"""Retention: removal of the jobs and records that rules cover, in steps."""

@@ -1,0 +1,179 @@
+"""Removal of the data that a rule covers, one batch per transaction with one activity message.
+
+A batch was selected by an earlier read. Under the lock of its row each job is checked again, so that a tag, a state or
+a rule that has changed meanwhile counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.retention import (
+    COLLECTIONS,
+    REMOVED_EVENT,
+    RetentionEvent,
+    Rule,
+    data_in_words,
+    limits_in_words,
+)
+from scrapy_ext.api.platform.rules import rule_in_words
+from scrapy_ext.server.store.activity.activity import add_events
+from scrapy_ext.server.store.collections.selections import Collection, number_of
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.jobs.rows import get_job
+from scrapy_ext.server.store.jobs.states import Stamp, delete_finished
+from scrapy_ext.server.store.records.removal import remove_records
+from scrapy_ext.server.store.retention.delivered import delivered
+from scrapy_ext.server.store.rules.purposes import RETENTION, removed_by
+from scrapy_ext.server.store.rules.selection import Match, NewestJobs, match_of
+
+#: Jobs per transaction, with some rows each.
+JOBS_AT_ONCE: Final = 50
+#: Records of a collection examined per read, and removed per transaction, and their bytes, which SQLite overwrites.
+_EXAMINED: Final = 5000
+_RECORDS: Final = 500
+_BYTES: Final = 2 * 1024 * 1024
+
+_SIZE: Final = "length(value) + COALESCE(length(value_1), 0) + COALESCE(length(value_2), 0)"
+
+
+class Removed(NamedTuple):
+    """Numbers of jobs and of records whose data was removed, and their bytes; the rule is ``over`` when it is not in
+    force any more."""
+
+    jobs: int = 0
+    records: int = 0
+    bytes: int = 0
+    over: bool = False
+
+    def plus(self, other: Removed) -> Removed:
+        return Removed(self.jobs + other.jobs, self.records + other.records, self.bytes + other.bytes, other.over)
+
+
+class KeyRange(NamedTuple):
+    """Records of a collection with keys after ``after``, up to ``last``."""
+
+    which: Collection
+    after: bytes
+    last: bytes
+
+
+class OldRecords(NamedTuple):
+    """Number and bytes of the old records in a range of keys that ends with ``last``; ``more``: others follow."""
+
+    records: int
+    size: int
+    last: bytes
+    more: bool
+
+
+async def remove_jobs(tx: Transaction, now: int, rule: Rule, keys: Sequence[JobKey]) -> Removed:
+    """Remove the data of those of these jobs of one project that match now."""
+    present = await RETENTION.find(tx, rule.project, rule.id, hold=True)
+    if present is None or not present.enabled:
+        return Removed(over=True)
+    done: list[Match] = []
+    newest: NewestJobs = {}
+    for key in sorted(keys):
+        job = await get_job(tx, key, lock=True)
+        match = None if job is None else await match_of(tx, key, removed_by(rule, now), now, newest)
+        if job is None or match is None:
+            continue
+        if rule.removes_jobs:
+            await delete_finished(tx, job, Stamp(_name(rule), now))
+        else:
+            archives = await delivered(tx, key, rule.kinds)
+            kinds = sorted(archives if rule.only_delivered else rule.kinds)
+            if not kinds:
+                continue
+            sizes = [await remove_records(tx, key, (kind,), now, archives.get(kind)) for kind in kinds]
+            if rule.only_delivered:
+                match = match._replace(bytes=sum(sizes))
+        done.append(match)
+    if not done:
+        return Removed()
+    size = sum(match.bytes for match in done)
+    number = "1 job" if len(done) == 1 else f"{len(done)} jobs"
+    message = RetentionEvent(
+        event=REMOVED_EVENT,
+        user=_name(rule),
+        message=f"Deleted {number}" if rule.removes_jobs else f"Removed {', '.join(rule.kinds)} of {number}",
+        what=rule.what,
+        bytes=size,
+        jobs=[str(match.key) for match in done],
+    )
+    await _report(tx, keys[0].project, rule, message, now)
+    return Removed(len(done), sum(match.records for match in done), size)
+
+
+async def find_old(tx: Transaction, which: Collection, before: int, after: bytes) -> OldRecords:
+    """Return the next records after a key that were written before a time, no more than one transaction removes."""
+    number = await number_of(tx, which)
+    rows = await tx.fetch(
+        f"""SELECT key, ts, {_SIZE} FROM collection_records WHERE project = $1 AND collection = $2 AND key > $3
+            ORDER BY key LIMIT {_EXAMINED}""",  # noqa: S608 - fixed text
+        which.project,
+        -1 if number is None else number,
+        after,
+    )
+    old = [(place, row[2]) for place, row in enumerate(rows) if row[1] < before][:_RECORDS]
+    sizes = list(accumulate(size for _, size in old))
+    # At least one record, however large.
+    fitting = max(sum(size <= _BYTES for size in sizes), 1) if old else 0
+    whole = fitting == len(old) < _RECORDS
+    end = len(rows) - 1 if whole else old[fitting - 1][0]
+    last = rows[end][0] if rows else after
+    return OldRecords(fitting, sizes[fitting - 1] if old else 0, last, not whole or len(rows) == _EXAMINED)
+
+
+async def remove_old(tx: Transaction, now: int, rule: Rule, part: KeyRange) -> Removed:
+    """Remove the old records of a part of a collection."""
+    which, after, last = part
+    present = await RETENTION.find(tx, rule.project, rule.id, hold=True)
+    before = rule.before(now)
+    if present is None or not present.enabled or before is None:
+        return Removed(over=True)
+    number = await number_of(tx, which, hold=True)
+    rows = await tx.fetch(
+        f"""SELECT key, {_SIZE} FROM collection_records
+            WHERE project = $1 AND collection = $2 AND key > $3 AND key <= $4 AND ts < $5
+            ORDER BY key LIMIT {_RECORDS} FOR UPDATE""",  # noqa: S608 - fixed text
+        which.project,
+        -1 if number is None else number,
+        after,
+        last,
+        before,
+    )
+    if not rows:
+        return Removed()
+    await tx.execute_many(
+        "DELETE FROM collection_records WHERE project = $1 AND collection = $2 AND key = $3",
+        [(which.project, number, row[0]) for row in rows],
+    )
+    size = sum(row[1] for row in rows)
+    records = "1 record" if len(rows) == 1 else f"{len(rows)} records"
+    message = RetentionEvent(
+        event=REMOVED_EVENT,
+        user=_name(rule),
+        message=f"Removed {records} of collection {which.name}",
+        what=(COLLECTIONS,),
+        bytes=size,
+        collection=which.name,
+        records=len(rows),
+    )
+    await _report(tx, which.project, rule, message, now)
+    return Removed(records=len(rows), bytes=size)
+
+
+async def _report(tx: Transaction, project: int, rule: Rule, message: RetentionEvent, now: int) -> None:
+    message.message += f" ({message.bytes} bytes): {data_in_words(rule)}, {limits_in_words(rule)}"
+    await add_events(tx, project, [msgspec.json.encode(message)], now)
+
+
+def _name(rule: Rule) -> str:
+    return rule_in_words("retention", rule)

@@ -1,0 +1,70 @@
+"""The use of storage, over HTTP and by the command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from scrapy.settings import Settings
+
+from scrapy_ext.commands.platform import load, parser_of
+from tests.support.eventually import eventually_async
+from tests.support.http import Http
+from tests.support.page_forms import page, submit, texts
+from tests.support.servers import RunningServer
+
+
+async def filled(http: Http, project: int) -> str:
+    answer = await http.post("/api/run.json", {"project": str(project), "spider": "books", "state": "running"})
+    job = str(answer.json["jobid"])
+    await http.post(f"/items/{job}", [{"n": n, "text": "x" * 100} for n in range(50)])
+    await http.post(f"/collections/{project}/s/pages", [{"_key": str(n), "v": n} for n in range(20)])
+    return job
+
+
+async def test_the_use_of_storage_is_by_kind_spider_and_age(server: RunningServer, http: Http, project: int) -> None:
+    await filled(http, project)
+    usage = (await http.get(f"/api/projects/{project}/usage")).json
+    kinds = {part["name"]: part["records"] for part in usage["kinds"]}
+    assert (kinds["items"], kinds["collections"]) == (50, 20)
+    assert [(part["name"], part["records"]) for part in usage["spiders"]] == [("books", 50)]
+    assert [part["name"] for part in usage["ages"]] == ["7d"]
+    assert usage["counted"] is not None
+    assert usage["database"]["bytes"] > 0
+    whole = (await http.get("/api/usage")).json
+    assert str(project) in {part["name"] for part in whole["projects"]}
+    metrics = (await http.get("/metrics")).text
+    assert "scrapy_ext_deleted_bytes_total" in metrics
+    shown = page(await http.get(f"/ui/{project}/usage"))
+    assert "books" in texts(shown, "//td")
+
+
+async def test_a_key_of_one_project_sees_its_use_only(server: RunningServer, http: Http, project: int) -> None:
+    await filled(http, project)
+    fields = {"action": "add", "name": f"usage-{project}", "opens": "platform", "projects": str(project)}
+    (key,) = texts(page(await submit(http, "/ui/keys", fields)), "//code[@class='secret']")
+    async with Http(server.url, key) as other, asyncio.timeout(60):
+        path = f"/api/projects/{project}/usage"
+        answer = await eventually_async(lambda: other.get(path), lambda answer: answer.status != 401)
+        assert answer.json["bytes"] > 0
+        assert answer.json["database"] is None
+        for refused in ("/api/usage", f"/api/projects/{project + 1}/usage", "/ui/usage"):
+            assert (await other.get(refused)).status in (403, 404)
+
+
+async def test_the_command_writes_a_line_for_each_part(
+    server: RunningServer, http: Http, project: int, capfdbinary: Any
+) -> None:
+    await filled(http, project)
+    settings = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key, "PLATFORM_PROJECT": project}
+    for arguments in ([], [str(project)], ["--all"]):
+        chosen = load("usage")
+        options = parser_of(chosen).parse_args(arguments)
+        assert await asyncio.to_thread(chosen.run, Settings(settings), options) == 0
+        rows = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
+        found = {(row["by"], row["name"]): row for row in rows}
+        assert found["kind", "items"]["bytes"] > 0
+        assert found["database", "on disk"]["bytes"] > 0
+        assert (("project", str(project)) in found) == (arguments == ["--all"])
+        assert (("spider", "books") in found) == (arguments != ["--all"])
