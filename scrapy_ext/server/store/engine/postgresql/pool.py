@@ -14,6 +14,10 @@ from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS
 _IDLE_SECONDS: Final = 300.0
 
 
+class NoFreeConnectionError(Exception):
+    """All connections of a pool were in use for too long. Not a ``TimeoutError``: opening one raises that, too."""
+
+
 class Pool:
     """At most ``size`` connections, opened when needed, and given out in the order of the calls."""
 
@@ -25,12 +29,15 @@ class Pool:
         self._idle: list[tuple[Any, float]] = []
 
     async def acquire(self, seconds: float) -> Any:
-        """Return a connection for exclusive use; raise ``TimeoutError``, or the error of opening one."""
-        if self._free.locked():
-            async with asyncio.timeout(seconds):
+        """Return a connection for exclusive use; raise :class:`NoFreeConnectionError`, or the error of opening one."""
+        try:
+            if self._free.locked():
+                async with asyncio.timeout(seconds):
+                    await self._free.acquire()
+            else:
                 await self._free.acquire()
-        else:
-            await self._free.acquire()
+        except TimeoutError as error:
+            raise NoFreeConnectionError from error
         try:
             while self._idle:
                 connection, since = self._idle.pop()

@@ -39,7 +39,7 @@ from scrapy_ext.server.store.engine.postgresql.errors import (
     translated,
 )
 from scrapy_ext.server.store.engine.postgresql.loop_thread import LoopThread
-from scrapy_ext.server.store.engine.postgresql.pool import Pool
+from scrapy_ext.server.store.engine.postgresql.pool import NoFreeConnectionError, Pool
 from scrapy_ext.server.store.engine.postgresql.transaction import (
     MAINTENANCE_SECONDS,
     OneStatement,
@@ -213,7 +213,7 @@ class PostgresqlEngine:
     async def _connection(self, pool: Pool) -> AsyncIterator[Any]:
         try:
             connection = await pool.acquire(self._wait)
-        except TimeoutError as error:
+        except NoFreeConnectionError as error:
             raise StoreBusyError(
                 f"{self._url}: none of {pool.size} connections was free for {self._wait:.0f} s. Try again."
             ) from error

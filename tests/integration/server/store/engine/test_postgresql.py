@@ -92,8 +92,12 @@ async def test_a_write_whose_commit_is_not_answered_is_done_once_and_its_result_
 
 
 @pytest.mark.long
-async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody(own: Cluster) -> None:
+async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody(
+    own: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a transaction whose COMMIT did not get there before the crash, nothing may be on the disk."""
+    # A busy machine may need longer than the engine waits for PostgreSQL to start and answer eight times.
+    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 300.0)
     url = own.database()
     await opened_once(DatabaseUrl(url))
     cutter = Cutter(own.port)
@@ -142,6 +146,29 @@ async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, mo
             assert [isinstance(error, StoreBusyError) for error in errors] == [True] * 3
             own.go_on()
         assert (await store.items.stats(KEY)).totals.input_values == 3
+    finally:
+        own.go_on()
+        await store.close()
+
+
+async def test_opening_a_connection_that_hangs_is_tried_again(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = 0
+    connect = asyncpg.connect
+
+    async def counted(**options: Any) -> Any:
+        nonlocal attempts
+        attempts += 1
+        return await connect(**options)
+
+    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 300.0)
+    store = await Store.open(DatabaseUrl(own.database()), limits=SERVER._replace(statement=1.0))
+    monkeypatch.setattr(asyncpg, "connect", counted)
+    try:
+        own.pause()
+        writing = asyncio.create_task(store.items.write(KEY, None, [pack_chunk(ITEMS, [b"{}"], [{}])]))
+        await eventually_async(lambda: attempts > 1 or writing.done())
+        own.go_on()
+        assert await writing == 0
     finally:
         own.go_on()
         await store.close()
