@@ -19,7 +19,7 @@ _PER_PAGE: Final = 50
 #: Messages that one filtered page reads.
 _MOST_READ: Final = 2000
 _STEP: Final = 200
-#: Maximum number of projects shown together.
+#: Maximum number of projects shown together: those with the highest numbers, the newest ones of most platforms.
 _PROJECTS: Final = 100
 
 EVENTS: Final = (
@@ -68,7 +68,7 @@ async def _one(visit: Visit) -> Response:
 async def _all(visit: Visit) -> Response:
     event = visit.text("event")
     newest: list[Message] = []
-    for project in visit.projects[:_PROJECTS]:
+    for project in sorted(visit.projects)[-_PROJECTS:]:
         newest += await visit.store.activity.page(project, MAX_NUMBER, _STEP if event else _PER_PAGE)
     shown = [_shown(message) for message in sorted(newest, key=lambda message: -message.ts)]
     chosen = [each for each in shown if not event or each.event == event][:_PER_PAGE]
