@@ -78,6 +78,7 @@ check: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/changelog.py
 
 # AUDIT=--require-advisories: fails where the advisories cannot be reached.
 audit: $(VENV)/installed
