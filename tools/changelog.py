@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
-
 ROOT = Path(__file__).resolve().parents[1]
 CHANGELOG = ROOT / "CHANGELOG.md"
 PYPROJECT = ROOT / "pyproject.toml"
@@ -31,7 +29,9 @@ PACKAGE = "scrapy_ext"
 NO_LINE = "Changelog: none"
 
 _HEADING = re.compile(r"## \[(?P<version>[^\]]+)\](?: - (?P<date>\d{4}-\d{2}-\d{2}))?")
-_VERSION = re.compile(r'(?m)^version = "([^"]+)"$')
+#: The form of a version here: 1.2.3, or 1.2.3rc1 before it.
+_NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:(a|b|rc)(\d+))?")
+_PROJECT_VERSION = re.compile(r'(?m)^version = "([^"]+)"$')
 
 
 class ChangelogError(Exception):
@@ -60,6 +60,16 @@ class Section(NamedTuple):
             elif line.startswith("  ") and found:
                 found[-1] += f" {line.strip()}"
         return found
+
+
+def numbers_of(version: str) -> tuple[int, int, int, str, int]:
+    """Return the numbers of a version in an order that compares as versions do."""
+    match = _NUMBERS.fullmatch(version)
+    if match is None:
+        raise ChangelogError(f"{version} is not a version: write 1.2.3, or 1.2.3rc1 before it")
+    major, minor, patch, stage, number = match.groups()
+    # "z" is above "a", "b" and "rc": the version itself comes after what was before it.
+    return int(major), int(minor), int(patch), stage or "z", int(number or 0)
 
 
 def sections(text: str) -> list[Section]:
@@ -101,11 +111,11 @@ def faults(text: str) -> list[str]:
                 )
             continue
         try:
-            version = Version(section.version)
-        except InvalidVersion:
-            lines.append(f"line {section.line}: {section.version} is not a version: write 1.2.3")
+            numbers = numbers_of(section.version)
+        except ChangelogError as error:
+            lines.append(f"line {section.line}: {error}")
             continue
-        if newest is not None and version >= Version(newest.version):
+        if newest is not None and numbers >= numbers_of(newest.version):
             lines.append(f"line {section.line}: {section.version} is below {newest.version}: the newest comes first")
         elif newest is not None and section.date and newest.date and section.date > newest.date:
             lines.append(f"line {section.line}: {section.version} is later than {newest.version}, above it")
@@ -155,7 +165,7 @@ def section_of(text: str, version: str) -> Section:
 
 def project_version(text: str) -> str:
     """Return the version in pyproject.toml, the one place that has it."""
-    found: list[str] = _VERSION.findall(text)
+    found: list[str] = _PROJECT_VERSION.findall(text)
     if len(found) != 1:
         raise ChangelogError(f'pyproject.toml: {len(found)} lines of the form version = "1.2.3": there has to be one')
     return found[0]
@@ -221,14 +231,13 @@ def check_since(ref: str) -> None:
 
 def release(version: str) -> None:
     """Write a version into pyproject.toml and CHANGELOG.md."""
-    if str(Version(version)) != version:
-        raise ChangelogError(f"{version} is written {Version(version)}")
+    numbers_of(version)
     today = time.strftime("%Y-%m-%d", time.gmtime())
     changelog = released(CHANGELOG.read_text("utf-8"), version, today)
     pyproject = PYPROJECT.read_text("utf-8")
     project_version(pyproject)
     CHANGELOG.write_text(changelog, "utf-8")
-    PYPROJECT.write_text(_VERSION.sub(f'version = "{version}"', pyproject), "utf-8")
+    PYPROJECT.write_text(_PROJECT_VERSION.sub(f'version = "{version}"', pyproject), "utf-8")
     print(f"CHANGELOG.md and pyproject.toml have {version}. Commit both, and push the tag v{version}.")
 
 
@@ -252,7 +261,7 @@ def main() -> int:
             print(check_tag(options.tag, text, PYPROJECT.read_text("utf-8")))
         elif not wrong and options.release:
             release(options.release)
-    except (ChangelogError, InvalidVersion) as error:
+    except ChangelogError as error:
         wrong = [str(error)]
     for line in wrong:
         print(f"CHANGELOG.md: {line}", file=sys.stderr)

@@ -87,7 +87,7 @@ def test_the_section_of_a_version_is_its_text_alone():
 def test_tag_version_and_newest_section_are_the_same():
     assert changelog.check_tag("v0.2.0", GOOD, PYPROJECT) == "0.2.0"
     for tag in ("0.2.0", "v0.2.1", "v0.2.0; id", "refs/tags/v0.2.0"):
-        with pytest.raises(changelog.ChangelogError, match="the tag has to be 'v0.2.0'"):
+        with pytest.raises(changelog.ChangelogError, match=r"the tag has to be 'v0.2.0'"):
             changelog.check_tag(tag, GOOD, PYPROJECT)
     with pytest.raises(changelog.ChangelogError, match=r"the newest section is of 0.2.0, not of 0.3.0"):
         changelog.check_tag("v0.3.0", GOOD, PYPROJECT.replace("0.2.0", "0.3.0"))
