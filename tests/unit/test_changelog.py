@@ -78,6 +78,14 @@ def test_a_fault_of_form_is_named_with_its_remedy(old, new, message):
     assert any(message in each for each in found), found
 
 
+def test_versions_are_in_the_order_of_their_numbers():
+    order = ["0.9.9", "0.10.0a1", "0.10.0a2", "0.10.0b1", "0.10.0rc1", "0.10.0", "1.0.0"]
+    assert sorted(sorted(order), key=changelog.numbers_of) == order
+    for other in ("1.0", "1.0.0-rc1", "v1.0.0", "1.0.0.post1", "1.0.0\n"):
+        with pytest.raises(changelog.ChangelogError, match="is not a version"):
+            changelog.numbers_of(other)
+
+
 def test_the_section_of_a_version_is_its_text_alone():
     assert changelog.section_of(GOOD, "0.2.0").text == "### Changed\n\n- One thing.\n\n### Fixed\n\n- Another."
     with pytest.raises(changelog.ChangelogError, match=r"no section '## \[0.9\]'; there are: Unreleased, 0.2.0, 0.1.0"):
