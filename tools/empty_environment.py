@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from distributions import ROOT, tracked
@@ -29,7 +30,7 @@ class CommandError(Exception):
 
 
 class EmptyEnvironment:
-    """Environment of one Python below ``folder``, with pip's cache of the caller: HOME is empty, the network slow."""
+    """Environment of one Python below ``folder``. pip's cache is the caller's, which saves most downloads."""
 
     def __init__(self, python: Path | str, folder: Path) -> None:
         self.folder = folder
@@ -41,24 +42,16 @@ class EmptyEnvironment:
         self._variables |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         self._variables |= {"HOME": str(self.home), "PIP_CACHE_DIR": _pip_cache(), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         self._variables["PATH"] = f"{self.bin}{os.pathsep}{self._variables['PATH']}"
-        self.run(python, "-m", "venv", folder / "venv")
+        self._creator = python
+
+    def create(self) -> str:
+        """Create the environment, with the pip that comes with this Python."""
+        self.run(self._creator, "-m", "venv", self.folder / "venv")
+        return ""
 
     def run(self, *command: object, cwd: Path | None = None) -> str:
         """Run a command in an empty folder, or in ``cwd``; return its output, or raise CommandError."""
-        done = subprocess.run(
-            [str(part) for part in command],
-            check=False,
-            cwd=cwd or self.home,
-            env=self._variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-        )
-        if done.returncode:
-            shown = " ".join(map(str, command))
-            raise CommandError(f"{shown}: exit code {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
-        return done.stdout
+        return _run(command, cwd or self.home, self._variables)
 
     def install(self, *requirements: str, index: str) -> None:
         """Install from an index, and check that all requirements fit each other."""
@@ -92,16 +85,28 @@ class EmptyEnvironment:
 
     def _browser(self) -> str:
         """Return the path of a browser, which belongs to the machine, so the caller's HOME is searched too."""
-        environment = {**os.environ, "PATH": self._variables["PATH"]}
-        get = ["sh", str(ROOT / "tools/get_browser.sh"), str(self.bin)]
-        subprocess.run(get, check=True, env=environment, cwd=ROOT, capture_output=True, timeout=_TIMEOUT)
-        find = [str(self.python), str(ROOT / "tools/find_browser.py")]
-        done = subprocess.run(
-            find, check=True, env=environment, cwd=self.home, capture_output=True, text=True, timeout=60
-        )
-        return done.stdout.strip()
+        variables = {**os.environ, "PATH": self._variables["PATH"]}
+        _run(["sh", ROOT / "tools/get_browser.sh", self.bin], ROOT, variables)
+        return _run([self.python, ROOT / "tools/find_browser.py"], self.home, variables).strip()
+
+
+def _run(command: Sequence[object], cwd: Path, variables: dict[str, str]) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        check=False,
+        cwd=cwd,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+    )
+    if done.returncode:
+        shown = " ".join(map(str, command))
+        raise CommandError(f"{shown}: exit code {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout
 
 
 def _pip_cache() -> str:
     command = [sys.executable, "-m", "pip", "cache", "dir"]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+    return _run(command, ROOT, dict(os.environ)).strip()

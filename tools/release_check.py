@@ -114,6 +114,7 @@ def _build_twice(folder: Path) -> str:
 def _wheel_of_sdist(python: Path, index: PackageIndex, folder: Path, built: Distributions) -> str:
     """Build a wheel from the sdist of the index, as pip does where no wheel fits, and compare it."""
     environment = EmptyEnvironment(python, folder)
+    environment.create()
     pip = (environment.python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-binary", "scrapy-ext")
     environment.run(*pip, "--no-cache-dir", "--index-url", index.url, "--wheel-dir", folder, "scrapy-ext")
     made, ours = contents(folder / built.wheel.name), contents(built.wheel)
@@ -156,6 +157,7 @@ def _check_python(
     stem = DIST / f"scrapy-ext-{built.version}"
     index.served.clear()
     environment = EmptyEnvironment(python, folder / python.name)
+    checks.run(f"{shown}: empty environment", environment.create)
     checks.run(f"{shown}: install scrapy-ext", _install, environment, "scrapy-ext", index, built)
     if with_bills:
         checks.run("SBOM and licences of scrapy-ext", _bills, environment, stem)

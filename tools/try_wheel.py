@@ -22,6 +22,7 @@ def main() -> None:
         built = build(folder)
         print(f"── {check_contents(built)}", flush=True)
         environment = EmptyEnvironment(sys.executable, folder / "environment")
+        environment.create()
         print(f"── Installing {built.wheel.name} with [server]", flush=True)
         with PackageIndex(built, others=usual_index()) as index:
             environment.install(f"scrapy-ext[server]=={built.version}", index=index.url)
