@@ -4,13 +4,14 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+RELEASE := .venv-release
 # More workers than the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loadscope-reorder
 
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-unit test-long test-crash test-full test-scrapy fuzz check audit crash soak bench wheel docs clean
+.PHONY: help dev assets demo test test-unit test-long test-crash test-full test-scrapy fuzz check audit crash soak bench wheel release-check docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +29,7 @@ help:
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
+	@echo "make release-check  build wheel and sdist, check them, install them on the oldest and the newest Python, and crawl"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make dev    set up .venv with all that a contributor needs"
 	@echo "make assets  get the front-end files of the pages, which are not part of the repository; needs npm"
@@ -78,6 +80,7 @@ check: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/changelog.py
 
 # AUDIT=--require-advisories: fails where the advisories cannot be reached.
 audit: $(VENV)/installed
@@ -109,12 +112,22 @@ bench: $(VENV)/installed $(VENV)/browser
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@for script in benchmarks/*.py; do $(BIN)/python $$script $(BENCH) || exit 1; done
 
-wheel: $(VENV)/installed $(VENV)/browser $(VENV)/assets
-	$(BIN)/python tools/try_wheel.py
+# In an environment of their own: what builds a release is pinned, and little.
+$(RELEASE)/installed: tools/release-requirements.txt
+	@echo "── Setting up $(RELEASE) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(RELEASE)
+	@$(RELEASE)/bin/pip install --quiet --disable-pip-version-check -r tools/release-requirements.txt
+	@touch $@
+
+wheel: $(RELEASE)/installed
+	$(RELEASE)/bin/python tools/try_wheel.py
+
+release-check: $(RELEASE)/installed
+	$(RELEASE)/bin/python tools/release_check.py
 
 docs: $(VENV)/installed
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/acceptance/server/ui/vendor tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(RELEASE) scrapy_ext/server/ui/static/vendor tests/acceptance/server/ui/vendor tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache
