@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -36,6 +36,8 @@ END: Final = 5.0
 _CLOSE: Final = 0.5
 #: Seconds between two warnings of exports that fail.
 _WARN_EVERY: Final = 600.0
+#: Beginnings of the names of threads that export: OpenTelemetry's own, and ours.
+_THREADS: Final = ("OtelBatch", "opentelemetry")
 _UNKNOWN: Final = "unknown_service"
 _CUMULATIVE: Final = points.AggregationTemporality.CUMULATIVE
 
@@ -87,7 +89,7 @@ class MetricExporter:
 
     def _data(self, families: Iterable[Family]) -> points.MetricsData:
         now = time.time_ns()
-        metrics = [self._metric(family, now) for family in families]
+        metrics = [self._metric(family, now) for family in families if family.samples]
         scope = points.ScopeMetrics(InstrumentationScope(SCOPE), metrics, "")
         return points.MetricsData([points.ResourceMetrics(self._resource, [scope], "")])
 
@@ -112,16 +114,18 @@ class MetricExporter:
         if not isinstance(value, Distribution):
             return None
         numbers, bounds = list(value.numbers), list(value.bounds)
-        # Minimum and maximum are not known; infinite ones are not exported as such.
+        unknown: Any = None  # Minimum and maximum, which the protocol leaves out.
         return points.HistogramDataPoint(
-            dict(labels), self._began, now, sum(numbers), value.total, numbers, bounds, 0.0, bounds[-1]
+            dict(labels), self._began, now, sum(numbers), value.total, numbers, bounds, unknown, unknown
         )
 
 
 class FaultLog(logging.Handler):
-    """Handler of OpenTelemetry's own log: its exporters warn of every attempt, this warns once in ten minutes."""
+    """Handler of OpenTelemetry's own log: its exporters warn of every attempt, this warns once in ten minutes. Lines of
+    the HTTP library about exports are dropped."""
 
     _source: Final = logging.getLogger("opentelemetry")
+    _http: Final = logging.getLogger("urllib3.connectionpool")
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -131,9 +135,11 @@ class FaultLog(logging.Handler):
     def attach(self) -> None:
         self._propagated, self._source.propagate = self._source.propagate, False
         self._source.addHandler(self)
+        self._http.addFilter(_is_of_others)
 
     def detach(self) -> None:
         self._source.removeHandler(self)
+        self._http.removeFilter(_is_of_others)
         self._source.propagate = self._propagated
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -142,6 +148,11 @@ class FaultLog(logging.Handler):
             self._warned = now
             text = "OpenTelemetry cannot export now: %s Check that a collector answers at %s"
             logger.warning(text, record.getMessage(), endpoint())
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Return false for a record of a thread that exports."""
+    return not str(record.threadName).startswith(_THREADS)
 
 
 def endpoint() -> str:

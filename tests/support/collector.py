@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,6 +40,8 @@ class Collector:
         self.metrics: dict[str, list[tuple[dict[str, Any], Any]]] = {}
         #: Whole bodies, decompressed.
         self.bodies: list[bytes] = []
+        #: Errors of the collector itself, such as connections that a killed process breaks.
+        self.faults: list[str] = []
         self.hangs = threading.Event()
         self.released = threading.Event()
         collector = self
@@ -67,7 +70,7 @@ class Collector:
             daemon_threads = True
 
             def handle_error(self, *arguments: object) -> None:
-                """A process that is killed breaks its connections."""
+                collector.faults.append(traceback.format_exc())
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
