@@ -38,7 +38,7 @@ async def exporting_crawl(crawler: Crawler, attributes: Mapping[str, str]) -> As
 
 
 def families(stats: Mapping[str, Any], labels: Labels) -> Iterator[Family]:
-    """Yield the numbers among the stats as gauges: stats do not tell whether they only grow."""
+    """Yield the numbers among the stats as gauges: some only grow, others do not."""
     number = 0
     for name, value in stats.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
