@@ -32,13 +32,16 @@ class _Recorded(Span):
     """A span that is recorded; ``is_parent``: it is current in its block."""
 
     __slots__ = ("_is_parent", "_kind", "_span", "_token")
-    is_recorded = True
 
     def __init__(self, span: trace.Span, kind: SpanKind, *, is_parent: bool = False) -> None:
         self._span = span
         self._kind = kind
         self._is_parent = is_parent
         self._token: Any = None
+
+    @property
+    def is_recorded(self) -> bool:
+        return self._span.is_recording()  # One that is not sampled only carries the decision on.
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -125,7 +128,7 @@ class OpenTelemetryRecorder:
     def server_span(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Span:
         carrier = {name.decode(): value.decode("latin-1") for name, value in headers if name in _CARRIED}
         attributes = {"http.request.method": _method(method), "url.path": path[:_LONGEST_PATH], "url.scheme": "http"}
-        context = _PROPAGATOR.extract(carrier, Context())
+        context = _PROPAGATOR.extract(carrier, Context()) if carrier else Context()
         return self._started(_method(method), SpanKind.SERVER, attributes, context, is_parent=True)
 
     def inner_span(self, name: str, attributes: Attributes) -> Span:

@@ -26,8 +26,11 @@ class Span:
     nothing."""
 
     __slots__ = ()
-    #: False if nothing is recorded.
-    is_recorded = False
+
+    @property
+    def is_recorded(self) -> bool:
+        """Return false if nothing is recorded."""
+        return False
 
     @property
     def headers(self) -> Mapping[str, str]:

@@ -117,7 +117,7 @@ class Session:
         self.after_finish: list[Callable[[], Awaitable[None]]] = []
         self._closing: asyncio.Future[None] | None = None
         #: Attributes of the spans and metrics of this crawl.
-        self.span_attributes = {"scrapy.spider": crawler.spidercls.name or ""}
+        self.span_attributes = {"scrapy.spider": str(getattr(crawler.spidercls, "name", ""))}
         #: Error that kept the session from opening.
         self.failure: Exception | None = None
         self._failed = False
