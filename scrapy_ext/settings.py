@@ -290,6 +290,14 @@ DUPEFILTER_COLLECTION_TYPE = _setting(
     "Type of that collection. s: pages that were ever stored; cs: pages that were stored in the last month.",
 )
 
+# ── OpenTelemetry ──
+OPENTELEMETRY_ENABLED = _setting(
+    "OPENTELEMETRY_ENABLED",
+    True,
+    "Export traces and metrics of the crawl and its embedded server, where the environment names a collector "
+    "(OTEL_EXPORTER_OTLP_ENDPOINT).",
+)
+
 # ── the embedded server ──
 SERVER_DATA = _setting(
     "SERVER_DATA", "platform", "Data directory of the embedded server, relative to the project's .scrapy."

@@ -37,7 +37,7 @@ from scrapy_ext.settings import SETTINGS, Setting
 
 logger = logging.getLogger(__name__)
 
-_SETTING = re.compile(r"\b(?:EXTRACT_API|PLATFORM|FRONTIER|DUPEFILTER|SERVER)_[A-Z_]+\b")
+_SETTING = re.compile(r"\b(?:EXTRACT_API|PLATFORM|FRONTIER|DUPEFILTER|SERVER|OPENTELEMETRY)_[A-Z_]+\b")
 
 
 def text(plain: str) -> str:

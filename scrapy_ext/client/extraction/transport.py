@@ -7,6 +7,7 @@ import contextlib
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -67,6 +68,8 @@ class ExtractTransport:
 
     def __init__(self, url: str, key: str, timeout: float, *, connections: int = 0) -> None:
         self.url = base_url(url, "EXTRACT_API_URL", "https://extract.example.com/v1")
+        #: The path of the operation.
+        self.path = f"{urlsplit(self.url).path}/extract"
         self._headers = {
             "Authorization": authorization(key, "EXTRACT_API_KEY"),
             "Content-Type": "application/json",
@@ -84,8 +87,14 @@ class ExtractTransport:
     def __repr__(self) -> str:
         return f"<ExtractTransport to {self.url}>"
 
-    async def post(self, fields: bytes, bounds: Bounds = UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
-        """Send fields as JSON. ``hold`` counts the memory of the answer.
+    async def post(
+        self,
+        fields: bytes,
+        bounds: Bounds = UNBOUNDED,
+        hold: Hold | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> RawAnswer:
+        """Send fields as JSON. ``hold`` counts the memory of the answer; ``headers`` are further ones.
 
         Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` when no whole answer comes, and
         :class:`~scrapy_ext.client.extraction.errors.TooLargeError`.
@@ -97,7 +106,9 @@ class ExtractTransport:
             async with (
                 # Not by aiohttp: the time of a wait for memory does not count.
                 asyncio.timeout(seconds) as deadline,
-                session.post(self._endpoint, data=fields, allow_redirects=False, timeout=timeout) as response,
+                session.post(
+                    self._endpoint, data=fields, headers=headers, allow_redirects=False, timeout=timeout
+                ) as response,
             ):
                 body = await _body(response, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
                 answer = RawAnswer(response.status, response.headers, body)

@@ -59,6 +59,7 @@ from scrapy_ext.crawl.extraction.translate import (
 from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_fetched, watch
 from scrapy_ext.crawl.session.session import Session
+from scrapy_ext.telemetry.spans import request_span
 
 logger = logging.getLogger(__name__)
 
@@ -151,8 +152,12 @@ class Extraction:
             return None
         self.limiter.check_open(host_of(request))
         async with self._grace.held():
-            with self._signals.of(request):
+            with (
+                request_span(request.method, request.url, self._session.span_attributes) as span,
+                self._signals.of(request),
+            ):
                 response = await self._answered(request)
+                span.answered(response.status)
                 self._has_response = True
                 response = self._signals.received(request, response)
             return self._redirects.finish(request, response)

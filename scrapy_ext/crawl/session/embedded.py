@@ -36,6 +36,7 @@ from scrapy_ext.server import starting
 from scrapy_ext.server.config.command_line import config_from
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.settings import Setting, SettingError
+from scrapy_ext.telemetry.exporting import DISABLED
 
 logger = logging.getLogger(__name__)
 
@@ -175,6 +176,7 @@ class EmbeddedServer:
         self.extract_key = os.urandom(16).hex()
         self.platform_key = os.urandom(16).hex()
         self._config = self._configured(settings, data, runner=runner)
+        self._more_environment = {} if names.OPENTELEMETRY_ENABLED.read(settings) else {DISABLED: "true"}
         self.url = ""
 
     def _configured(self, settings: BaseSettings, data: Path, *, runner: bool) -> ServerConfig:
@@ -267,7 +269,7 @@ class EmbeddedServer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=starting.environment(),
+                env=starting.environment() | self._more_environment,
                 pass_fds=(descriptor,),
                 start_new_session=True,
             )

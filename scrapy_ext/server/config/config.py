@@ -139,6 +139,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         meaning="deny deployed versions connections to this network, such as 10.0.0.0/8 or [fd00::1]:443; cloud "
         "metadata and the server's database are always denied",
         read=kinds.denied_address, metavar="NETWORK[:PORT]")] = ()
+    job_opentelemetry: Annotated[bool, Option(
+        meaning="give deployed versions the environment variables OTEL_…, so that they export traces and metrics, too; "
+        "they can read a token in them")] = False
     deploy: Annotated[str, Option(
         meaning="keys that may deploy code, which runs here: those for all projects, also those limited to the "
         "project, or none",

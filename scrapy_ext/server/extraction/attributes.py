@@ -23,6 +23,7 @@ from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome
 from scrapy_ext.server.observability.metrics import counter
+from scrapy_ext.telemetry.families import Family
 
 _log = logging.getLogger(__name__)
 
@@ -46,8 +47,8 @@ class AttributeExtractor(Protocol):
     async def answer(self, asked: dict[str, Any], found: ExtractionOutcome) -> dict[str, Any]:
         """Return ``values`` and ``metadata`` of ``customAttributes``. Never raises."""
 
-    def metrics(self) -> Iterator[str]:
-        """Yield its counters in the text format of ``/metrics``."""
+    def metrics(self) -> Iterator[Family]:
+        """Yield its metrics."""
         yield from ()
 
     async def stop(self) -> None:
@@ -117,7 +118,7 @@ class ChatAttributes(AttributeExtractor):
             return {"values": nothing, "metadata": {**metadata, "error": UNREADABLE}}
         return {"values": answers, "metadata": metadata}
 
-    def metrics(self) -> Iterator[str]:
+    def metrics(self) -> Iterator[Family]:
         """Yield requests by result, and tokens, which models charge for."""
         meaning = "Requests to the endpoint for custom attributes, by how they ended."
         yield from counter(

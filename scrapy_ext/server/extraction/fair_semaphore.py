@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from scrapy_ext.api.extraction.problems import ExtractionError, overloaded
+from scrapy_ext.telemetry.spans import inner_span
 
 _Waiter = asyncio.Future[None]
 
@@ -115,8 +116,9 @@ class FairSemaphore:
         self._queues.setdefault(share, deque()).append(waiter)
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._timeout):
-                await waiter
+            with inner_span("wait", {"scrapy_ext.queue": self._name}):
+                async with asyncio.timeout(self._timeout):
+                    await waiter
         except TimeoutError:
             self._leave_queue(share, waiter)
             raise self._refuse(

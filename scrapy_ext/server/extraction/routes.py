@@ -141,7 +141,7 @@ class ExtractEndpoint:
         caller = await self._check_key(scope, headers.get(b"authorization"))
         exchange: RequestContext | None = scope.get(SCOPE_KEY)
         if exchange is not None:
-            exchange.who = caller.name
+            exchange.who, exchange.route = caller.name, EXTRACT.path
         hold = hold_in(exchange)
         body = await _read_body(headers, receive, self._limits.request_body, hold)
         _hold_decoded(body, exchange, hold)

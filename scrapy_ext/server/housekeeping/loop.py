@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.server.observability.metrics import counter
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
+from scrapy_ext.telemetry.families import Family
 
 #: Seconds between two looks for deletions, which other servers make, too.
 PURGE_INTERVAL: Final = 30.0
@@ -64,7 +65,7 @@ class Housekeeping:
                     async with asyncio.timeout(task.interval):
                         await wake.wait()
 
-    def metrics(self) -> Iterator[str]:
+    def metrics(self) -> Iterator[Family]:
         """Yield the metrics of the tasks."""
         samples = [({"task": name}, number) for name, number in self._removed.items()]
         yield from counter("housekeeping_removed_total", "Deleted and old objects that were removed.", samples)

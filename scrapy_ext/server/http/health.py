@@ -26,9 +26,10 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.http.schemas import STRING, TEXT, AnswerShape, record, value
-from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge
+from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge, lines
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.interface import GROUPS
+from scrapy_ext.telemetry.families import Family
 
 logger = logging.getLogger(__name__)
 
@@ -42,17 +43,85 @@ _READY: Final = record({"status": {"enum": ["ok", "unavailable"]}, "message": ST
 ROUTES: Final = Routes(tag="server")
 
 
+class ServerMetrics:
+    """The metrics of a server or a worker; ``more`` are those of other parts."""
+
+    def __init__(
+        self, middleware: RequestMiddleware, store: Store, more: Sequence[Callable[[], Iterator[Family]]]
+    ) -> None:
+        self._middleware = middleware
+        self._store = store
+        self._more = more
+
+    async def families(self) -> list[Family]:
+        """Return all metrics, with their current values."""
+        others = chain.from_iterable(metrics() for metrics in self._more)
+        return [*self._middleware.metrics.families(), *self._server(), *await self._size(), *others, *_process()]
+
+    async def _size(self) -> Iterable[Family]:
+        """Return the size of the database and its free part; nothing while it is away.
+
+        The other metrics matter most then.
+        """
+        try:
+            async with asyncio.timeout(_PROBE_TIME):
+                space = await self._store.space()
+        except (StoreError, TimeoutError):
+            return ()
+        found = [*gauge("database_bytes", "Size of the database, with its log.", space.total)]
+        if space.free is not None:
+            found += gauge("database_free_bytes", "Bytes of it that hold no data.", space.free)
+        return found
+
+    def _server(self) -> Iterator[Family]:
+        middleware, store = self._middleware, self._store.measures
+        yield from gauge("connections", "Connections that are open.", len(middleware.connections))
+        yield from gauge("requests_under_way", "Requests that are being answered.", middleware.under_way)
+        memory = middleware.memory
+        yield from gauge("body_bytes_held", "Bytes that bodies, what they decode to, and answers hold.", memory.held)
+        yield from gauge("memory_limit_bytes", "The most that they may hold.", memory.limit)
+        yield from counter(
+            "memory_refused_total", "Requests and pieces of answers that found no room.", [({}, memory.refused)]
+        )
+        yield from gauge("connections_stalled", "Connections whose clients do not read.", len(memory.stalled))
+        yield from gauge("connections_new", "Connections without a request so far.", len(middleware.connections.new))
+        yield from gauge("connections_idle", "Connections between two requests.", len(middleware.connections.idle))
+        closed = [({"reason": reason}, number) for reason, number in middleware.connections.closed.items()]
+        yield from counter("connections_cut_total", "Connections that the server ended or refused.", closed)
+        yield from gauge("store_writes_waiting", "Writes that wait for the database.", store.waiting)
+        yield from counter("store_writes_total", "Writes that were committed and synced.", [({}, store.operations)])
+        yield from counter("store_rows_total", "Rows that these changed.", [({}, store.rows)])
+        yield from counter("store_failures_total", "Commits that failed.", [({}, store.failures)])
+        removed = self._store.retention.removed
+        yield from counter("retention_jobs_total", "Jobs of which retention has removed data.", [({}, removed.jobs)])
+        yield from counter("retention_records_total", "Records that retention has removed.", [({}, removed.records)])
+        yield from counter("retention_bytes_total", "Their bytes, as stored.", [({}, removed.bytes)])
+        delivered, failures = self._store.deliveries.delivered, self._store.deliveries.failures
+        yield from counter("delivery_jobs_total", "Jobs that delivery rules have delivered.", [({}, delivered.jobs)])
+        yield from counter("delivery_records_total", "Records that were delivered.", [({}, delivered.records)])
+        yield from counter("delivery_bytes_total", "Bytes of the objects with them.", [({}, delivered.bytes)])
+        yield from counter("delivery_failures_total", "Runs of delivery rules that failed.", [({}, failures)])
+        groups = (GROUPS, tuple(store.groups), store.operations)
+        yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
+        yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])
+        freed = self._store.freed
+        yield from counter("deleted_rows_total", "Rows of deleted data that were removed.", [({}, freed.rows)])
+        yield from counter("deleted_bytes_total", "Bytes of deleted data that were removed.", [({}, freed.bytes)])
+        meaning = "Bytes of free space returned to the file system."
+        yield from counter("returned_bytes_total", meaning, [({}, self._store.returned)])
+
+
 class Health:
-    """Readiness and metrics. ``caller`` returns the rights of a call's key, ``more`` the metrics of other parts."""
+    """Readiness and metrics. ``caller`` returns the rights of a call's key."""
 
     def __init__(
         self,
         middleware: RequestMiddleware,
         store: Store,
         caller: Callable[[Call], Awaitable[Grant | Unknown]],
-        more: Sequence[Callable[[], Iterator[str]]],
+        metrics: ServerMetrics,
     ) -> None:
-        self._more = more
+        self._metrics = metrics
         self._middleware = middleware
         self._store = store
         self._caller = caller
@@ -104,61 +173,7 @@ class Health:
         return wrong
 
     async def metrics(self) -> Response:
-        others = chain.from_iterable(metrics() for metrics in self._more)
-        lines = [*self._middleware.metrics.lines(), *self._server(), *await self._size(), *others, *_process()]
-        return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
-
-    async def _size(self) -> Iterable[str]:
-        """Return the size of the database and its free part; nothing while it is away.
-
-        The other metrics matter most then.
-        """
-        try:
-            async with asyncio.timeout(_PROBE_TIME):
-                space = await self._store.space()
-        except (StoreError, TimeoutError):
-            return ()
-        lines = [*gauge("database_bytes", "Size of the database, with its log.", space.total)]
-        if space.free is not None:
-            lines += gauge("database_free_bytes", "Bytes of it that hold no data.", space.free)
-        return lines
-
-    def _server(self) -> Iterator[str]:
-        middleware, store = self._middleware, self._store.measures
-        yield from gauge("connections", "Connections that are open.", len(middleware.connections))
-        yield from gauge("requests_under_way", "Requests that are being answered.", middleware.under_way)
-        memory = middleware.memory
-        yield from gauge("body_bytes_held", "Bytes that bodies, what they decode to, and answers hold.", memory.held)
-        yield from gauge("memory_limit_bytes", "The most that they may hold.", memory.limit)
-        yield from counter(
-            "memory_refused_total", "Requests and pieces of answers that found no room.", [({}, memory.refused)]
-        )
-        yield from gauge("connections_stalled", "Connections whose clients do not read.", len(memory.stalled))
-        yield from gauge("connections_new", "Connections without a request so far.", len(middleware.connections.new))
-        yield from gauge("connections_idle", "Connections between two requests.", len(middleware.connections.idle))
-        closed = [({"reason": reason}, number) for reason, number in middleware.connections.closed.items()]
-        yield from counter("connections_cut_total", "Connections that the server ended or refused.", closed)
-        yield from gauge("store_writes_waiting", "Writes that wait for the database.", store.waiting)
-        yield from counter("store_writes_total", "Writes that were committed and synced.", [({}, store.operations)])
-        yield from counter("store_rows_total", "Rows that these changed.", [({}, store.rows)])
-        yield from counter("store_failures_total", "Commits that failed.", [({}, store.failures)])
-        removed = self._store.retention.removed
-        yield from counter("retention_jobs_total", "Jobs of which retention has removed data.", [({}, removed.jobs)])
-        yield from counter("retention_records_total", "Records that retention has removed.", [({}, removed.records)])
-        yield from counter("retention_bytes_total", "Their bytes, as stored.", [({}, removed.bytes)])
-        delivered, failures = self._store.deliveries.delivered, self._store.deliveries.failures
-        yield from counter("delivery_jobs_total", "Jobs that delivery rules have delivered.", [({}, delivered.jobs)])
-        yield from counter("delivery_records_total", "Records that were delivered.", [({}, delivered.records)])
-        yield from counter("delivery_bytes_total", "Bytes of the objects with them.", [({}, delivered.bytes)])
-        yield from counter("delivery_failures_total", "Runs of delivery rules that failed.", [({}, failures)])
-        groups = (GROUPS, tuple(store.groups), store.operations)
-        yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
-        yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])
-        freed = self._store.freed
-        yield from counter("deleted_rows_total", "Rows of deleted data that were removed.", [({}, freed.rows)])
-        yield from counter("deleted_bytes_total", "Bytes of deleted data that were removed.", [({}, freed.bytes)])
-        meaning = "Bytes of free space returned to the file system."
-        yield from counter("returned_bytes_total", meaning, [({}, self._store.returned)])
+        return Response("\n".join(lines(await self._metrics.families())) + "\n", media_type=CONTENT_TYPE)
 
 
 @ROUTES.add(
@@ -191,7 +206,7 @@ async def _metrics(call: Call) -> Response:
     return await call.service(Health).metrics()
 
 
-def _process() -> Iterator[str]:
+def _process() -> Iterator[Family]:
     """Yield the metrics of the process under Prometheus's standard names."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu = usage.ru_utime + usage.ru_stime

@@ -27,6 +27,7 @@ from scrapy_ext.server.http.memory import RequestMemory, default_limit
 from scrapy_ext.server.http.request_context import CURRENT, SCOPE_KEY, GoneError, RequestContext
 from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.observability.metrics import Metrics
+from scrapy_ext.telemetry.spans import NO_SPAN, Span, server_span, trace_id
 
 logger = logging.getLogger("scrapy_ext.server.requests")
 
@@ -74,6 +75,11 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        span = NO_SPAN if scope["path"] in ALWAYS else server_span(scope["method"], scope["path"], scope["headers"])
+        with span:
+            await self._answer(scope, receive, send, span)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, span: Span) -> None:
         began = perf_counter()
         context = RequestContext(scope, receive, send, self.memory, self._client_timeout)
         scope[SCOPE_KEY] = context
@@ -102,6 +108,8 @@ class RequestMiddleware:
             broken = False
         finally:
             context.ended()
+            if span.is_recorded:
+                _describe(span, scope, context)
             self._ended(scope, context, perf_counter() - began, broken)
 
     def _ended(self, scope: Scope, context: RequestContext, seconds: float, broken: bool) -> None:
@@ -132,6 +140,20 @@ class RequestMiddleware:
                 logger.warning("%d requests did not end within %g s", self.under_way, grace)
 
 
+def _describe(span: Span, scope: Scope, context: RequestContext) -> None:
+    """Set what is known of a request at its end."""
+    span.set("scrapy_ext.request_id", context.id)
+    if context.route:
+        span.set("http.route", context.route)
+        span.rename(f"{scope['method']} {context.route}")
+    if not context.status:
+        span.failed("broken")
+        return
+    span.answered(context.status)
+    if context.status >= 500 and (problem := context.log_fields.get("problem")):
+        span.failed(problem)
+
+
 def _holds_address(path: bytes, query: bytes, context: RequestContext) -> bool:
     """Count the memory of a long decoded address; return false without room for it."""
     length = len(path) + len(query)
@@ -156,6 +178,8 @@ def _log(level: int, scope: Scope, context: RequestContext, seconds: float, brok
         fields["broken"] = True
     text = " ".join(f"{name}={value}" for name, value in fields.items() if name not in ("method", "path", "status"))
     message = f"{fields['method']} {fields['path']} {fields['status']} {text} request_id={context.id}"
+    if trace := trace_id():
+        message += f" trace_id={trace}"
     logger.log(level, "%s", message, extra={"fields": fields, "event": "request"})
 
 

@@ -43,7 +43,7 @@ class RequestContext:
     pause for ``client_timeout`` seconds within its body."""
 
     __slots__ = (
-        *("_connection", "_length", "_lingers", "_more", "_over", "_receive", "_send", "memory"),
+        *("_connection", "_length", "_lingers", "_more", "_over", "_receive", "_send", "memory", "route"),
         *("held", "id", "lasts", "client_timeout", "received", "records", "sent", "status", "log_fields", "who"),
     )
 
@@ -62,6 +62,8 @@ class RequestContext:
         self._length: int | None = 0
         self.id = ""
         self.who = ""
+        #: The declared path of its route; empty when there is none.
+        self.route = ""
         #: Further fields of its log line, by name.
         self.log_fields: dict[str, str] = {}
         self.status = 0

@@ -72,6 +72,7 @@ async def start_node(
             config.stop_grace,
             config.unit_memory,
             config.job_timeout,
+            config.job_opentelemetry,
         ),
         await _notifier(pools.nodes, config),
         locks=NodeLocks(config.data if config.database is None else None),

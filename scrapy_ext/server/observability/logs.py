@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.violations import escaped
+from scrapy_ext.telemetry.spans import trace_id
 
 #: The id of the current request.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
@@ -40,7 +41,7 @@ class Lines(logging.Formatter):
 
 class JsonLines(logging.Formatter):
     """Formatter of one object per line: ``time`` (UTC), ``level``, ``logger``, ``message``, and if present
-    ``request_id``, the fields of a request, and ``exception``."""
+    ``request_id``, ``trace_id``, the fields of a request, and ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] | None = getattr(record, "fields", None)
@@ -52,6 +53,8 @@ class JsonLines(logging.Formatter):
         }
         if request_id := REQUEST_ID.get():
             line["request_id"] = request_id
+        if trace := trace_id():
+            line["trace_id"] = trace
         line.update(fields or {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

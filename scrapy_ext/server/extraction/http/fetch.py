@@ -39,6 +39,7 @@ from scrapy_ext.server.extraction.outgoing import Cookie, cookie_pair, cookie_re
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.guard import Guard, address_of, target_of
 from scrapy_ext.server.net.proxy import PageProxy
+from scrapy_ext.telemetry.spans import Span, client_span
 
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024
@@ -174,7 +175,8 @@ class _Exchange:
             if self._check is not None:
                 await self._check(str(self._url))
             try:
-                answer = await self._hop()
+                with client_span(self._method, str(self._url), resend=len(self._redirects)) as span:
+                    answer = await self._hop(span)
             except ExtractionError:
                 raise
             except (aiohttp.ClientError, ValueError, OSError) as error:
@@ -191,7 +193,7 @@ class _Exchange:
         else:
             await self._guard.check_domain(host)
 
-    async def _hop(self) -> HttpResult | None:
+    async def _hop(self, span: Span) -> HttpResult | None:
         """Make one request; return None when it was redirected."""
         async with self._session.request(
             self._method,
@@ -204,6 +206,7 @@ class _Exchange:
         ) as response:
             if self.proxy and self.proxy.is_own_answer(response.headers):
                 raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
+            span.answered(response.status)
             if response.status < 200:
                 raise permanent(f"{self._url.host} changed to another protocol without a request for it.")
             if response.cookies:

@@ -81,6 +81,8 @@ class Terms(NamedTuple):
     unit_memory: int = 1024
     #: Seconds that jobs without a timeout of their own may run; None: without limit.
     timeout: float | None = None
+    #: Whether processes of deployed versions get the variables of OpenTelemetry.
+    opentelemetry: bool = False
 
 
 class Execution:
@@ -238,7 +240,7 @@ class Execution:
         fenced = self._store.fenced(self._attempt)
         try:
             token = await _retried(lambda: AttemptTokens(self._store).token(self._attempt))
-            environment = environment_of(job, prepared, self._terms.url, token)
+            environment = environment_of(job, prepared, self._terms.url, token, opentelemetry=self._terms.opentelemetry)
             self._kills = kernel_kills()
             confinement = await self._environments.confinement(prepared, self._limits.memory)
             process = await JobProcess.start(

@@ -58,6 +58,8 @@ class NodeConfig(NamedTuple):
     unit_memory: int = 1024
     #: Seconds that jobs without a timeout of their own may run; None: without limit.
     job_timeout: float | None = None
+    #: Whether processes of deployed versions get the variables of OpenTelemetry.
+    opentelemetry: bool = False
 
 
 class Pools(NamedTuple):
@@ -89,7 +91,7 @@ class Node:
         self._detection = Detection(pools.nodes, notifier, MOST_LOSSES)
         self._guard = NodeGuard()
         self._locks = locks or NodeLocks(None)
-        self._terms = Terms(url, config.grace, config.unit_memory, config.job_timeout)
+        self._terms = Terms(url, config.grace, config.unit_memory, config.job_timeout, config.opentelemetry)
         self._starts = asyncio.Semaphore(_STARTS)
         self._jobs: dict[Attempt, Execution] = {}
         self._heartbeat = 0
