@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.housekeeping.loop import Housekeeping
 from scrapy_ext.server.housekeeping.tasks import node_tasks, tasks_of
+from scrapy_ext.server.http import health as health_routes
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
@@ -206,6 +207,10 @@ def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) ->
     return {Restores: restores, ArchiveTargets: ArchiveTargets(config.archive_targets)}
 
 
+#: The paths of a worker's own address for its supervision, which needs no key.
+_STATUS: Final = [replace(route, access=Access.ANYONE) for route in health_routes.ROUTES]
+
+
 async def _start_worker(
     parts: _Parts, config: ServerConfig, middleware: RequestMiddleware, stack: AsyncExitStack
 ) -> None:
@@ -217,14 +222,16 @@ async def _start_worker(
         raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
     store = await Store.open(config.database, limits=WORKER)
     stack.push_async_callback(store.close)
+    tokens = JobTokens(store)
+    check = AccessCheck(_nobody, tokens, AttemptTokens(store), None)
+    metrics: list[Callable[[], Iterator[str]]] = []
     if config.server_url is not None:
         await check_server_url(config.server_url, store)
     else:
         extraction = ExtractionService(config, AttemptTokens(store).caller)
         stack.push_async_callback(extraction.stop)
         await extraction.start()
-        tokens = JobTokens(store)
-        check = AccessCheck(_nobody, tokens, AttemptTokens(store), None)
+        metrics.append(extraction.metrics)
         service = Service(platform.ROUTES, store, check, {JobTokens: tokens})
         parts.serve(service, (route.beginning for route in platform.ROUTES))
         parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
@@ -233,8 +240,13 @@ async def _start_worker(
     stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
     housekeeping = Housekeeping(node_tasks(environments))
     stack.push_async_callback(_ended, asyncio.create_task(housekeeping.run()))
+    metrics.append(housekeeping.metrics)
     node = await start_node(store, config, environments, stack)
     middleware.before_end, middleware.ready = node.drain, node.name
+    if config.status_address is not None:
+        nobody = partial(presented, grant_of=_nobody)
+        health = Health(middleware, store, nobody, metrics, trouble=lambda: node.trouble)
+        middleware.status = Service(_STATUS, store, check, {Health: health})
 
 
 async def _nobody(_key: str) -> None:

@@ -97,6 +97,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         read=kinds.program, metavar="PATH", default="Playwright's own, else from PATH")] = None
 
     # ── process ──
+    status_address: Annotated[str | None, Option(
+        meaning="answer GET /healthz, /readyz and /metrics at this address, without a key",
+        roles=Role.WORKER, read=kinds.listen_address, metavar="HOST:PORT", default="none")] = None
     exit_with_stdin: Annotated[bool, Option(meaning="end when standard input is closed")] = False
     log_format: Annotated[str, Option(meaning="json: one object per line", choices=("text", "json"))] = "text"
 
