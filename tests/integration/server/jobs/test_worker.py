@@ -153,6 +153,21 @@ async def test_a_worker_reports_its_health_and_metrics_at_an_address_of_its_own(
     await platform.call("POST", "/api/jobs/stop.json", {"project": "1", "job": endless})
 
 
+async def test_a_server_without_units_leaves_its_jobs_to_workers(
+    postgresql: Cluster, shop: Path, tmp_path: Path
+) -> None:
+    options = ["--units", "0", "--local-project", str(shop)]
+    with RunningServer(tmp_path, database=postgresql.database(), options=options) as server:
+        async with Http(server.url, server.platform_key) as http:
+            quick = await run(http, "quick")
+            metrics = (await http.get("/metrics")).text
+            assert "\nscrapy_ext_node_units 0\n" in metrics
+            assert "\nscrapy_ext_jobs_pending_units 1\n" in metrics
+            assert "\nscrapy_ext_jobs_pending_unfit 1\n" in metrics
+            with worker(server, shop):
+                assert (await until(http, quick, "finished"))["close_reason"] == "finished"
+
+
 async def test_an_address_that_is_taken_is_reported_in_a_line(keeper: RunningServer) -> None:
     taken = f"127.0.0.1:{keeper.url.rpartition(':')[2]}"
     done = subprocess.run(
