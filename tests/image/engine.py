@@ -48,7 +48,7 @@ class Engine:
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         FOLDER.mkdir(parents=True, exist_ok=True)
-        self._storage = [f"--root={FOLDER / 'storage'}", f"--runroot={logs / 'run'}"]
+        self._storage = [f"--root={FOLDER / 'storage'}", f"--runroot={FOLDER / 'run'}"]
 
     def podman(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = ["podman", *self._storage, "--runtime=runc", *words]
@@ -123,6 +123,8 @@ class Engine:
 
     def remove_containers(self) -> None:
         self.podman("rm", "--all", "--force", "--volumes", "--time=2", check=False)
+        # Those of a build that failed, whose file systems stay mounted.
+        subprocess.run(["buildah", *self._storage, "rm", "--all"], capture_output=True, check=False)
 
     def _logged(self, command: Sequence[str], name: str) -> None:
         log = self._logs / name
