@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loa
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-unit test-long test-crash test-full test-scrapy fuzz check audit crash soak bench wheel release-check docs clean
+.PHONY: help dev assets demo test test-unit test-long test-crash test-full test-scrapy test-image fuzz check audit crash soak bench wheel release-check docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make test-full  run all tests, with more of each kind, Scrapy's own, and fuzz (takes longer)"
 	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for 10 minutes; TIME=1h, SEED=7; Linux on x86-64"
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
+	@echo "make test-image  build the container image, and run, drain and kill servers and workers in it (on Debian, as root)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make release-check  build wheel and sdist, check them, install them on the oldest and the newest Python, and crawl"
@@ -105,6 +106,10 @@ crash: $(VENV)/installed $(VENV)/browser
 # TIME: such as 90s, 30m or 4h; SEED: repeats the same faults.
 soak: $(VENV)/installed
 	@$(BIN)/python -m tests.soak --time $(or $(TIME),30m) $(if $(SEED),--seed $(SEED))
+
+# IMAGE=--keep-images: with the images of the last run.
+test-image: $(VENV)/installed
+	$(BIN)/python -m tests.image $(IMAGE)
 
 # BENCH=--quick: only to see that they work.
 bench: $(VENV)/installed $(VENV)/browser

@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext.server.config.command_line import OPTIONS
 from scrapy_ext.server.config.option import Option
+from scrapy_ext.server.config.secret_files import SecretFileError, secret_in
 
 
 class SettingError(ValueError):
@@ -40,7 +41,8 @@ class Setting(msgspec.Struct, frozen=True):
     default: Any
     #: One line of meaning, for the reference page.
     meaning: str
-    #: True: read from the environment variable of the same name when the setting is not set.
+    #: True: read from the environment variable of the same name when the setting is not set; a secret also from the
+    #: file that the variable ``NAME_FILE`` names.
     environment: bool = False
     #: True: the value is never shown.
     secret: bool = False
@@ -54,7 +56,7 @@ class Setting(msgspec.Struct, frozen=True):
         """Return the value in force, converted to the setting's type; raises :class:`SettingError`."""
         value = settings.get(self.name)
         if value is None and self.environment:
-            value = os.environ.get(self.name) or None
+            value = self._variable() or None
             if value and self.type is SettingType.LIST:
                 value = value.split(self.separator)
         if value is None:
@@ -75,6 +77,12 @@ class Setting(msgspec.Struct, frozen=True):
                 self.name, f"must be at most {self.most:g}, got {converted!r}", f"Use {self.most:g} or less."
             )
         return converted
+
+    def _variable(self) -> str | None:
+        try:
+            return secret_in(os.environ, self.name) if self.secret else os.environ.get(self.name)
+        except SecretFileError as error:
+            raise SettingError(error.name, error.rule, error.remedy) from None
 
 
 _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {

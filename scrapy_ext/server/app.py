@@ -24,6 +24,7 @@ from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.housekeeping.loop import Housekeeping
 from scrapy_ext.server.housekeeping.tasks import node_tasks, tasks_of
+from scrapy_ext.server.http import health as health_routes
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
@@ -215,6 +216,10 @@ def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) ->
     return {Restores: restores, ArchiveTargets: ArchiveTargets(config.archive_targets)}
 
 
+#: The paths of a worker's own address for its supervision, which needs no key.
+_STATUS: Final = [replace(route, access=Access.ANYONE) for route in health_routes.ROUTES]
+
+
 async def _start_worker(
     parts: _Parts, config: ServerConfig, middleware: RequestMiddleware, stack: AsyncExitStack
 ) -> None:
@@ -227,14 +232,14 @@ async def _start_worker(
     measured: list[Callable[[], Iterator[Family]]] = []
     store = await Store.open(config.database, limits=WORKER)
     stack.push_async_callback(store.close)
+    tokens = JobTokens(store)
+    check = AccessCheck(_nobody, tokens, AttemptTokens(store), None)
     if config.server_url is not None:
         await check_server_url(config.server_url, store)
     else:
         extraction = ExtractionService(config, AttemptTokens(store).caller)
         stack.push_async_callback(extraction.stop)
         await extraction.start()
-        tokens = JobTokens(store)
-        check = AccessCheck(_nobody, tokens, AttemptTokens(store), None)
         service = Service(platform.ROUTES, store, check, {JobTokens: tokens})
         parts.serve(service, (route.beginning for route in platform.ROUTES))
         parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
@@ -246,8 +251,12 @@ async def _start_worker(
     stack.push_async_callback(_ended, asyncio.create_task(housekeeping.run()))
     node = await start_node(store, config, environments, stack)
     middleware.before_end, middleware.ready = node.drain, node.name
-    metrics = ServerMetrics(middleware, store, (*measured, housekeeping.metrics))
+    measured.append(housekeeping.metrics)
+    metrics = ServerMetrics(middleware, store, measured)
     await stack.enter_async_context(exporting(_SERVICE, metrics.families))
+    if config.status_address is not None:
+        health = Health(middleware, store, partial(presented, grant_of=_nobody), metrics, trouble=lambda: node.trouble)
+        middleware.status = Service(_STATUS, store, check, {Health: health})
 
 
 async def _nobody(_key: str) -> None:

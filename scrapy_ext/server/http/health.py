@@ -1,4 +1,4 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``, for supervision of the server.
+"""``/healthz``, ``/readyz`` and ``/metrics``, for supervision of a server or a worker.
 
 Liveness and readiness are public. The reason of a fault is in the log, and in the answer to a key for all projects. The
 metrics need such a key, too, without ``--open-metrics``.
@@ -56,22 +56,38 @@ class ServerMetrics:
     async def families(self) -> list[Family]:
         """Return all metrics, with their current values."""
         others = chain.from_iterable(metrics() for metrics in self._more)
-        return [*self._middleware.metrics.families(), *self._server(), *await self._size(), *others, *_process()]
+        stored = chain(await self._of_store(self._size), await self._of_store(self._jobs))
+        return [*self._middleware.metrics.families(), *self._server(), *stored, *others, *_process()]
 
-    async def _size(self) -> Iterable[Family]:
-        """Return the size of the database and its free part; nothing while it is away.
-
-        The other metrics matter most then.
-        """
+    async def _of_store(self, read: Callable[[], Awaitable[Iterable[Family]]]) -> Iterable[Family]:
+        """Return metrics that are read from the database; nothing while it is away: the others matter most then."""
         try:
             async with asyncio.timeout(_PROBE_TIME):
-                space = await self._store.space()
+                return await read()
         except (StoreError, TimeoutError):
             return ()
+
+    async def _size(self) -> Iterable[Family]:
+        """Return the size of the database and its free part."""
+        space = await self._store.space()
         found = [*gauge("database_bytes", "Size of the database, with its log.", space.total)]
         if space.free is not None:
             found += gauge("database_free_bytes", "Bytes of it that hold no data.", space.free)
         return found
+
+    async def _jobs(self) -> Iterable[Family]:
+        """Return the pending jobs, and the nodes with their units: the same numbers on all servers of a database."""
+        waiting, nodes = await self._store.waiting.groups(), await self._store.nodes.listed()
+        unfit = [group for group in waiting if not any(group.fits(node) for node in nodes)]
+        takers = [node for node in nodes if not node.draining]
+        return chain(
+            gauge("jobs_pending", "Jobs that wait for a node.", sum(each.jobs for each in waiting)),
+            gauge("jobs_pending_units", "Units of these.", sum(each.units * each.jobs for each in waiting)),
+            gauge("jobs_pending_unfit", "Those of them that no node could run.", sum(each.jobs for each in unfit)),
+            gauge("nodes", "Nodes that take jobs.", len(takers)),
+            gauge("node_units", "Units of the nodes that take jobs.", sum(node.units for node in takers)),
+            gauge("node_units_used", "Units of the jobs that run, on all nodes.", sum(node.used for node in nodes)),
+        )
 
     def _server(self) -> Iterator[Family]:
         middleware, store = self._middleware, self._store.measures
@@ -112,7 +128,8 @@ class ServerMetrics:
 
 
 class Health:
-    """Readiness and metrics. ``caller`` returns the rights of a call's key."""
+    """Readiness and metrics. ``caller`` returns the rights of a call's key, ``trouble`` the reason of another part for
+    not being ready."""
 
     def __init__(
         self,
@@ -120,8 +137,10 @@ class Health:
         store: Store,
         caller: Callable[[Call], Awaitable[Grant | Unknown]],
         metrics: ServerMetrics,
+        trouble: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._metrics = metrics
+        self._trouble = trouble
         self._middleware = middleware
         self._store = store
         self._caller = caller
@@ -131,7 +150,7 @@ class Health:
         self._logged: str | None = None
 
     async def ready(self, call: Call) -> Response:
-        wrong = "The server is shutting down." if self._middleware.ending else await self._wrong()
+        wrong = "The server is shutting down." if self._middleware.ending else self._trouble() or await self._wrong()
         answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
         grant = await self._caller(call)
         if not isinstance(grant, Grant):

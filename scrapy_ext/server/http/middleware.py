@@ -65,6 +65,8 @@ class RequestMiddleware:
         self.connections = Connections(limits.CONNECTIONS)
         #: The text of the line ``ready …``; None for the server's URL.
         self.ready: str | None = None
+        #: The application of a worker's own address for its supervision (``--status-address``).
+        self.status: ASGIApp | None = None
         #: Ends parts that need the running server to end well.
         self.before_end: Callable[[], Awaitable[None]] | None = None
         self._idle = asyncio.Event()

@@ -148,6 +148,15 @@ class Node:
             await self._store.nodes.leave(self.name)
         self._locks.release(self.name)
 
+    @property
+    def trouble(self) -> str | None:
+        """The reason why the node takes no jobs now; None if it does."""
+        if self._draining:
+            return "The node is draining."
+        if elapsing() >= self._confirmed + _STOP_AFTER:
+            return f"No heartbeat of the node was stored for {_STOP_AFTER:g} s. Its jobs are stopped until one is."
+        return None
+
     def wake(self) -> None:
         """Poll at once."""
         self._wake.set()

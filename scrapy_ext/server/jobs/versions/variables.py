@@ -25,7 +25,7 @@ _PASSED_TO_JOBS: Final = (
     "SSL_CERT_FILE",
 )
 #: Prefixes of variables that no process of a job receives.
-_SECRET: Final = ("SERVER_", "PG", "ATTRIBUTES_API_KEY")
+_SECRET: Final = ("SERVER_", "PG", "ATTRIBUTES_API_KEY", "EXTRACT_API_KEY_FILE", "PLATFORM_API_KEY_FILE")
 #: Prefix of OpenTelemetry's variables. Of these, the name of the server is not that of a job.
 _OPENTELEMETRY: Final = "OTEL_"
 _SERVICE_NAME: Final = "OTEL_SERVICE_NAME"
