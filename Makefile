@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loa
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-unit test-long test-crash test-full test-scrapy test-image fuzz check audit crash soak bench wheel release-check docs clean
+.PHONY: help dev demo test test-unit test-long test-crash test-full test-scrapy test-image fuzz check audit crash soak bench wheel release-check docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,44 +33,44 @@ help:
 	@echo "make release-check  build wheel and sdist, check them, install them on the oldest and the newest Python, and crawl"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make dev    set up .venv with all that a contributor needs"
-	@echo "make assets  get the front-end files of the pages, which are not part of the repository; needs npm"
 	@echo "make clean  remove all that make has created"
 
 # ── setting up ──
 
-$(VENV)/installed: pyproject.toml
-	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
-	@echo "── Setting up $(VENV) with $$($(PYTHON) --version)"
-	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --upgrade "pip>=23.3"
-	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+# What the demo needs.
+$(VENV)/server: pyproject.toml tools/install.py
+	$(call install,server)
 	@touch $@
 
-$(VENV)/browser: $(VENV)/installed tools/get_browser.sh
+# What a contributor needs, that included.
+$(VENV)/installed: pyproject.toml tools/install.py
+	$(call install,dev)
+	@touch $@ $(VENV)/server
+
+define install
+@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
+@$(PYTHON) tools/install.py $(VENV) $(1)
+endef
+
+$(VENV)/browser: $(VENV)/server tools/get_browser.sh
 	@sh tools/get_browser.sh $(BIN)
 	@touch $@
 
-$(VENV)/assets: $(VENV)/installed tools/get_assets.py
-	@$(BIN)/python tools/get_assets.py
-	@touch $@
-
-assets: $(VENV)/assets
-
-dev: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+dev: $(VENV)/installed $(VENV)/browser
 	@echo "── Ready: . $(BIN)/activate"
 
 # ── doing ──
 
-demo: $(VENV)/installed $(VENV)/browser
+demo: $(VENV)/server $(VENV)/browser
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
 
-test: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+test: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests --ignore tests/acceptance/crash
 
 test-unit: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/unit
 
-test-long: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+test-long: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests --ignore tests/acceptance/crash --long
 
 test-crash: $(VENV)/installed $(VENV)/browser
@@ -87,7 +87,7 @@ check: $(VENV)/installed
 audit: $(VENV)/installed
 	$(BIN)/python tools/audit.py $(AUDIT)
 
-test-full: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+test-full: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests --full
 	$(MAKE) fuzz
 	$(MAKE) test-scrapy
@@ -135,4 +135,4 @@ docs: $(VENV)/installed
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) $(RELEASE) scrapy_ext/server/ui/static/vendor tests/acceptance/server/ui/vendor tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(RELEASE) tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache

@@ -17,6 +17,8 @@ _KEPT += tuple(name.lower() for name in _KEPT if name.endswith("_PROXY"))
 #: Timeout of a command in seconds. An installation takes a minute, the crawls of the example likewise.
 _TIMEOUT = 1800
 
+_INSTALL_WHEELS = ("-m", "pip", "install", "--quiet", "--only-binary", ":all:")
+
 #: Prints version and place of the package, with the add-on and all that it imports loaded.
 _PLACE = """
 import importlib.metadata, scrapy_ext
@@ -54,9 +56,14 @@ class EmptyEnvironment:
         return _run(command, cwd or self.home, self._variables)
 
     def install(self, *requirements: str, index: str) -> None:
-        """Install from an index, and check that all requirements fit each other."""
-        self.run(self.python, "-m", "pip", "install", "--quiet", "--index-url", index, *requirements)
+        """Install wheels from an index, and check that all requirements fit each other."""
+        self.run(self.python, *_INSTALL_WHEELS, "--index-url", index, *requirements)
         self.run(self.python, "-m", "pip", "check")
+
+    def find_wheels(self, *requirements: str, index: str, python: str) -> None:
+        """Check that an index has wheels of all that these require on another version of Python."""
+        found = ("--dry-run", "--ignore-installed", "--target", self.folder / "none", "--python-version", python)
+        self.run(self.python, *_INSTALL_WHEELS, "--index-url", index, *found, *requirements)
 
     def size(self) -> int:
         """Return the size of all installed packages in bytes."""

@@ -137,7 +137,7 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
 
 def check_installed() -> None:
     """Raise :class:`EmbeddedServerError` if dependencies of the server are not installed."""
-    missing = [name for name in ("starlette", "uvicorn", "playwright", "extruct") if not importlib.util.find_spec(name)]
+    missing = [name for name in ("starlette", "uvicorn", "playwright", "jinja2") if not importlib.util.find_spec(name)]
     if missing:
         raise EmbeddedServerError(
             f'the embedded server needs {", ".join(missing)}: pip install "scrapy-ext[server]", '

@@ -1,4 +1,4 @@
-"""Items as plain data, and the sources of their fields (``fieldSources``).
+"""Sources of the fields of items (``fieldSources``).
 
 An extractor that tries several places for a field names each of them, and the place that had the value is recorded.
 For other fields the places of the page are searched afterwards, the most reliable first, for exactly their value.
@@ -6,29 +6,18 @@ For other fields the places of the page are searched afterwards, the most reliab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from itemadapter import ItemAdapter
 from lxml.html import HtmlElement
-from zyte_common_items import Item, ZyteItemAdapter
 
 from scrapy_ext.server.extraction.auto.page.text import one_line
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page.markup import Thing
     from scrapy_ext.server.extraction.auto.page.page import Page
-
-
-class _Adapter(ItemAdapter):
-    ADAPTER_CLASSES: Iterable[type] = (ZyteItemAdapter,)
-
-
-def as_dict(item: Item) -> dict[str, Any]:
-    """Return an item as plain data in its schema, fields without a value left out."""
-    return dict(_Adapter(item).asdict())
 
 
 def now() -> str:
