@@ -135,7 +135,12 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
 
 
 def check_installed() -> None:
-    """Raise :class:`EmbeddedServerError` if dependencies of the server are not installed."""
+    """Raise :class:`EmbeddedServerError` if no server runs on this system, or dependencies of it are missing."""
+    if starting.UNSUPPORTED:
+        raise EmbeddedServerError(
+            f"{starting.UNSUPPORTED}. Set EXTRACT_API_URL and PLATFORM_URL to use remote services, or switch off the "
+            "components that need them with EXTRACT_API_ENABLED, PLATFORM_ENABLED and FRONTIER_ENABLED."
+        )
     missing = [name for name in ("starlette", "uvicorn", "playwright", "extruct") if not importlib.util.find_spec(name)]
     if missing:
         raise EmbeddedServerError(
