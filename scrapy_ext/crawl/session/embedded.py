@@ -127,7 +127,9 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
         return None
     if not value:
         raise SettingError(
-            key.name, f"is not set, but {url_setting.name} is", "Set it, or the environment variable of that name."
+            key.name,
+            f"is not set, but {url_setting.name} is",
+            "Set it, or the variable of that name in the environment or in .env.",
         )
     if not value.isascii() or not value.isprintable() or ":" in value or " " in value:
         raise SettingError(key.name, "has a character that no key has", "Copy the key again.")
@@ -196,7 +198,7 @@ class EmbeddedServer:
             options.stop_grace = STOP_TIMEOUT * 2 / 3
             options.local_project = project_folder()
         try:
-            return config_from(options, os.environ, given)
+            return config_from(options, names.variables(), given)
         except ConfigError as error:
             raise EmbeddedServerError(f"the embedded server did not start: {error}") from None
 
