@@ -5,6 +5,7 @@ The extraction service gets an empty request, which it refuses without a fetch a
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import time
@@ -276,7 +277,9 @@ async def _call(method: str, url: str, key: str, setting: str, body: bytes | Non
             "it does not speak TLS there", "Correct the scheme or the port of the address."
         ) from None
     except aiohttp.ClientConnectorError as error:
-        raise _UnreachableError(f"no connection ({error.os_error.strerror or error.os_error})", "") from None
+        # asyncio's own text has the address instead of the reason.
+        reason = os.strerror(error.errno) if error.errno else str(error.os_error)
+        raise _UnreachableError(f"no connection ({reason})", "") from None
     except TimeoutError:
         raise _UnreachableError(f"no answer within {SECONDS:g} s", "Check firewalls and the address.") from None
     except (aiohttp.ClientError, OSError) as error:

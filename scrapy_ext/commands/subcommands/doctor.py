@@ -17,6 +17,7 @@ from scrapy_ext.commands.doctor.checking import Check, Finding, Status, findings
 from scrapy_ext.commands.options import argument, output_options
 from scrapy_ext.commands.subcommand import FAILED, INTERRUPTED, OK, Subcommand
 from scrapy_ext.commands.terminal.output import Column, StandardOutput, one_line, status
+from scrapy_ext.commands.terminal.text import counted
 from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError, check_installed
 from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.server import starting
@@ -116,8 +117,8 @@ async def _show(settings: BaseSettings, options: argparse.Namespace) -> int:
             yield record
 
     await output.records(each(), _COLUMNS)
-    parts = [f"{counts[each]} {each.value}" for each in Status]
-    await output.note(", ".join(parts))
+    doubtful = (counted(counts[each], each.value) for each in (Status.WARNING, Status.PROBLEM))
+    await output.note(", ".join([f"{counts[Status.OK]} ok", *doubtful]))
     return FAILED if counts[Status.PROBLEM] else OK
 
 
