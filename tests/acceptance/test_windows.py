@@ -132,6 +132,8 @@ def test_the_server_needs_another_system(windows: Windows) -> None:
     needs = "the server needs Linux or macOS; on Windows, run it in WSL or a container"
     done = windows.run("platform", "serve", remote=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"scrapy platform serve: {needs}\n")
+    doctor = windows.run("platform", "doctor")
+    assert doctor.returncode == 0, doctor.stdout
     alone = python("-m", "tests.support.as_windows", "--server", folder=windows.project.folder)
     assert (alone.returncode, alone.stdout, alone.stderr) == (1, "", f"error: {needs}\n")
 
