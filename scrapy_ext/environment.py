@@ -1,6 +1,8 @@
 """Environment variables: those of this process, and those of the file ``.env`` of the project.
 
 The file lies in the folder of ``scrapy.cfg``, or in the current folder without a project; no folder above is searched.
+Without a project, it must belong to this user: in a folder that others can write to, theirs could name an address to
+which keys of the environment are sent. In a project, Scrapy runs the code that lies there anyway.
 Variables of the process win, also empty ones. Of the file, only the names that this package knows are used, and it
 changes nothing in the environment of this process or of those that it starts. A job that a platform has started gets
 all it needs from there, so that its process does not read the file.
@@ -41,9 +43,19 @@ def dotenv_file() -> Path | None:
     """Return the path of the file; None if there is none, or if this is the process of a job."""
     if os.environ.get(_OF_A_JOB):
         return None
-    path = _folder(os.getcwd()) / NAME
-    # A folder of this name is a virtual environment.
-    return path if path.is_file() else None
+    try:
+        folder, is_project = _folder(os.getcwd())
+        path = folder / NAME
+        # A folder of this name is a virtual environment.
+        if not path.is_file() or not (is_project or _is_own(path)):
+            return None
+    except OSError:  # the current folder was removed
+        return None
+    return path
+
+
+def _is_own(path: Path) -> bool:
+    return not hasattr(os, "geteuid") or path.stat().st_uid == os.geteuid()
 
 
 def from_dotenv(names: Collection[str]) -> Mapping[str, str]:
@@ -51,14 +63,18 @@ def from_dotenv(names: Collection[str]) -> Mapping[str, str]:
     path = dotenv_file()
     if path is None:
         return {}
-    status = path.stat()
+    try:
+        status = path.stat()
+    except OSError:  # it was removed meanwhile
+        return {}
     return _read(path, status.st_mtime_ns, status.st_size, frozenset(names))
 
 
 @lru_cache(maxsize=8)
-def _folder(current: str) -> Path:
+def _folder(current: str) -> tuple[Path, bool]:
+    """Return the folder of the file, and whether it is that of a project."""
     found = closest_scrapy_cfg(current)
-    return Path(found).absolute().parent if found else Path(current)
+    return (Path(found).absolute().parent, True) if found else (Path(current), False)
 
 
 @lru_cache(maxsize=8)

@@ -71,6 +71,24 @@ def test_the_file_of_the_project_counts_in_its_folders_and_none_above(
     assert names.PLATFORM_PROJECT.read(BaseSettings()) == 7
 
 
+def test_the_file_of_another_user_counts_in_a_project_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    assert names.PLATFORM_PROJECT.read(BaseSettings()) == 7
+    (project / ".env").rename(project.parent / ".env")
+    monkeypatch.chdir(project.parent)
+    assert names.PLATFORM_PROJECT.read(BaseSettings()) == 1
+
+
+def test_a_removed_folder_has_no_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = project / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert names.PLATFORM_PROJECT.read(BaseSettings()) == 1
+    monkeypatch.chdir(project)
+
+
 def test_a_change_of_the_file_is_seen_and_a_folder_is_none(project: Path) -> None:
     assert names.PLATFORM_PROJECT.read(BaseSettings()) == 7
     (project / ".env").write_text("PLATFORM_PROJECT=123")
