@@ -7,6 +7,7 @@ The reference page of the documentation is generated from :data:`SETTINGS`. Comp
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
@@ -14,9 +15,10 @@ from typing import Any, Final
 import msgspec
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.server.config.command_line import OPTIONS
+from scrapy_ext import environment
+from scrapy_ext.server.config.command_line import OPTIONS, SECRETS
 from scrapy_ext.server.config.option import Option
-from scrapy_ext.server.config.secret_files import SecretFileError, secret_in
+from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
 
 
 class SettingError(ValueError):
@@ -41,8 +43,8 @@ class Setting(msgspec.Struct, frozen=True):
     default: Any
     #: One line of meaning, for the reference page.
     meaning: str
-    #: True: read from the environment variable of the same name when the setting is not set; a secret also from the
-    #: file that the variable ``NAME_FILE`` names.
+    #: True: read from the environment variable of the same name, or from ``.env``, when the setting is not set; a secret
+    #: also from the file that the variable ``NAME_FILE`` names.
     environment: bool = False
     #: True: the value is never shown.
     secret: bool = False
@@ -80,9 +82,20 @@ class Setting(msgspec.Struct, frozen=True):
 
     def _variable(self) -> str | None:
         try:
-            return secret_in(os.environ, self.name) if self.secret else os.environ.get(self.name)
+            return secret_in(variables(), self.name) if self.secret else variables().get(self.name)
         except SecretFileError as error:
             raise SettingError(error.name, error.rule, error.remedy) from None
+
+
+def variables() -> Mapping[str, str]:
+    """Return the environment of this process, and below it the variables of the project's ``.env`` that this package
+    knows; raises :class:`SettingError`."""
+    try:
+        found = environment.from_dotenv(VARIABLES)
+    except environment.DotenvError as error:
+        raise SettingError(str(error.path), error.rule, error.remedy) from None
+    # A secret's file that the process names wins, too.
+    return ChainMap(os.environ, {name: value for name, value in found.items() if name + SUFFIX not in os.environ})
 
 
 _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
@@ -330,6 +343,14 @@ for _option in OPTIONS:
             separator=_option.separator,
         )
 SERVER_DATABASE = SETTINGS["SERVER_DATABASE"]
+#: Environment variables that this package reads.
+VARIABLES: Final = frozenset(
+    {
+        *(name for name, setting in SETTINGS.items() if setting.environment),
+        *(option.variable for option in OPTIONS if option.variable),
+        *SECRETS,
+    }
+)
 
 
 def of_server(settings: BaseSettings) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class SettingsOf(Generated):
 
 def _setting_lines(setting: Setting) -> Iterable[str]:
     default = "not set by default" if setting.default is None else f"default {code(repr(setting.default))}"
-    environment = ", or an environment variable of this name" if setting.environment else ""
+    environment = ", or a variable of this name in the environment or in ``.env``" if setting.environment else ""
     yield f".. setting:: {setting.name}"
     yield ""
     yield f"   {text(setting.meaning)}"

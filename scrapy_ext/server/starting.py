@@ -27,10 +27,17 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 #: Runs the server whose configuration comes by the descriptor of which its argument is the number.
 MODULE: Final = "scrapy_ext.server.starting"
 _ROOT: Final = Path(__file__).resolve().parents[2]
+#: The server ends the processes of jobs and browsers as only these systems let it.
+UNSUPPORTED: Final = (
+    "the server needs Linux or macOS; on Windows, run it in WSL or a container" if sys.platform == "win32" else ""
+)
 
 
 def start(config: ServerConfig) -> int:
     """Run a server until it ends; returns its exit code."""
+    if UNSUPPORTED:
+        print(f"error: {UNSUPPORTED}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own output
+        return 1
     words = _masked(sys.argv[1:], _secrets(config))
     if words != sys.argv[1:] or any(os.environ.get(name) for name in SECRETS):
         _execute_anew(config, words)

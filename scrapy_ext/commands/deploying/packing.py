@@ -28,7 +28,7 @@ _FOLDERS: Final = {
     *("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", "build", "dist", "htmlcov"),
 }
 #: Files that are not code, or may contain keys.
-_FILES: Final = re.compile(r".*\.(pyc|pyo|log|sqlite3?|db)|\.env(\..*)?|\.netrc|\.DS_Store|\.coverage.*")
+_FILES: Final = re.compile(r".*\.(pyc|pyo|log|sqlite3?|db)|\.env(\..*)?|\.envrc|\.netrc|\.DS_Store|\.coverage.*")
 _BUILD_SECONDS: Final = 300
 _MAX_INCLUDES: Final = 10
 

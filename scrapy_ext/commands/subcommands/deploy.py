@@ -17,6 +17,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
 
+from scrapy_ext import settings as names
 from scrapy_ext.api.platform.versions import Version, VersionState
 from scrapy_ext.commands.deploying.packing import Packed, pack, requirements_of
 from scrapy_ext.commands.deploying.targets import Target, find_target, version_name
@@ -80,7 +81,7 @@ def _for_target(settings: BaseSettings, target: Target, project: int | None) -> 
 
 
 def _key(settings: BaseSettings) -> str | None:
-    found = settings.get("PLATFORM_API_KEY") or os.environ.get("PLATFORM_API_KEY") or os.environ.get("SHUB_APIKEY")
+    found = names.PLATFORM_API_KEY.read(settings) or os.environ.get("SHUB_APIKEY")
     return str(found) if found else None
 
 

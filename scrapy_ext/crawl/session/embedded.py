@@ -128,7 +128,9 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
         return None
     if not value:
         raise SettingError(
-            key.name, f"is not set, but {url_setting.name} is", "Set it, or the environment variable of that name."
+            key.name,
+            f"is not set, but {url_setting.name} is",
+            "Set it, or the variable of that name in the environment or in .env.",
         )
     if not value.isascii() or not value.isprintable() or ":" in value or " " in value:
         raise SettingError(key.name, "has a character that no key has", "Copy the key again.")
@@ -136,7 +138,12 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
 
 
 def check_installed() -> None:
-    """Raise :class:`EmbeddedServerError` if dependencies of the server are not installed."""
+    """Raise :class:`EmbeddedServerError` if no server runs on this system, or dependencies of it are missing."""
+    if starting.UNSUPPORTED:
+        raise EmbeddedServerError(
+            f"{starting.UNSUPPORTED}. Set EXTRACT_API_URL and PLATFORM_URL to use remote services, or switch off the "
+            "components that need them with EXTRACT_API_ENABLED, PLATFORM_ENABLED and FRONTIER_ENABLED."
+        )
     missing = [name for name in ("starlette", "uvicorn", "playwright", "jinja2") if not importlib.util.find_spec(name)]
     if missing:
         raise EmbeddedServerError(
@@ -193,7 +200,7 @@ class EmbeddedServer:
             options.stop_grace = STOP_TIMEOUT * 2 / 3
             options.local_project = project_folder()
         try:
-            return config_from(options, os.environ, given)
+            return config_from(options, names.variables(), given)
         except ConfigError as error:
             raise EmbeddedServerError(f"the embedded server did not start: {error}") from None
 
