@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final, Self
+from typing import Final
 from weakref import WeakSet
 
 from scrapy import Request, signals
@@ -18,6 +18,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import ExtractError
 from scrapy_ext.client.extraction.limiter import Closing
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.tracking import RETURNED_KEY, Entry, current
 from scrapy_ext.crawl.extraction.extraction import CrawlEnd, Extraction
 from scrapy_ext.crawl.extraction.translate import scrapy_default_headers

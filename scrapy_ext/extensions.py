@@ -9,7 +9,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 from scrapy import Request, signals
@@ -21,6 +21,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, RequestRecord
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.frontier.marks import note_record, parent_of
 from scrapy_ext.crawl.session.job import write_stats
 from scrapy_ext.crawl.session.session import Session

@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 import uvicorn
 
+from scrapy_ext.compatibility.python import Runner
 from scrapy_ext.server.app import build
 from scrapy_ext.server.auth.keyring import weak_keys
 from scrapy_ext.server.config.command_line import SECRETS
@@ -67,8 +68,9 @@ def serve(config: ServerConfig) -> int:
     _allow_many_sockets()
     sys.setswitchinterval(_SWITCH_SECONDS)
     config = msgspec.structs.replace(config, port=listener.getsockname()[1])
-    with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_run(config, listener))
+    with listener, Runner(loop_factory=_loop_factory()) as runner:
+        code: int = runner.run(_run(config, listener))
+    return code
 
 
 async def _run(config: ServerConfig, listener: socket.socket) -> int:

@@ -12,8 +12,8 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 #: Seconds that a start may take on a machine that does much else at the same time.

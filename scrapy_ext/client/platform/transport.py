@@ -6,7 +6,6 @@ are sent once.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final, TypeVar
@@ -24,6 +23,7 @@ from scrapy_ext.client.platform.calls import ClientCall, query
 from scrapy_ext.client.platform.errors import UnexpectedAnswer, Unreachable
 from scrapy_ext.client.platform.json_lines import LineError
 from scrapy_ext.client.retry import Attempts, Limits, repeat
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ class Transport:
         await self._wait()
         try:
             with _unreachable(call, self.urls):
-                async with asyncio.timeout(self._timeout):
+                async with timeout_after(self._timeout):
                     response = await self._request(call, headers, body, aiohttp.ClientTimeout(total=None))
                 async with response:
                     # The reader may take its time for the whole; the wait for each piece of data is bounded.
@@ -187,7 +187,7 @@ def _unreachable(call: ClientCall, urls: PlatformUrls) -> Iterator[None]:
     """Raise :class:`Unreachable` for the errors of aiohttp."""
     try:
         yield
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+    except (*TIMEOUT_ERRORS, aiohttp.ClientError, OSError) as error:
         message = f"no whole answer from {urls.base(call.host)}: {_reason(error)}"
         raise call.error(Unreachable, message) from error
 
@@ -200,7 +200,7 @@ def _interpreted(call: ClientCall, answer: Answer, interpret: Callable[[Answer],
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TIMEOUT_ERRORS):
         return "timed out"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect ({error.os_error.strerror or error.os_error})"

@@ -35,7 +35,7 @@ from scrapy_ext.client.extraction.retry_policy import FIRST_ATTEMPTS, NO_CONNECT
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.commit.tracking import Entry, current
-from scrapy_ext.crawl.extraction.download import DownloadSignals, StopGrace, mark_as_scrapys
+from scrapy_ext.crawl.extraction.download import DownloadSignals, StopGrace, as_scrapys
 from scrapy_ext.crawl.extraction.escalation import BrowserDomains, Escalation
 from scrapy_ext.crawl.extraction.from_settings import (
     RequestPolicies,
@@ -192,8 +192,10 @@ class Extraction:
         except ExtractError as error:
             if isinstance(error, BrowserMissingError):
                 self._no_browser = self._no_browser or error
-            mark_as_scrapys(error)
-            raise
+            marked = as_scrapys(error)
+            if marked is error:
+                raise
+            raise marked from error.__cause__
 
     async def _respond(self, request: Request) -> Response:
         client = self._client or await self._open()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
@@ -18,6 +18,7 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.api.extraction.forms import BASE64_FIELDS
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import Hold
+from scrapy_ext.compatibility.python import Self
 
 if TYPE_CHECKING:
     from zyte_common_items import Item
@@ -191,15 +192,15 @@ def _warn_of_raw_api_response() -> None:
 def _item(kind: str, fields: Any, url: str) -> Item:
     """Return the item of a data type. An item needs a URL: that of the page if the service does not name one."""
     try:
-        import zyte_common_items  # an extra
+        from scrapy_ext.compatibility.items import item_class  # an extra
     except ImportError:
         raise ImportError(
             'response.extract_item needs zyte-common-items: pip install "scrapy-ext[poet]". '
             "The same fields are in response.extract_result."
         ) from None
-    item_class: type[Item] = getattr(zyte_common_items, kind[0].upper() + kind[1:])
+    chosen: type[Item] = item_class(kind)
     try:
-        return item_class.from_dict({**fields, "url": fields.get("url") or url})  # type: ignore[no-any-return]
+        return chosen.from_dict({**fields, "url": fields.get("url") or url})  # type: ignore[no-any-return]
     except (TypeError, ValueError, AttributeError) as error:
-        fault = f"{kind} of the answer is no {item_class.__name__}: {error}"
+        fault = f"{kind} of the answer is no {chosen.__name__}: {error}"
         raise UnexpectedAnswerError(fault, status=200, sent={"url": url}) from None

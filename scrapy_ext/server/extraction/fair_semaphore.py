@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from scrapy_ext.api.extraction.problems import ExtractionError, overloaded
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 
 _Waiter = asyncio.Future[None]
 
@@ -115,9 +116,9 @@ class FairSemaphore:
         self._queues.setdefault(share, deque()).append(waiter)
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._timeout):
+            async with timeout_after(self._timeout):
                 await waiter
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             self._leave_queue(share, waiter)
             raise self._refuse(
                 f"No permit for {self._name} became free in time. Send the request again later."

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import PlainTextResponse, Response
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess import proc
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http.access import Unknown, refuse_guesses
@@ -86,11 +87,11 @@ class Health:
     async def _probe_store(self) -> str | None:
         wrong: str | None
         try:
-            async with asyncio.timeout(_PROBE_TIME):
+            async with timeout_after(_PROBE_TIME):
                 await self._store.probe()
         except StoreError as error:
             wrong = str(error)
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             wrong = self._store.trouble or f"The store did not answer within {_PROBE_TIME:g} s."
         else:
             wrong = None
@@ -114,9 +115,9 @@ class Health:
         The other metrics matter most then.
         """
         try:
-            async with asyncio.timeout(_PROBE_TIME):
+            async with timeout_after(_PROBE_TIME):
                 space = await self._store.space()
-        except (StoreError, TimeoutError):
+        except (StoreError, *TIMEOUT_ERRORS):
             return ()
         lines = [*gauge("database_bytes", "Size of the database, with its log.", space.total)]
         if space.free is not None:

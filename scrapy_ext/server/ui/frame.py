@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -32,6 +31,8 @@ from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.live import Streams
 
 if TYPE_CHECKING:
+    from importlib.abc import Traversable  # its module in Python 3.10, for which types are checked
+
     from scrapy_ext.server.extraction import ExtractionService
 
 HEADERS: Final = {

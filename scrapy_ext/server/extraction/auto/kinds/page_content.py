@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import PageContent, PageContentMetadata
 
+from scrapy_ext.compatibility.items import PageContent, PageContentMetadata
 from scrapy_ext.server.extraction.auto.content.main_content import main_content
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination, pagination_links

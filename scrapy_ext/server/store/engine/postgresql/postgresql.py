@@ -25,6 +25,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
 from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction
@@ -213,7 +214,7 @@ class PostgresqlEngine:
     async def _connection(self, pool: Pool) -> AsyncIterator[Any]:
         try:
             connection = await pool.acquire(self._wait)
-        except TimeoutError as error:
+        except TIMEOUT_ERRORS as error:
             raise StoreBusyError(
                 f"{self._url}: none of {pool.size} connections was free for {self._wait:.0f} s. Try again."
             ) from error
