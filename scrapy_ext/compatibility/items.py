@@ -9,16 +9,18 @@ import attrs
 import zyte_common_items
 from zyte_common_items import Breadcrumb, DetailsMetadata, Item, NamedLink, Request
 
+__all__ = ("PageContent", "PageContentMetadata", "item_class")
+
 try:
     from zyte_common_items import PageContent, PageContentMetadata
 except ImportError:
 
     @attrs.define(kw_only=True)
-    class PageContentMetadata(DetailsMetadata):  # type: ignore[misc, no-redef]
+    class PageContentMetadata(DetailsMetadata):  # type: ignore[no-redef]
         """Time and probability of the content of a page."""
 
     @attrs.define(kw_only=True)
-    class PageContent(Item):  # type: ignore[misc, no-redef]
+    class PageContent(Item):  # type: ignore[no-redef]
         """Content of a page of any kind, with the links around it."""
 
         url: str

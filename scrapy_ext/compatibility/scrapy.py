@@ -5,11 +5,12 @@ Private names of Scrapy's engine are in ``crawl/session/scrapy_engine.py``: all 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from scrapy import exceptions
 from scrapy.http import Response
 
-try:
+if TYPE_CHECKING or hasattr(exceptions, "DownloadFailedError"):
     from scrapy.exceptions import (
         CannotResolveHostError,
         DownloadCancelledError,
@@ -18,7 +19,7 @@ try:
         DownloadTimeoutError,
         ResponseDataLossError,
     )
-except ImportError:
+else:
     # Scrapy 2.14 gives errbacks the exceptions of Twisted that later versions replace.
     from twisted.internet.defer import CancelledError as DownloadCancelledError
     from twisted.internet.error import ConnectionRefusedError as DownloadConnectionRefusedError
@@ -26,9 +27,7 @@ except ImportError:
     from twisted.internet.error import TimeoutError as DownloadTimeoutError
     from twisted.web.client import ResponseFailed as DownloadFailedError
 
-    class ResponseDataLossError(DownloadFailedError):  # type: ignore[no-redef]
-        """The site did not send the whole body."""
-
+    ResponseDataLossError = DownloadFailedError
 
 __all__ = (
     "CACHE_KEEPS_RESULTS",

@@ -25,7 +25,7 @@ from scrapy_ext.api.extraction.fields import source_of
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.compatibility.items import item_class
-from scrapy_ext.crawl.extraction.response_classes import FLAG
+from scrapy_ext.crawl.extraction.response_classes import FLAG, WithoutResult
 from scrapy_ext.crawl.extraction.translate import needed_of
 from scrapy_ext.poet.middleware import set_lookup
 
@@ -158,6 +158,8 @@ def _fields_by_http(kinds: Collection[str], given: Mapping[str, Any]) -> dict[st
 
 def _made(dependency: Any, response: Response) -> Any:
     """Create a dependency from a response; None if the response lacks it."""
+    if dependency is AnyResponse and isinstance(response, WithoutResult):
+        return AnyResponse(_http_response(response))
     result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
     html = result.get("browserHtml")
     if dependency is AnyResponse:

@@ -147,7 +147,7 @@ class Extraction:
         because the crawl closes, and :class:`~scrapy_ext.client.extraction.ledger.LedgerError` if the ledger of the
         crawl must not be used.
         """
-        if not goes_to_service(request, transparent=self._transparent):
+        if not self.is_routed(request):
             return None
         self.limiter.check_open(host_of(request))
         async with self._grace.held():
@@ -156,6 +156,10 @@ class Extraction:
                 self._has_response = True
                 response = self._signals.received(request, response)
             return self._redirects.finish(request, response)
+
+    def is_routed(self, request: Request) -> bool:
+        """Return true for a request that goes to the service."""
+        return goes_to_service(request, transparent=self._transparent)
 
     def end_of(self, error: Exception) -> CrawlEnd | None:
         """Return the end of the crawl that follows from an error, None if further requests may be answered."""

@@ -173,6 +173,38 @@ class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
+class LostResultError(RuntimeError):
+    """The page comes from Scrapy's HTTP cache, which did not keep the result of its extraction."""
+
+
+class WithoutResult:
+    """Attributes of a cached page whose result is lost: each raises :class:`LostResultError`."""
+
+    url: str
+
+    @property
+    def extract_result(self) -> NoReturn:
+        raise LostResultError(
+            f"{self.url} comes from the HTTP cache, which keeps the page alone, without extract_result: Scrapy before "
+            "2.19 stores no other attributes. Use Scrapy 2.19 or later, or set meta dont_cache for requests whose "
+            "result you need"
+        )
+
+    screenshot = extract_item = extract_result
+
+
+@lru_cache(maxsize=20)
+def _without_result(kind: type[Response]) -> type[Response]:
+    return type(f"Cached{kind.__name__}", (WithoutResult, kind), {"__doc__": kind.__doc__})
+
+
+def without_result(response: Response) -> Response:
+    """Return a page of the HTTP cache with attributes that report the loss of its result."""
+    if isinstance(response, _WithResult | WithoutResult):
+        return response
+    return response.replace(cls=_without_result(type(response)))  # type: ignore[arg-type]  # as of instances
+
+
 #: Class of this package for each of Scrapy's.
 CLASSES: Final[dict[type[Response], type[Response]]] = {
     Response: ExtractResponse,
