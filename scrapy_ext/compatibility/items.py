@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any, List, Optional  # noqa: UP035  (zyte-common-items 0.29 reads these annotations when it runs)
 
-import attrs
 import zyte_common_items
 from zyte_common_items import Breadcrumb, DetailsMetadata, Item, NamedLink, Request
 
@@ -14,6 +13,7 @@ __all__ = ("PageContent", "PageContentMetadata", "item_class")
 try:
     from zyte_common_items import PageContent, PageContentMetadata
 except ImportError:
+    import attrs  # of zyte-common-items
 
     @attrs.define(kw_only=True)
     class PageContentMetadata(DetailsMetadata):  # type: ignore[no-redef]

@@ -153,7 +153,8 @@ def create_task_in(
     """Create a task that runs in ``context``; on Python 3.10, in a copy of it."""
     if sys.version_info >= (3, 11):
         return loop.create_task(coroutine, context=context)
-    return context.run(loop.create_task, coroutine)
+    # The caller may run in the context itself, which cannot be entered twice.
+    return context.copy().run(loop.create_task, coroutine)
 
 
 def uncancel(task: asyncio.Task[Any]) -> int:

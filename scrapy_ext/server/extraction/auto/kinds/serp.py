@@ -220,15 +220,17 @@ def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
 
 def _result(page: Page, candidate: _Candidate, block: HtmlElement) -> SerpOrganicResult:
     shown = _shown_url(page, candidate, block)
-    result = SerpOrganicResult(
-        name=node_text(candidate.title, MAX_NAME_LENGTH) or None,
-        url=candidate.target or candidate.url,
-        displayedUrlText=shown,
-        description=_description(page, candidate, block, shown),
-    )
-    if candidate.target is None:
-        host = _HOST.match(shown or "")
-        result.guessedOrigin = f"https://{host.group(1).lower()}" if host else None
+    fields = {
+        "name": node_text(candidate.title, MAX_NAME_LENGTH) or None,
+        "url": candidate.target or candidate.url,
+        "displayedUrlText": shown,
+        "description": _description(page, candidate, block, shown),
+    }
+    host = _HOST.match(shown or "") if candidate.target is None else None
+    if host:
+        fields["guessedOrigin"] = f"https://{host.group(1).lower()}"
+    # The class of zyte-common-items for Python 3.10 has no attribute for the last one, and keeps it all the same.
+    result: SerpOrganicResult = SerpOrganicResult.from_dict(fields)
     return result
 
 
