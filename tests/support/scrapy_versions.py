@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import scrapy
+
+#: Variable with a folder of wheels.
+WHEELS = "SCRAPY_EXT_OLD_WHEELS"
 
 
 def fault_of(item: pytest.Item, installed: str = scrapy.__version__) -> str | None:
@@ -14,6 +19,8 @@ def fault_of(item: pytest.Item, installed: str = scrapy.__version__) -> str | No
             return f"needs Scrapy {oldest} or later ({mark.kwargs['why']})"
         if newest is not None and _release(installed) > _release(newest):
             return f"needs Scrapy {newest} or earlier ({mark.kwargs['why']})"
+    if item.get_closest_marker("old_wheels") and not os.environ.get(WHEELS):
+        return f"needs {WHEELS}, a folder of wheels (make test-matrix NOX='--session deployed')"
     return None
 
 
