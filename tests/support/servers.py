@@ -62,7 +62,7 @@ class RunningServer:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**without_keys(), **(environment or {}), **given},
-            process_group=0 if apart else None,
+            start_new_session=apart,
             preexec_fn=before if file_limit is None else lambda: limit_files(file_limit),  # noqa: PLW1509
         )
         try:
