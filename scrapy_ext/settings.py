@@ -43,8 +43,8 @@ class Setting(msgspec.Struct, frozen=True):
     default: Any
     #: One line of meaning, for the reference page.
     meaning: str
-    #: True: read from the environment variable of the same name, or from ``.env``, when the setting is not set; a secret
-    #: also from the file that the variable ``NAME_FILE`` names.
+    #: True: read from the environment variable of the same name, or from ``.env``, when the setting is not set;
+    #: a secret also from the file that the variable ``NAME_FILE`` names.
     environment: bool = False
     #: True: the value is never shown.
     secret: bool = False

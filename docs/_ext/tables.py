@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
@@ -29,6 +28,7 @@ from sphinx.util.rst import escape
 from scrapy_ext.api.extraction import FIELDS, PROBLEM_TYPES
 from scrapy_ext.client.extraction.errors import error_of
 from scrapy_ext.client.extraction.retry_policy import DEFAULT_RULES
+from scrapy_ext.compatibility.toml import tomllib
 from scrapy_ext.crawl.session import zyte_api_names
 from scrapy_ext.crawl.session.zyte_api_names import Equivalent
 from scrapy_ext.server.config.command_line import OPTIONS

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server import platform
 from scrapy_ext.server.auth.keyring import Caller, Keyring
 from scrapy_ext.server.auth.rates import RateLimits
@@ -102,7 +103,7 @@ class Service:
         try:
             # The raw path is parsed: a record's key may hold an escaped slash.
             call = Call(scope, receive, self._store, self._services)
-            async with asyncio.timeout(limits.REQUEST):
+            async with timeout_after(limits.REQUEST):
                 call.route = self.router.find(call.parts, call.method)
                 if call.route is None:
                     await self._refuse(call)

@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 import uvicorn
 
+from scrapy_ext.compatibility.python import Runner
 from scrapy_ext.server.app import build
 from scrapy_ext.server.auth.keyring import weak_keys
 from scrapy_ext.server.config.command_line import SECRETS
@@ -72,9 +73,10 @@ def _serve(config: ServerConfig, listener: socket.socket, status: socket.socket 
     _allow_many_sockets()
     sys.setswitchinterval(_SWITCH_SECONDS)
     config = msgspec.structs.replace(config, port=listener.getsockname()[1])
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with Runner(loop_factory=_loop_factory()) as runner:
         supervision = None if status is None else StatusServer(status, config.client_timeout)
-        return runner.run(_run(config, listener, supervision))
+        code: int = runner.run(_run(config, listener, supervision))
+    return code
 
 
 async def _run(config: ServerConfig, listener: socket.socket, status: StatusServer | None) -> int:

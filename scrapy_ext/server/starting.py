@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from scrapy_ext.compatibility.python import safe_module
 from scrapy_ext.jobprocess import handover
 from scrapy_ext.jobprocess.confinement import system
 from scrapy_ext.server.config.command_line import SECRETS
@@ -85,9 +86,9 @@ def _execute_anew(config: ServerConfig, words: Iterable[str]) -> None:
     descriptor = offer(config)
     os.set_inheritable(descriptor, True)
     # The working directory comes before the packages of Python only where this package itself was found there.
-    safe = [] if Path.cwd() == _ROOT else ["-P"]
+    module = ["-m", MODULE] if Path.cwd() == _ROOT else safe_module(MODULE)
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
-    command = [sys.executable, *flags, *safe, "-m", MODULE, str(descriptor), *words]
+    command = [sys.executable, *flags, *module, str(descriptor), *words]
     sys.stdout.flush()
     sys.stderr.flush()
     try:

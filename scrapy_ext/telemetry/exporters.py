@@ -25,6 +25,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Tracer
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.telemetry.families import Distribution, Family, Labels
 
 logger = logging.getLogger("scrapy_ext.telemetry")
@@ -178,6 +179,6 @@ async def _in_thread(work: Callable[[], object], seconds: float | None) -> bool:
     threading.Thread(target=run, name="opentelemetry", daemon=True).start()
     try:
         await asyncio.wait_for(done.wait(), seconds)
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         return False
     return True

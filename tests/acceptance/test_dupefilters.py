@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from scrapy import Request, Spider, signals
-from scrapy.utils.test import get_crawler
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import Forbidden
@@ -19,6 +18,7 @@ from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
+from tests.support.crawlers import get_crawler
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.eventually import eventually
 from tests.support.faults import Fault, FaultProxy

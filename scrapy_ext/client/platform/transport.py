@@ -6,7 +6,6 @@ are sent once.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -25,6 +24,7 @@ from scrapy_ext.client.platform.calls import ClientCall, query
 from scrapy_ext.client.platform.errors import UnexpectedAnswer, Unreachable
 from scrapy_ext.client.platform.json_lines import LineError
 from scrapy_ext.client.retry import Attempts, Limits, repeat
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.telemetry.spans import Span, client_span
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ class Transport:
         try:
             with self._span(call, 0) as span, _unreachable(call, self.urls):
                 headers = {**headers, **span.headers}
-                async with asyncio.timeout(self._timeout):
+                async with timeout_after(self._timeout):
                     response = await self._request(call, headers, body, aiohttp.ClientTimeout(total=None))
                 span.answered(response.status)
                 async with response:
@@ -199,7 +199,7 @@ def _unreachable(call: ClientCall, urls: PlatformUrls) -> Iterator[None]:
     """Raise :class:`Unreachable` for the errors of aiohttp."""
     try:
         yield
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+    except (*TIMEOUT_ERRORS, aiohttp.ClientError, OSError) as error:
         message = f"no whole answer from {urls.base(call.host)}: {_reason(error)}"
         raise call.error(Unreachable, message) from error
 
@@ -212,7 +212,7 @@ def _interpreted(call: ClientCall, answer: Answer, interpret: Callable[[Answer],
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TIMEOUT_ERRORS):
         return "timed out"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect ({error.os_error.strerror or error.os_error})"

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE, MAX_REQUIREMENTS, settings_faults
 from scrapy_ext.commands.deploying.targets import CFG, YML
 from scrapy_ext.commands.subcommand import CommandError
+from scrapy_ext.compatibility.toml import tomllib
 
 #: Maximum bytes of a packed file; larger files are data.
 MAX_FILE: Final = 5 * 1024 * 1024

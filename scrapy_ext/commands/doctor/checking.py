@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 
 T = TypeVar("T")
 
@@ -90,7 +91,7 @@ async def findings(checks: Sequence[Check]) -> AsyncIterator[Finding]:
 async def _found(check: Check) -> Iterable[Finding]:
     try:
         return list(await asyncio.wait_for(check.run(), check.seconds))
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         late = f"no result within {check.seconds:g} s"
         return [problem(check.subject, late, "Look at the load of the machine, its disks and its name servers.")]
     except Exception as error:

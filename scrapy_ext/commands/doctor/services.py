@@ -23,6 +23,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.client.http import authorization, is_local, proxy_of
 from scrapy_ext.client.platform import PlatformUrls
 from scrapy_ext.commands.doctor.checking import SECONDS, Check, Finding, blocking, ok, problem, warning
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.crawl.session.embedded import Configured
 
 _EXTRACTION: Final = "extraction"
@@ -280,7 +281,7 @@ async def _call(method: str, url: str, key: str, setting: str, body: bytes | Non
         # asyncio's own text has the address instead of the reason.
         reason = os.strerror(error.errno) if error.errno else str(error.os_error)
         raise _UnreachableError(f"no connection ({reason})", "") from None
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         raise _UnreachableError(f"no answer within {SECONDS:g} s", "Check firewalls and the address.") from None
     except (aiohttp.ClientError, OSError) as error:
         raise _UnreachableError(f"no HTTP answer ({type(error).__name__})", "") from None

@@ -25,6 +25,7 @@ from scrapy_ext.commands.options import argument, output_options, project_number
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, failed, with_platform
 from scrapy_ext.commands.terminal.output import Column, each_of, one_line, status
 from scrapy_ext.commands.terminal.text import clock, printable
+from scrapy_ext.compatibility.python import timeout_after
 
 _POLL_SECONDS: Final = 0.5
 #: Seconds to wait for the next message of a check.
@@ -120,7 +121,7 @@ async def _checked(view: View, version: Version) -> Version:
     """Return the version after its check, whose messages are shown meanwhile."""
     message = ""
     with status("") as show:
-        async with asyncio.timeout(_CHECK_SECONDS) as limit:
+        async with timeout_after(_CHECK_SECONDS) as limit:
             while version.state is VersionState.UPLOADED:
                 if version.message != message:
                     message = version.message

@@ -31,6 +31,7 @@ from scrapy.settings import BaseSettings
 from scrapy_ext import settings as names
 from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, log_level
 from scrapy_ext.crawl.session.project import data_directory, project_folder
 from scrapy_ext.server import starting
 from scrapy_ext.server.config.command_line import config_from
@@ -213,7 +214,7 @@ class EmbeddedServer:
         self._thread.start()
         try:
             self.url = await asyncio.wait_for(ready, self._timeout)
-        except (TimeoutError, EmbeddedServerError) as error:
+        except (*TIMEOUT_ERRORS, EmbeddedServerError) as error:
             await self.stop()
             if isinstance(error, EmbeddedServerError):
                 raise
@@ -290,7 +291,7 @@ class EmbeddedServer:
             self._log_lines.append(text)
             found = _HEAD.match(text)
             if found is not None:  # Lines of a traceback have the level of the line before them.
-                level = logging.DEBUG if found[2] in _REPORTED_BY_CRAWL else logging.getLevelNamesMapping()[found[1]]
+                level = logging.DEBUG if found[2] in _REPORTED_BY_CRAWL else log_level(found[1])
             logger.log(level if level >= logging.WARNING else logging.DEBUG, "server: %s", text)
 
     def _stop(self) -> None:

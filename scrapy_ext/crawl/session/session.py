@@ -19,7 +19,6 @@ from typing import Final, Protocol
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
@@ -31,6 +30,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, Gone, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Outage
+from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import REPLACED
 from scrapy_ext.crawl.session import embedded
@@ -298,7 +298,8 @@ class Session:
         except UnsupportedScrapyError as error:
             self.refuse(error)
         if not await self.open():
-            raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
+            reason = next(reason for kind, reason in _REASONS if isinstance(self.failure, kind))
+            close_at_start(self._crawler, reason)
 
     async def _spider_closed(self, reason: str) -> None:
         self._reason = reason

@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from scrapy_ext.api.extraction.problems import ExtractionError, overloaded
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.telemetry.spans import inner_span
 
 _Waiter = asyncio.Future[None]
@@ -117,9 +118,9 @@ class FairSemaphore:
         self.waiting += 1
         try:
             with inner_span("wait", {"scrapy_ext.queue": self._name}):
-                async with asyncio.timeout(self._timeout):
+                async with timeout_after(self._timeout):
                     await waiter
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             self._leave_queue(share, waiter)
             raise self._refuse(
                 f"No permit for {self._name} became free in time. Send the request again later."

@@ -15,6 +15,7 @@ from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.problems import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
@@ -117,10 +118,10 @@ class ExtractionService:
         there.
         """
         try:
-            async with asyncio.timeout(self._limits.request):
+            async with timeout_after(self._limits.request):
                 work = self.extract(request, caller, hold_in(exchange))
                 return await counted(self.measures, request, caller, work)
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             return timed_out(f"The request took longer than {self._limits.request:g} seconds.").problem
         except ContractError as error:
             return problem_of(error)

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import PlainTextResponse, Response
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess import proc
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http.access import Unknown, refuse_guesses
@@ -62,9 +63,9 @@ class ServerMetrics:
     async def _of_store(self, read: Callable[[], Awaitable[Iterable[Family]]]) -> Iterable[Family]:
         """Return metrics that are read from the database; nothing while it is away: the others matter most then."""
         try:
-            async with asyncio.timeout(_PROBE_TIME):
+            async with timeout_after(_PROBE_TIME):
                 return await read()
-        except (StoreError, TimeoutError):
+        except (StoreError, *TIMEOUT_ERRORS):
             return ()
 
     async def _size(self) -> Iterable[Family]:
@@ -174,11 +175,11 @@ class Health:
     async def _probe_store(self) -> str | None:
         wrong: str | None
         try:
-            async with asyncio.timeout(_PROBE_TIME):
+            async with timeout_after(_PROBE_TIME):
                 await self._store.probe()
         except StoreError as error:
             wrong = str(error)
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             wrong = self._store.trouble or f"The store did not answer within {_PROBE_TIME:g} s."
         else:
             wrong = None

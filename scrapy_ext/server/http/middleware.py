@@ -19,6 +19,7 @@ import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, Problem
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.auth.rates import SCOPE_KEY as WRONG_KEYS
 from scrapy_ext.server.auth.rates import WrongKeys
 from scrapy_ext.server.http import limits
@@ -138,7 +139,7 @@ class RequestMiddleware:
         if self.under_way:
             try:
                 await asyncio.wait_for(self._idle.wait(), grace)
-            except TimeoutError:
+            except TIMEOUT_ERRORS:
                 logger.warning("%d requests did not end within %g s", self.under_way, grace)
 
 

@@ -8,7 +8,6 @@ before the answer, and its connection stays open.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import re
 import secrets
@@ -17,6 +16,7 @@ from typing import Final, Protocol
 
 from starlette.types import Message, Receive, Scope, Send
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.memory import RequestMemory
 
@@ -165,10 +165,10 @@ class RequestContext:
     async def _discard_body(self) -> None:
         end = self.received + limits.LINGER
         try:
-            async with asyncio.timeout(limits.LINGER_TIME):
+            async with timeout_after(limits.LINGER_TIME):
                 while self._more and self.received < end:
                     await self.receive()
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             return
 
 

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -19,6 +18,7 @@ from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Playwright
 
 from scrapy_ext.api.extraction.problems import ExtractionError, internal
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.driver import start_driver
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
@@ -70,12 +70,12 @@ class Launcher:
         # A second driver in case the first one died; a second browser where the sandbox is not allowed.
         for _ in range(3):
             try:
-                async with asyncio.timeout(self._limits.launch):
+                async with timeout_after(self._limits.launch):
                     driver = await self._running_driver()
                     path = find_browser(self._path, os.environ, Path(driver.chromium.executable_path))
                     chromium = await self._start(driver, path, images)
                     instance = await self._instance(chromium)
-            except (Error, TimeoutError, OSError) as error:
+            except (Error, *TIMEOUT_ERRORS, OSError) as error:
                 failure = str(error)
                 if self._sandbox and _SANDBOX.search(failure):
                     _log.warning("This system does not allow Chromium's sandbox; it runs without. %s", _first(failure))
@@ -103,7 +103,7 @@ class Launcher:
             return
         # A driver that died does not report its end, and one that hangs does not stop.
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(self._limits.close):
+            async with timeout_after(self._limits.close):
                 await driver.stop()
         if pid is not None and parent_of(pid) == os.getpid():
             kill(pid)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from scrapy_ext.api.platform.jobs import FAILED, FINISHED, SHUTDOWN, JobState
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
 from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
 from scrapy_ext.server.auth.tokens import AttemptTokens
@@ -285,7 +286,7 @@ class Execution:
 
     async def _up(self, process: JobProcess) -> None:
         try:
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(*TIMEOUT_ERRORS):
                 await asyncio.wait_for(process.up(), _START)
         finally:
             self._starts.release()

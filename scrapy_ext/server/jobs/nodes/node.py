@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.jobs.attempts.execution import Execution, Intent, Terms
 from scrapy_ext.server.jobs.attempts.samples import watch
 from scrapy_ext.server.jobs.clock import elapsing
@@ -192,7 +193,7 @@ class Node:
             except Exception:
                 logger.exception("Unexpected error in the main loop of node %s", self.name)
             if act == self._poll:
-                with contextlib.suppress(TimeoutError):
+                with contextlib.suppress(*TIMEOUT_ERRORS):
                     await asyncio.wait_for(self._wake.wait(), pause)
                 self._wake.clear()
             else:

@@ -1,6 +1,6 @@
 """Stats of a crawl as metrics."""
 
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 from scrapy_ext.crawl.session.telemetry import families
 
@@ -10,7 +10,7 @@ def test_numbers_are_exported_and_nothing_else() -> None:
         "extract_api/attempts": 3,
         "elapsed_time_seconds": 1.5,
         "finish_reason": "finished",
-        "start_time": datetime.now(UTC),
+        "start_time": datetime.now(timezone.utc),
         "ok": True,
         "rate": float("nan"),
         "extract_api/domains/shop.example/attempts": 3,

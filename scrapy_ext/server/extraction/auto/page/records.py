@@ -7,7 +7,7 @@ For other fields the places of the page are searched afterwards, the most reliab
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def now() -> str:
     """Return the current time in UTC, in the format of metadata."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 T = TypeVar("T")

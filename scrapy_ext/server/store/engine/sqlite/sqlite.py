@@ -22,12 +22,12 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from scrapy_ext.compatibility import sqlite
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction, pause_after
 from scrapy_ext.server.store.engine.sqlite.checkpoints import Checkpoints
 from scrapy_ext.server.store.engine.sqlite.file import (
     LOCKED,
-    code_of,
     connect,
     connect_reader,
     open_writer,
@@ -351,7 +351,7 @@ class _Writer(threading.Thread):
             self._commit(group)
         except sqlite3.Error as error:
             # One by one, the operations that did not cause the error succeed.
-            if len(group) > 1 and code_of(error) not in LOCKED:
+            if len(group) > 1 and sqlite.code_of(error) not in LOCKED:
                 for job in group:
                     self._run_group([job])
                 return
