@@ -58,6 +58,11 @@ def _is_own(path: Path) -> bool:
     return not hasattr(os, "geteuid") or path.stat().st_uid == os.geteuid()
 
 
+def names_in(path: Path) -> list[str]:
+    """Return the names of all variables of a file that was read."""
+    return list(dotenv_values(path, interpolate=False, encoding="utf-8-sig"))
+
+
 def from_dotenv(names: Collection[str]) -> Mapping[str, str]:
     """Return the variables of the file with these names; raises :class:`DotenvError`."""
     path = dotenv_file()

@@ -131,6 +131,9 @@ def test_the_file_of_variables_is_private_and_well_formed(project: Path, monkeyp
     assert found[1].remedy == f"chmod 600 {file}"
     file.chmod(0o600)
     assert len(of(".env", Settings())) == 1
+    file.write_text("PLATFORM_API_KYE=secret\nOTHER=1\n")
+    (_, misspelt) = of(".env", Settings())
+    assert (misspelt.status, "PLATFORM_API_KEY" in misspelt.text) == (Status.WARNING, True)
     file.write_text("PLATFORM_API_KEY='secret\n")
     (wrong,) = of(".env", Settings())
     assert (wrong.status, wrong.text) == (Status.PROBLEM, f"{file} has a malformed line 1")
