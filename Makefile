@@ -1,7 +1,7 @@
-# A fresh machine needs Python 3.11 or later, git and make beside this file.
+# A fresh machine needs Python 3.10 or later, git and make beside this file.
 # Each target sets up its requirements, prints its steps, and does nothing twice.
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.14 python3.11 python3.10 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 RELEASE := .venv-release
@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loa
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev demo test test-unit test-long test-crash test-full test-scrapy test-image fuzz check audit crash soak bench wheel release-check docs clean
+.PHONY: help dev demo test test-unit test-long test-crash test-full test-matrix test-scrapy test-image fuzz check audit crash soak bench wheel release-check docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make soak   inject random faults for 30 minutes, and compare the acknowledged writes with the stored data; TIME=4h, SEED=7"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all tests, with more of each kind, Scrapy's own, and fuzz (takes longer)"
+	@echo "make test-matrix  run the tests of crawls on each supported version of Python and Scrapy; NOX=\"--tags ci\" on three of them"
 	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for 10 minutes; TIME=1h, SEED=7; Linux on x86-64"
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make test-image  build the container image, and run, drain and kill servers and workers in it (on Debian, as root)"
@@ -48,7 +49,7 @@ $(VENV)/installed: pyproject.toml tools/install.py
 	@touch $@ $(VENV)/server
 
 define install
-@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
+@if [ -z "$(PYTHON)" ]; then echo "Python 3.10 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
 @$(PYTHON) tools/install.py $(VENV) $(1)
 endef
 
@@ -91,6 +92,10 @@ test-full: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests --full
 	$(MAKE) fuzz
 	$(MAKE) test-scrapy
+
+# NOX="--tags ci", NOX="--list", NOX="--session scrapy-2.15-python-3.11 -- tests/acceptance/poet": options of nox.
+test-matrix: $(VENV)/installed
+	$(BIN)/nox $(NOX)
 
 # TIME: such as 90s, 10m or 4h, shared by the parsers. FUZZ="--target cron": options of tests/fuzz.
 fuzz: $(VENV)/installed
@@ -135,4 +140,4 @@ docs: $(VENV)/installed
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) $(RELEASE) tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(RELEASE) tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .nox .mypy_cache .ruff_cache .pytest_cache
