@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loa
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev demo test test-unit test-long test-crash test-full test-scrapy fuzz check audit crash soak bench wheel docs clean
+.PHONY: help dev demo test test-unit test-long test-crash test-full test-scrapy fuzz check audit crash soak bench wheel sizes docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
+	@echo "make sizes  measure the size and the time of the installation of each extra"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make dev    set up .venv with all that a contributor needs"
 	@echo "make clean  remove all that make has created"
@@ -111,6 +112,10 @@ bench: $(VENV)/installed $(VENV)/browser
 
 wheel: $(VENV)/installed $(VENV)/browser
 	$(BIN)/python tools/try_wheel.py
+
+# SIZES="server poet": those extras alone.
+sizes:
+	@$(PYTHON) tools/measure_install.py $(SIZES)
 
 docs: $(VENV)/installed
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
