@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loa
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev demo test test-unit test-long test-crash test-full test-matrix test-scrapy test-image fuzz check audit crash soak bench wheel release-check docs clean
+.PHONY: help dev demo test test-unit test-long test-crash test-full test-matrix test-scrapy test-image fuzz check audit crash soak bench wheel release-check sizes docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make release-check  build wheel and sdist, check them, install them on the oldest and the newest Python, and crawl"
+	@echo "make sizes  measure the size and the time of the installation of each extra"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make dev    set up .venv with all that a contributor needs"
 	@echo "make clean  remove all that make has created"
@@ -134,6 +135,10 @@ wheel: $(RELEASE)/installed
 
 release-check: $(RELEASE)/installed
 	$(RELEASE)/bin/python tools/release_check.py
+
+# SIZES="server poet": those extras alone.
+sizes:
+	@$(PYTHON) tools/measure_install.py $(SIZES)
 
 docs: $(VENV)/installed
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

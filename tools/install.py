@@ -34,11 +34,11 @@ class Progress:
         self._shown = time.monotonic()
         self._began = self._shown
 
-    def show(self, text: str) -> None:
+    def show(self, text: str, *, always: bool = False) -> None:
         now = time.monotonic()
         if self._terminal:
             print(f"\r\033[K   {text}, {now - self._began:.0f} s", end="", flush=True)
-        elif now - self._shown >= _INTERVAL:
+        elif always or now - self._shown >= _INTERVAL:
             self._shown = now
             print(f"   {text}, {now - self._began:.0f} s", flush=True)
 
@@ -100,7 +100,7 @@ def follow(lines: Iterator[str], output: list[str]) -> tuple[int, float]:
             megabytes += float(match.group(1)) * _UNITS[match.group(2)]
         if match := _INSTALLING.match(line):
             installed = match.group(1).count(",") + 1
-            progress.show(f"installing {installed} packages")
+            progress.show(f"installing {installed} packages, {megabytes:.0f} MB downloaded", always=True)
         elif collected and not installed:
             progress.show(f"{len(collected)} packages found, {megabytes:.0f} MB downloaded")
     progress.end()
