@@ -129,7 +129,7 @@ async def _check_system(engine: Engine, system: System, page: str, folder: Path,
                 ("direct", False),
                 ("extracted", False),
                 ("extracted", True),
-            ], items
+            ], (await http.get(f"/logs/{job}?format=json")).text[-4000:]
         with step("A drain: SIGTERM, and the job continues on another worker"):
             job = await _run(http, "counting")
             await _count(http, job, 5)
