@@ -87,11 +87,27 @@ def _check_image(engine: Engine) -> None:
     # Neither pip's configuration of this machine, nor caches, nor what the package does not need.
     unwanted = "find / -xdev \\( -path '/root/.cache/*' -o -name '*.whl' -o -path '/var/lib/apt/lists/*_*' \\) -size +0"
     for image in (FULL, PLAIN):
+        installed = engine.podman(
+            "run", "--rm", "--network=none", "--entrypoint=python3", *_limits(), image, "-c", _INSTALLED
+        ).stdout.split()
+        assert sorted(installed) == sorted(_modules()), "the image has other modules than the clone"
         words = ["run", "--rm", "--network=none", "--user=0", "--entrypoint=sh", *_limits(), image, "-c"]
         found = engine.podman(
             *words, f"cat /etc/pip.conf 2>/dev/null; {unwanted}; ls -d /build 2>/dev/null; true"
         ).stdout
         assert [line for line in found.split() if "ensurepip" not in line and "python-wheels" not in line] == []
+
+
+#: Prints the modules of the package with their sizes.
+_INSTALLED = (
+    "import pathlib, scrapy_ext; root = pathlib.Path(scrapy_ext.__path__[0]); "
+    "print(*(f'{each.relative_to(root)}:{each.stat().st_size}' for each in root.rglob('*.py')))"
+)
+
+
+def _modules() -> list[str]:
+    root = ROOT / "scrapy_ext"
+    return [f"{each.relative_to(root)}:{each.stat().st_size}" for each in root.rglob("*.py")]
 
 
 def _limits() -> list[str]:
