@@ -49,6 +49,11 @@ def main() -> int:
             _check_image(engine)
         with step("Units of systemd"):
             _check_units(logs)
+        if promtool := shutil.which("promtool"):
+            with step("Alerts"):
+                _check_alerts(promtool)
+        else:
+            print("── Alerts: not checked by promtool, which is not installed (apt-get install prometheus)")
         asyncio.run(check_runs(engine, FULL, PLAIN, logs, step))
     except MissingError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -112,6 +117,13 @@ def _modules() -> list[str]:
 
 def _limits() -> list[str]:
     return ["--ulimit=nofile=1024", "--ulimit=nproc=1024"]
+
+
+def _check_alerts(promtool: str) -> None:
+    for kind, name in (("rules", "alerts.yml"), ("config", "scrape.yml")):
+        file = ROOT / "deploy" / "prometheus" / name
+        done = subprocess.run([promtool, "check", kind, str(file)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _check_units(logs: Path) -> None:
