@@ -6,7 +6,8 @@ Private names of Scrapy's engine are in ``crawl/session/scrapy_engine.py``: all 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import scrapy
 from scrapy import exceptions, signals
@@ -33,8 +34,10 @@ else:
 
     ResponseDataLossError = DownloadFailedError
 
+
 __all__ = (
     "CACHE_KEEPS_RESULTS",
+    "FAILED_ATTRIBUTES",
     "CannotResolveHostError",
     "DownloadCancelledError",
     "DownloadConnectionRefusedError",
@@ -44,6 +47,10 @@ __all__ = (
     "close_at_start",
 )
 
+#: Attributes that errbacks read from the exceptions of Twisted.
+FAILED_ATTRIBUTES: Final[Mapping[str, Any]] = (
+    {} if hasattr(exceptions, "DownloadFailedError") else {"reasons": (), "response": None}
+)
 #: ``CloseSpider`` may be raised by ``start()`` and handlers of ``spider_opened`` (Scrapy 2.18 and later).
 _CLOSES_AT_START: Final = scrapy.version_info[:2] >= (2, 18)
 #: The HTTP cache stores a response with the attributes of its class (Scrapy 2.19 and later).

@@ -25,6 +25,7 @@ from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
 from scrapy_ext.client.extraction.limiter import Closing
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_at
 from scrapy_ext.compatibility.scrapy import (
+    FAILED_ATTRIBUTES,
     CannotResolveHostError,
     DownloadCancelledError,
     DownloadConnectionRefusedError,
@@ -201,4 +202,6 @@ def _class_of(error: ExtractError) -> type[Exception] | None:
 
 @cache
 def _both(kind: type[ExtractError], scrapys: type[Exception]) -> type[ExtractError]:
-    return type(kind.__name__, (kind, scrapys), {"__doc__": kind.__doc__, "__module__": kind.__module__})
+    return type(
+        kind.__name__, (kind, scrapys), {"__doc__": kind.__doc__, "__module__": kind.__module__, **FAILED_ATTRIBUTES}
+    )

@@ -50,7 +50,8 @@ def test_a_cached_page_reports_its_lost_result_to_those_that_need_it_and_the_cra
     assert len(results(first)) == 2
     assert {"read": "1", "cached": True} in again
     assert results(again) == ["None"]  # the page that came direct
-    (error,) = [line for line in crawl.log.splitlines() if "LostResultError: " in line]
+    assert len(crawl.errors) == 1
+    error = next(line for line in crawl.log.splitlines() if "LostResultError: " in line)
     assert "/page/2 comes from the HTTP cache" in error
     assert "Use Scrapy 2.19 or later, or set meta dont_cache" in error
     assert crawl.stat("spider_exceptions/LostResultError") == 1
