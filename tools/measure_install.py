@@ -42,7 +42,7 @@ def measure(wheel: Path, extra: str, folder: Path) -> tuple[str, ...]:
     venv.create(environment, with_pip=False)
     pip = (sys.executable, "-m", "pip", "--python", environment / "bin" / "python")
     getting = timed(*pip, "wheel", "--quiet", "--no-cache-dir", "--wheel-dir", wheels, what)
-    run(*pip, "install", "--quiet", "--dry-run", "--report", report, "--find-links", wheels, what)
+    run(*pip, "install", "--quiet", "--dry-run", "--report", report, what)
     installing = timed(*pip, "install", "--quiet", "--no-index", "--find-links", wheels, what)
     found = json.loads(report.read_text())["install"]
     sources = [each["metadata"]["name"] for each in found if not each["download_info"]["url"].endswith(".whl")]
