@@ -109,7 +109,7 @@ def _session_of(row: Row) -> Callable[[nox.Session], None]:
         session.install("--quiet", "--editable", ".[server,poet]", *TOOLS, *row.requirements)
         session.run("python", "-c", "import scrapy, sys, twisted; print(sys.version, scrapy.version, twisted.version)")
         chosen = CI_TESTS if "ci" in (session._runner.global_config.tags or ()) else TESTS
-        session.run("python", "-m", "pytest", "-n", "2", "--dist", "loadfile", *(session.posargs or chosen))
+        session.run("python", "-m", "pytest", "-n", "4", "--dist", "loadfile", *(session.posargs or chosen))
 
     return run
 
