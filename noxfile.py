@@ -107,7 +107,9 @@ def _number(name: str) -> list[int]:
 def _session_of(row: Row) -> Callable[[nox.Session], None]:
     def run(session: nox.Session) -> None:
         session.install("--quiet", "--editable", ".[server,poet]", *TOOLS, *row.requirements)
-        session.run("python", "-c", "import scrapy, sys, twisted; print(sys.version, scrapy.version, twisted.version)")
+        session.run(
+            "python", "-c", "import scrapy, sys, twisted; print(sys.version, scrapy.__version__, twisted.__version__)"
+        )
         chosen = CI_TESTS if "ci" in (session._runner.global_config.tags or ()) else TESTS
         session.run("python", "-m", "pytest", "-n", "4", "--dist", "loadfile", *(session.posargs or chosen))
 
