@@ -119,7 +119,7 @@ def _session_of(row: Row) -> Callable[[nox.Session], None]:
 def _deployed(session: nox.Session) -> None:
     """A job of a deployed project that pins the oldest Scrapy, on a server with the newest."""
     session.install("--quiet", "--editable", ".[server,poet]", *TOOLS, "scrapy>=2.19")
-    wheels = Path(session.create_tmp()) / "wheels"
+    wheels = Path(session.create_tmp()).resolve() / "wheels"
     session.run("python", "-m", "pip", "download", "--quiet", "--dest", str(wheels), "scrapy==2.14.2")
     test = "tests/integration/server/jobs/test_old_scrapy.py"
     session.run("python", "-m", "pytest", *(session.posargs or [test]), env={"SCRAPY_EXT_OLD_WHEELS": str(wheels)})
