@@ -107,7 +107,9 @@ def _number(name: str) -> list[int]:
 def _session_of(row: Row) -> Callable[[nox.Session], None]:
     def run(session: nox.Session) -> None:
         session.install("--quiet", "--editable", ".[server,poet]", *TOOLS, *row.requirements)
-        session.run("python", "-c", "import scrapy, sys, twisted; print(sys.version, scrapy.version, twisted.version)")
+        session.run(
+            "python", "-c", "import scrapy, sys, twisted; print(sys.version, scrapy.__version__, twisted.__version__)"
+        )
         chosen = CI_TESTS if "ci" in (session._runner.global_config.tags or ()) else TESTS
         session.run("python", "-m", "pytest", "-n", "4", "--dist", "loadfile", *(session.posargs or chosen))
 
@@ -117,7 +119,7 @@ def _session_of(row: Row) -> Callable[[nox.Session], None]:
 def _deployed(session: nox.Session) -> None:
     """A job of a deployed project that pins the oldest Scrapy, on a server with the newest."""
     session.install("--quiet", "--editable", ".[server,poet]", *TOOLS, "scrapy>=2.19")
-    wheels = Path(session.create_tmp()) / "wheels"
+    wheels = Path(session.create_tmp()).resolve() / "wheels"
     session.run("python", "-m", "pip", "download", "--quiet", "--dest", str(wheels), "scrapy==2.14.2")
     test = "tests/integration/server/jobs/test_old_scrapy.py"
     session.run("python", "-m", "pytest", *(session.posargs or [test]), env={"SCRAPY_EXT_OLD_WHEELS": str(wheels)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -57,7 +58,7 @@ def only_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", f"{folder} {os.environ.get(WHEELS, '')}".strip())
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     return folder
 
 
@@ -127,6 +128,8 @@ def test_a_job_needs_the_base_package_alone(tmp_path: Path) -> None:
 
 @pytest.mark.old_wheels
 async def test_a_project_that_pins_an_old_scrapy_runs_as_a_job(tmp_path: Path, only_wheels: Path) -> None:
+    for wheel in Path(os.environ[WHEELS]).glob("*.whl"):
+        shutil.copy(wheel, only_wheels)
     with RunningServer(tmp_path / "data", options=["--units", "1"]) as server:
         async with Http(server.url, server.platform_key) as http:
             shown = await deployed(http, "scrapy==2.14.2")
