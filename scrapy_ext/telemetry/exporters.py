@@ -138,7 +138,11 @@ class FaultLog(logging.Handler):
         self._source.addHandler(self)
         self._http.addFilter(_is_of_others)
 
-    def detach(self) -> None:
+    def end(self, *, are_idle: bool) -> None:
+        """Detach; or drop what exporters that are not idle still log while they give up."""
+        if not are_idle:
+            self._warned = float("inf")
+            return
         self._source.removeHandler(self)
         self._http.removeFilter(_is_of_others)
         self._source.propagate = self._propagated

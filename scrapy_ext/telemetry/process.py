@@ -63,11 +63,12 @@ class Telemetry:
             if not shared.users:
                 Telemetry._shared = None
                 are_whole.append(shared.stop())
-        if not all(await asyncio.gather(*are_whole)):
+        is_whole = all(await asyncio.gather(*are_whole))
+        if not is_whole:
             text = "The last traces or metrics were not exported within %g s. Check that a collector answers at %s"
             logger.warning(text, END, endpoint())
         if shared is not None and shared.faults is not None and not shared.users:
-            shared.faults.detach()
+            shared.faults.end(are_idle=is_whole)
 
     async def _repeat(self, interval: float) -> None:
         while self._metrics is not None:

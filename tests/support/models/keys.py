@@ -216,14 +216,15 @@ class OverHttp(_Making):
         super().__init__(project)
         self._world = world
         self._keys: dict[int, str] = {}
-        self._store: Store | None = None
+        #: Opened by the first of the calls that are made at once.
+        self._opening: asyncio.Task[Store] | None = None
         self._is_changed = False
 
     async def make(self, operation: Any) -> Any:
         self._is_changed = self._is_changed or isinstance(operation, Create | Revoke | Suspend)
-        if self._store is None:
-            self._store = await Store.open(self._world.where)
-        store = self._store
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(Store.open(self._world.where))
+        store = await self._opening
         match operation:
             case Create(name, role, may_write, token):
                 try:
@@ -253,7 +254,8 @@ class OverHttp(_Making):
 
     async def end(self) -> None:
         """Leave no key behind."""
-        if self._store is not None:
+        if self._opening is not None:
+            store = await self._opening
             for name in NAMES:
-                await self._store.keys.remove(self._name(name))
-            await self._store.close()
+                await store.keys.remove(self._name(name))
+            await store.close()

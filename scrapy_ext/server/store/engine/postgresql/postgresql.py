@@ -112,8 +112,8 @@ class PostgresqlEngine:
         """Rows that are deleted meanwhile stay on disk until its end."""
         self._check_open()
         snapshot = _PostgresqlSnapshot(self._url, self._loop)
-        await snapshot.begin()
         try:
+            await snapshot.begin()
             yield snapshot
         finally:
             await snapshot.end()
@@ -270,19 +270,34 @@ class _Commit:
 
 
 class _PostgresqlSnapshot:
-    """One transaction of a connection that is not in a pool."""
+    """One transaction of a connection that is not in a pool.
+
+    Each of its connections is closed in the thread of the loop. The driver would close one that is forgotten when its
+    memory is freed, in any thread, which ends the process.
+    """
 
     def __init__(self, url: DatabaseUrl, loop: LoopThread) -> None:
         self._url = url
         self._loop = loop
         self._connection: Any = None
+        self._has_ended = False
 
     async def begin(self) -> None:
+        """Open the connection. If the caller is cancelled, this goes on, and closes the connection."""
+
         async def begin() -> None:
-            self._connection = await connect(self._url)
-            await self._connection.execute(_BEGIN_READ)
-            await self._connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-            await self._connection.execute("SELECT 1")  # the first read determines the state
+            connection = await connect(self._url)
+            try:
+                await connection.execute(_BEGIN_READ)
+                await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                await connection.execute("SELECT 1")  # the first read determines the state
+            except BaseException:
+                connection.terminate()
+                raise
+            if self._has_ended:
+                connection.terminate()
+            else:
+                self._connection = connection
 
         await self._loop.run(_retried(self._url, begin))
 
@@ -297,8 +312,10 @@ class _PostgresqlSnapshot:
 
     async def end(self) -> None:
         async def end() -> None:
-            with contextlib.suppress(*DATABASE_ERRORS):
-                await self._connection.close(timeout=5)
+            self._has_ended = True
+            if self._connection is not None:
+                with contextlib.suppress(*DATABASE_ERRORS):
+                    await self._connection.close(timeout=5)
 
         await self._loop.run(end())
 

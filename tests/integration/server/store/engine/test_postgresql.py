@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -190,6 +191,36 @@ async def test_a_limit_of_connections_is_obeyed_or_reported(own: Cluster, monkey
         async with store._engine.snapshot():
             pass
     finally:
+        await store.close()
+
+
+async def test_a_snapshot_whose_caller_left_before_it_began_leaves_no_connection(
+    own: Cluster, recwarn: pytest.WarningsRecorder
+) -> None:
+    url = own.database()
+    store = await Store.open(DatabaseUrl(url))
+    engine: Any = store._engine
+
+    async def use() -> None:
+        async with engine.snapshot():
+            pass
+
+    others = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{url.rpartition('/')[2]}' AND state LIKE 'idle%'"
+    try:
+        before = own.query(url, others)
+        own.pause()
+        using = asyncio.create_task(use())
+        await eventually_async(lambda: engine._loop._running)
+        using.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await using
+        own.go_on()
+        await eventually_async(lambda: not engine._loop._running)
+        await eventually_async(lambda: asyncio.to_thread(own.query, url, others), lambda found: found == before)
+        gc.collect()
+        assert [each for each in recwarn if each.category is ResourceWarning] == []
+    finally:
+        own.go_on()
         await store.close()
 
 
