@@ -1,16 +1,17 @@
-# A fresh machine needs Python 3.11 or later, git and make beside this file.
+# A fresh machine needs Python 3.10 or later, git and make beside this file.
 # Each target sets up its requirements, prints its steps, and does nothing twice.
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.14 python3.11 python3.10 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+RELEASE := .venv-release
 # More workers than the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loadscope-reorder
 
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-unit test-long test-crash test-full test-scrapy fuzz check audit crash soak bench wheel docs clean
+.PHONY: help dev demo test test-unit test-long test-crash test-full test-matrix test-scrapy test-image fuzz check audit crash soak bench wheel release-check sizes docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,50 +25,54 @@ help:
 	@echo "make soak   inject random faults for 30 minutes, and compare the acknowledged writes with the stored data; TIME=4h, SEED=7"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all tests, with more of each kind, Scrapy's own, and fuzz (takes longer)"
+	@echo "make test-matrix  run the tests of crawls on each supported version of Python and Scrapy; NOX=\"--tags ci\" on three of them"
 	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for 10 minutes; TIME=1h, SEED=7; Linux on x86-64"
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
+	@echo "make test-image  build the container image, and run, drain and kill servers and workers in it (on Debian, as root)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
+	@echo "make release-check  build wheel and sdist, check them, install them on the oldest and the newest Python, and crawl"
+	@echo "make sizes  measure the size and the time of the installation of each extra"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make dev    set up .venv with all that a contributor needs"
-	@echo "make assets  get the front-end files of the pages, which are not part of the repository; needs npm"
 	@echo "make clean  remove all that make has created"
 
 # ── setting up ──
 
-$(VENV)/installed: pyproject.toml
-	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
-	@echo "── Setting up $(VENV) with $$($(PYTHON) --version)"
-	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --upgrade "pip>=23.3"
-	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+# What the demo needs.
+$(VENV)/server: pyproject.toml tools/install.py
+	$(call install,server)
 	@touch $@
 
-$(VENV)/browser: $(VENV)/installed tools/get_browser.sh
+# What a contributor needs, that included.
+$(VENV)/installed: pyproject.toml tools/install.py
+	$(call install,dev)
+	@touch $@ $(VENV)/server
+
+define install
+@if [ -z "$(PYTHON)" ]; then echo "Python 3.10 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
+@$(PYTHON) tools/install.py $(VENV) $(1)
+endef
+
+$(VENV)/browser: $(VENV)/server tools/get_browser.sh
 	@sh tools/get_browser.sh $(BIN)
 	@touch $@
 
-$(VENV)/assets: $(VENV)/installed tools/get_assets.py
-	@$(BIN)/python tools/get_assets.py
-	@touch $@
-
-assets: $(VENV)/assets
-
-dev: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+dev: $(VENV)/installed $(VENV)/browser
 	@echo "── Ready: . $(BIN)/activate"
 
 # ── doing ──
 
-demo: $(VENV)/installed $(VENV)/browser
+demo: $(VENV)/server $(VENV)/browser
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
 
-test: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+test: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests --ignore tests/acceptance/crash
 
 test-unit: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/unit
 
-test-long: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+test-long: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests --ignore tests/acceptance/crash --long
 
 test-crash: $(VENV)/installed $(VENV)/browser
@@ -78,15 +83,20 @@ check: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/changelog.py
 
 # AUDIT=--require-advisories: fails where the advisories cannot be reached.
 audit: $(VENV)/installed
 	$(BIN)/python tools/audit.py $(AUDIT)
 
-test-full: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+test-full: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests --full
 	$(MAKE) fuzz
 	$(MAKE) test-scrapy
+
+# NOX="--tags ci", NOX="--list", NOX="--session scrapy-2.15-python-3.11 -- tests/acceptance/poet": options of nox.
+test-matrix: $(VENV)/installed
+	$(BIN)/nox $(NOX)
 
 # TIME: such as 90s, 10m or 4h, shared by the parsers. FUZZ="--target cron": options of tests/fuzz.
 fuzz: $(VENV)/installed
@@ -103,18 +113,36 @@ crash: $(VENV)/installed $(VENV)/browser
 soak: $(VENV)/installed
 	@$(BIN)/python -m tests.soak --time $(or $(TIME),30m) $(if $(SEED),--seed $(SEED))
 
+# IMAGE=--keep-images: with the images of the last run.
+test-image: $(VENV)/installed
+	$(BIN)/python -m tests.image $(IMAGE)
+
 # BENCH=--quick: only to see that they work.
 bench: $(VENV)/installed $(VENV)/browser
 	@command -v redis-server >/dev/null || { echo "The peers need redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@for script in benchmarks/*.py; do $(BIN)/python $$script $(BENCH) || exit 1; done
 
-wheel: $(VENV)/installed $(VENV)/browser $(VENV)/assets
-	$(BIN)/python tools/try_wheel.py
+# In an environment of their own: what builds a release is pinned, and little.
+$(RELEASE)/installed: tools/release-requirements.txt
+	@echo "── Setting up $(RELEASE) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(RELEASE)
+	@$(RELEASE)/bin/pip install --quiet --disable-pip-version-check -r tools/release-requirements.txt
+	@touch $@
+
+wheel: $(RELEASE)/installed
+	$(RELEASE)/bin/python tools/try_wheel.py
+
+release-check: $(RELEASE)/installed
+	$(RELEASE)/bin/python tools/release_check.py
+
+# SIZES="server poet": those extras alone.
+sizes:
+	@$(PYTHON) tools/measure_install.py $(SIZES)
 
 docs: $(VENV)/installed
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/acceptance/server/ui/vendor tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(RELEASE) tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .nox .mypy_cache .ruff_cache .pytest_cache

@@ -27,6 +27,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.support.servers import RunningServer
@@ -193,14 +195,14 @@ async def healthz(server: Server, waits: list[float], ended: threading.Event) ->
     while not ended.is_set():
         began = time.perf_counter()
         try:
-            async with asyncio.timeout(GIVEN_UP):
+            async with timeout_after(GIVEN_UP):
                 reader, writer = await asyncio.open_connection(*server.where)
                 writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 line = await reader.readline()
                 writer.close()
             if b" 200 " not in line:
                 waits.append(-1.0)
-        except (OSError, TimeoutError):
+        except (OSError, *TIMEOUT_ERRORS):
             waits.append(-1.0)
         waits.append(time.perf_counter() - began)
         await asyncio.sleep(0.05)

@@ -8,13 +8,14 @@ import math
 import sys
 from inspect import iscoroutinefunction, unwrap
 from types import ModuleType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.crawl.session.project import command_of
 from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware

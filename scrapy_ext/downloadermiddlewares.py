@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final, Self
+from typing import Final
 from weakref import WeakSet
 
 from scrapy import Request, signals
@@ -18,8 +18,11 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import ExtractError
 from scrapy_ext.client.extraction.limiter import Closing
+from scrapy_ext.compatibility.python import Self
+from scrapy_ext.compatibility.scrapy import CACHE_KEEPS_RESULTS
 from scrapy_ext.crawl.commit.tracking import RETURNED_KEY, Entry, current
 from scrapy_ext.crawl.extraction.extraction import CrawlEnd, Extraction
+from scrapy_ext.crawl.extraction.response_classes import without_result
 from scrapy_ext.crawl.extraction.translate import scrapy_default_headers
 from scrapy_ext.crawl.frontier.marks import mark_added, note_headers
 from scrapy_ext.crawl.session.scrapy_engine import on_closing, on_fetched
@@ -77,6 +80,8 @@ class ExtractMiddleware:
         #: Requests that this process returned to the scheduler.
         self._returned: WeakSet[Request] = WeakSet()
         self._task: asyncio.Future[None] | None = None
+        if not CACHE_KEEPS_RESULTS:
+            self.process_response = self._report_lost_result
         logging.getLogger("scrapy.core.scraper").addFilter(_download_error_filter)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signal=signals.spider_idle)
@@ -103,6 +108,11 @@ class ExtractMiddleware:
             if end is None or self._end(end, error):
                 raise
         return self._back_to_queue(request)
+
+    def _report_lost_result(self, request: Request, response: Response) -> Response:
+        """Let the attributes of a cached page report that the cache has not kept its result."""
+        is_cached = "cached" in response.flags and self._extraction.is_routed(request)
+        return without_result(response) if is_cached else response
 
     def _back_to_queue(self, request: Request) -> Request:
         """Return a copy of the request for the scheduler, so that the next run sends it: the crawl is closing.

@@ -20,7 +20,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 from scrapy import Request, Spider, signals
@@ -34,6 +34,7 @@ from scrapy_ext.api.platform.collections import CollectionType, check_name
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet
 from scrapy_ext.crawl.frontier.marks import is_start_request
 from scrapy_ext.crawl.session.session import Session

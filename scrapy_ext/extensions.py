@@ -9,7 +9,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 from scrapy import Request, signals
@@ -21,6 +21,8 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, RequestRecord
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.compatibility.python import Self
+from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.frontier.marks import note_record, parent_of
 from scrapy_ext.crawl.session.job import write_stats
 from scrapy_ext.crawl.session.session import Session
@@ -44,11 +46,12 @@ class _Extension:
         return cls(crawler)
 
 
-async def _record_writer(session: Session, resource: str) -> BatchWriter:
+async def _record_writer(crawler: Crawler, session: Session, resource: str) -> BatchWriter:
     try:
         return await session.record_writer(resource)
     except PlatformError as error:
         logger.error("%s", error)
+        close_at_start(crawler, "platform_unavailable")
         raise CloseSpider("platform_unavailable") from None
 
 
@@ -111,7 +114,7 @@ class RequestLog(_Extension):
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
-            self._writer = await _record_writer(self._session, "requests")
+            self._writer = await _record_writer(self._crawler, self._session, "requests")
 
     def _reached(self, request: Request) -> None:
         self._began[request] = time.time()
@@ -183,7 +186,7 @@ class LogUploader(_Extension):
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
-            self._handler.open(await _record_writer(self._session, "logs"))
+            self._handler.open(await _record_writer(self._crawler, self._session, "logs"))
             LOG_IS_STORED.set()
             self._session.before_close.append(self._detach)
         else:

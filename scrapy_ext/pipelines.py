@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from scrapy.crawler import Crawler
 
@@ -12,6 +12,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.session.items import NotAnItemError, UnstorableItemError, item_to_json
 from scrapy_ext.crawl.session.session import ItemSink, Session
 from scrapy_ext.settings import SettingError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Sized
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -24,6 +24,7 @@ from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.retry import Retry
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import Ownership
 from scrapy_ext.crawl.commit.tracking import Entry, current

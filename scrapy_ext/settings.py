@@ -7,6 +7,7 @@ The reference page of the documentation is generated from :data:`SETTINGS`. Comp
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
@@ -14,8 +15,10 @@ from typing import Any, Final
 import msgspec
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.server.config.command_line import OPTIONS
+from scrapy_ext import environment
+from scrapy_ext.server.config.command_line import OPTIONS, SECRETS
 from scrapy_ext.server.config.option import Option
+from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
 
 
 class SettingError(ValueError):
@@ -40,7 +43,8 @@ class Setting(msgspec.Struct, frozen=True):
     default: Any
     #: One line of meaning, for the reference page.
     meaning: str
-    #: True: read from the environment variable of the same name when the setting is not set.
+    #: True: read from the environment variable of the same name, or from ``.env``, when the setting is not set;
+    #: a secret also from the file that the variable ``NAME_FILE`` names.
     environment: bool = False
     #: True: the value is never shown.
     secret: bool = False
@@ -54,7 +58,7 @@ class Setting(msgspec.Struct, frozen=True):
         """Return the value in force, converted to the setting's type; raises :class:`SettingError`."""
         value = settings.get(self.name)
         if value is None and self.environment:
-            value = os.environ.get(self.name) or None
+            value = self._variable() or None
             if value and self.type is SettingType.LIST:
                 value = value.split(self.separator)
         if value is None:
@@ -75,6 +79,23 @@ class Setting(msgspec.Struct, frozen=True):
                 self.name, f"must be at most {self.most:g}, got {converted!r}", f"Use {self.most:g} or less."
             )
         return converted
+
+    def _variable(self) -> str | None:
+        try:
+            return secret_in(variables(), self.name) if self.secret else variables().get(self.name)
+        except SecretFileError as error:
+            raise SettingError(error.name, error.rule, error.remedy) from None
+
+
+def variables() -> Mapping[str, str]:
+    """Return the environment of this process, and below it the variables of the project's ``.env`` that this package
+    knows; raises :class:`SettingError`."""
+    try:
+        found = environment.from_dotenv(VARIABLES)
+    except environment.DotenvError as error:
+        raise SettingError(str(error.path), error.rule, error.remedy) from None
+    # A secret's file that the process names wins, too.
+    return ChainMap(os.environ, {name: value for name, value in found.items() if name + SUFFIX not in os.environ})
 
 
 _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
@@ -290,6 +311,14 @@ DUPEFILTER_COLLECTION_TYPE = _setting(
     "Type of that collection. s: pages that were ever stored; cs: pages that were stored in the last month.",
 )
 
+# ── OpenTelemetry ──
+OPENTELEMETRY_ENABLED = _setting(
+    "OPENTELEMETRY_ENABLED",
+    True,
+    "Export traces and metrics of the crawl and its embedded server, where the environment names a collector "
+    "(OTEL_EXPORTER_OTLP_ENDPOINT).",
+)
+
 # ── the embedded server ──
 SERVER_DATA = _setting(
     "SERVER_DATA", "platform", "Data directory of the embedded server, relative to the project's .scrapy."
@@ -314,6 +343,14 @@ for _option in OPTIONS:
             separator=_option.separator,
         )
 SERVER_DATABASE = SETTINGS["SERVER_DATABASE"]
+#: Environment variables that this package reads.
+VARIABLES: Final = frozenset(
+    {
+        *(name for name, setting in SETTINGS.items() if setting.environment),
+        *(option.variable for option in OPTIONS if option.variable),
+        *SECRETS,
+    }
+)
 
 
 def of_server(settings: BaseSettings) -> dict[str, Any]:

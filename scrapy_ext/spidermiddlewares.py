@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.job import job_dir
 
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.tracking import START, current
 from scrapy_ext.crawl.frontier.marks import Parent, from_meta, hand_on, mark, record_of, to_meta
 from scrapy_ext.crawl.session.scrapy_engine import keep_waiting_outputs, on_fetched

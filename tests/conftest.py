@@ -6,10 +6,13 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import scrapy
 
 from tests.acceptance.real_pages import folder
+from tests.support import scrapy_versions
 from tests.support.postgresql import Cluster, cluster
 from tests.support.sites import Site
 
@@ -18,6 +21,8 @@ _ORDER = (
     *("acceptance/test_", "integration/server/test_serve", "integration/server/jobs/", "acceptance/example_project/"),
     *("acceptance/", "integration/models/", "integration/", "unit/"),
 )
+
+_LEFT_OUT = pytest.StashKey[dict[str, str]]()
 
 
 @pytest.fixture
@@ -52,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _leave_out_of_other_versions(config, items)
     # Files with long tests first, so that no worker is left alone with one of them at the end.
     items.sort(key=_rank)
     if config.getoption("--full"):
@@ -61,6 +67,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = [item for item in items if not item.get_closest_marker("full") and _is_long(item, cases) is wanted]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
+
+
+def _leave_out_of_other_versions(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need another version of Scrapy; they are named at the end."""
+    faults = {item: fault for item in items if (fault := scrapy_versions.fault_of(item)) is not None}
+    config.hook.pytest_deselected(items=list(faults))
+    items[:] = [item for item in items if item not in faults]
+    config.stash[_LEFT_OUT] = {item.nodeid: fault for item, fault in faults.items()}
+    # Workers of pytest-xdist collect the same.
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = config.stash[_LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
 
 
 def _is_long(item: pytest.Item, cases: Counter[str]) -> bool:
@@ -78,5 +100,9 @@ def _rank(item: pytest.Item) -> int:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     # Here, because workers of pytest-xdist have no terminal, and only this file is read beside them.
+    left_out = terminalreporter.config.stash.get(_LEFT_OUT, {})
+    counts = Counter((test.partition("[")[0], fault) for test, fault in left_out.items())
+    for (test, fault), cases in sorted(counts.items()):
+        terminalreporter.write_line(f"left out with Scrapy {scrapy.__version__}: {test} ({cases}) {fault}")
     if not folder.FOUND:
         terminalreporter.write_line(folder.NOT_FOUND)

@@ -13,12 +13,13 @@ import re
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
+
+from scrapy_ext.compatibility.toml import tomllib
 
 ACCEPTED = Path(__file__).with_name("licences.toml")
 ROOT = ("scrapy-ext", frozenset({"all"}))

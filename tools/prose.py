@@ -13,10 +13,11 @@ import re
 import subprocess
 import sys
 import tokenize
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from scrapy_ext.compatibility.toml import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = tomllib.loads(Path(__file__).with_name("prose.toml").read_text("utf-8"))

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from weakref import WeakSet
 
 from rig.processes import Running, python
+from scrapy_ext.compatibility.python import Runner
 
 
 class Latency:
@@ -158,5 +159,5 @@ def _exact_loop() -> asyncio.AbstractEventLoop:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_exact_loop) as runner:
+    with contextlib.suppress(KeyboardInterrupt), Runner(loop_factory=_exact_loop) as runner:
         runner.run(serve(int(sys.argv[1]), float(sys.argv[2])))

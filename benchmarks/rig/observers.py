@@ -6,10 +6,12 @@ import asyncio
 import resource
 import time
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from scrapy import signals
 from scrapy.crawler import Crawler
+
+from scrapy_ext.compatibility.python import Self
 
 #: Results, serializable as JSON.
 OBSERVED: Final[dict[str, Any]] = {}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Self
+from typing import Any
 
 from scrapy.crawler import Crawler
+
+from scrapy_ext.compatibility.python import Self
 
 
 class SlowPipeline:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
@@ -29,6 +28,7 @@ from sphinx.util.rst import escape
 from scrapy_ext.api.extraction import FIELDS, PROBLEM_TYPES
 from scrapy_ext.client.extraction.errors import error_of
 from scrapy_ext.client.extraction.retry_policy import DEFAULT_RULES
+from scrapy_ext.compatibility.toml import tomllib
 from scrapy_ext.crawl.session import zyte_api_names
 from scrapy_ext.crawl.session.zyte_api_names import Equivalent
 from scrapy_ext.server.config.command_line import OPTIONS
@@ -37,7 +37,7 @@ from scrapy_ext.settings import SETTINGS, Setting
 
 logger = logging.getLogger(__name__)
 
-_SETTING = re.compile(r"\b(?:EXTRACT_API|PLATFORM|FRONTIER|DUPEFILTER|SERVER)_[A-Z_]+\b")
+_SETTING = re.compile(r"\b(?:EXTRACT_API|PLATFORM|FRONTIER|DUPEFILTER|SERVER|OPENTELEMETRY)_[A-Z_]+\b")
 
 
 def text(plain: str) -> str:
@@ -107,7 +107,7 @@ class SettingsOf(Generated):
 
 def _setting_lines(setting: Setting) -> Iterable[str]:
     default = "not set by default" if setting.default is None else f"default {code(repr(setting.default))}"
-    environment = ", or an environment variable of this name" if setting.environment else ""
+    environment = ", or a variable of this name in the environment or in ``.env``" if setting.environment else ""
     yield f".. setting:: {setting.name}"
     yield ""
     yield f"   {text(setting.meaning)}"

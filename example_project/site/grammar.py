@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from scrapy_ext.compatibility.toml import tomllib
 
 Rules = Mapping[str, Sequence[str]]
 

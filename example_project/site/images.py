@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import struct
-import tomllib
 import zlib
 from pathlib import Path
+
+from scrapy_ext.compatibility.toml import tomllib
 
 _DATA = tomllib.loads((Path(__file__).parent / "data" / "drawings.toml").read_text("utf-8"))
 _BACKGROUNDS = ("#f3efe8", "#eef1ee", "#f0eef3", "#f6efe9", "#ebf0f3")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from example_project.site import grammar
 from example_project.site.grammar import Rules
+from scrapy_ext.compatibility.toml import tomllib
 
 NAME = "The Brindlemoor Courier"
 ARTICLES_PER_PAGE = 10
@@ -60,7 +60,7 @@ def _article(rng: random.Random, number: int, section: str, author: str) -> Arti
     bound = {"thing": rng.choice(_DATA["things"]), "speaker": grammar.person(rng)}
     bound = grammar.bind(rng, _RULES, ("place", "month", "count", "sum", "weekday"), bound)
     age = dt.timedelta(hours=9 * number, minutes=7 * (number % 8))
-    published = dt.datetime(2026, 10, 30, 6, 0, tzinfo=dt.UTC) - age
+    published = dt.datetime(2026, 10, 30, 6, 0, tzinfo=dt.timezone.utc) - age
     return Article(
         number=number,
         section=section,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from example_project.site import grammar
 from example_project.site.grammar import Rules
+from scrapy_ext.compatibility.toml import tomllib
 
 NAME = "Brindlemoor Goods"
 PRODUCTS_PER_PAGE = 12

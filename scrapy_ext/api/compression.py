@@ -82,7 +82,8 @@ def unpack_steps(data: bytes) -> Iterator[bytes]:
 
 def gzip(data: bytes, *, shorten: bool = True) -> bytes:
     """Return a complete gzip stream; without ``shorten``, uncompressed within microseconds."""
-    return _library.compress(data, _LEVEL if shorten else _STORED, wbits=_GZIP)
+    compressor = _library.compressobj(_LEVEL if shorten else _STORED, _library.DEFLATED, _GZIP)
+    return compressor.compress(data) + compressor.flush()
 
 
 def gzip_compressor() -> _library._Compress:

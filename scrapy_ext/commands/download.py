@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ import msgspec
 
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.commands.options import AddOptions
+from scrapy_ext.commands.output_files import MOVES_OPEN_FILES, FileLock, LockedError
 from scrapy_ext.commands.subcommand import CommandError, View
 from scrapy_ext.commands.terminal.output import bar, reading
 from scrapy_ext.commands.terminal.text import counted
@@ -252,12 +252,15 @@ class _Part:
         path = file.with_name(f"{file.name}.part")
         with path.open("a+b") as stream:
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                lock = FileLock(stream.fileno(), str(path))
+            except LockedError:
                 raise CommandError(f"another command is writing {path}; wait for its end") from None
-            part = cls(file, path, encode(selection), stream)
-            part._resume()
-            yield part
+            try:
+                part = cls(file, path, encode(selection), stream)
+                part._resume()
+                yield part
+            finally:
+                lock.release()
 
     @property
     def converted(self) -> Path:
@@ -300,10 +303,13 @@ class _Part:
 
     def finish(self, *, converted: bool) -> None:
         """Give the complete file its name."""
+        if not converted:
+            _sync(self.stream)
+        if not MOVES_OPEN_FILES:
+            self.stream.close()
         if converted:
             self.converted.replace(self.file)
             self.path.unlink()
         else:
-            _sync(self.stream)
             self.path.replace(self.file)
         self._about.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import Job
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
+from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.subcommand import CommandError, View
 from scrapy_ext.commands.terminal.output import one_line
 
@@ -37,7 +38,11 @@ async def _line() -> str:
     # Ctrl-C could not end a thread that reads from the terminal.
     loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
     ready = asyncio.Event()
-    loop.add_reader(stdin, ready.set)
+    try:
+        loop.add_reader(stdin, ready.set)
+    except (NotImplementedError, OSError):  # on Windows, only sockets have readers
+        line: bytes = await BlockingCalls("answer")(sys.stdin.buffer.readline)
+        return line.decode(errors="replace")
     try:
         await ready.wait()
     finally:

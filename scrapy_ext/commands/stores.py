@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -81,9 +82,15 @@ def named_store(settings: BaseSettings, name: str) -> Path | DatabaseUrl:
 
 
 def _url(text: str) -> DatabaseUrl:
+    from scrapy_ext.server.config.command_line import DATABASE_PASSWORD
+    from scrapy_ext.server.config.secret_files import SecretFileError, secret_in
     from scrapy_ext.server.store.engine.address import DatabaseUrl
 
-    return DatabaseUrl(text)
+    try:
+        password = secret_in(os.environ, DATABASE_PASSWORD)
+    except SecretFileError as error:
+        raise SettingError(error.name, error.rule, error.remedy) from None
+    return DatabaseUrl(text).with_password(password) if password else DatabaseUrl(text)
 
 
 @contextlib.asynccontextmanager

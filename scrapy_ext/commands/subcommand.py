@@ -25,6 +25,7 @@ from scrapy_ext.crawl.session.embedded import (
     platform_client,
 )
 from scrapy_ext.crawl.session.project import data_directory
+from scrapy_ext.server import starting
 from scrapy_ext.settings import SettingError
 
 OK: Final = 0
@@ -196,6 +197,8 @@ def _failure(command: str, error: Exception) -> str:
 def need_server(parser: argparse.ArgumentParser) -> None:
     """End a subcommand when the server's libraries are not installed, with the command that installs them."""
     try:
+        if starting.UNSUPPORTED:
+            raise EmbeddedServerError(starting.UNSUPPORTED)
         check_installed()
     except EmbeddedServerError as error:
         parser.exit(FAILED, _failure(parser.get_default("command"), error))

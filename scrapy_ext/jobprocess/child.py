@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess import supervisor
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports, system
 
@@ -141,12 +142,12 @@ class Child:
         """Kill it and its group, or its supervised processes, and wait for their end."""
         if self._supervised:
             self.close_input()
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(*TIMEOUT_ERRORS):
                 await asyncio.wait_for(self.wait(), _SUPERVISOR)
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         self.kill_group()
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(*TIMEOUT_ERRORS):
             await asyncio.wait_for(self.wait(), _KILLED)
 
     def kill_group(self) -> None:
@@ -197,7 +198,7 @@ async def run(
 
     child = await starting
     try:
-        async with asyncio.timeout(seconds):
+        async with timeout_after(seconds):
             await child.read_lines(take, longest)
             return Ended(await child.wait(), "\n".join(kept))
     finally:

@@ -24,6 +24,7 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+from scrapy_ext.compatibility.required import OldScrapyError, require_scrapy
 from scrapy_ext.jobprocess.messages import LOG_IS_STORED, NO_SPIDER, Launch
 
 #: Log records that are kept before the log is sent to the platform.
@@ -76,6 +77,11 @@ def _run(launch: Launch) -> None:
 def _crawl(launch: Launch) -> None:
     if launch.up >= 0:
         os.set_inheritable(launch.up, False)
+    try:
+        require_scrapy()
+    except OldScrapyError as error:
+        print(f"{error}.", file=sys.__stderr__)
+        sys.exit(1)
     from scrapy.utils.project import get_project_settings
 
     early = _Early()

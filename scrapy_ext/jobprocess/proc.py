@@ -1,6 +1,6 @@
 """The processes of this machine in ``/proc`` of Linux: their parents, groups and memory.
 
-On other systems :func:`table` is empty.
+On other systems the program ``ps`` lists them (:mod:`ps`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,14 @@ import contextlib
 import itertools
 import os
 import signal
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from scrapy_ext.jobprocess import ps
+
+#: Whether the system has ``/proc``.
+HAS_PROC: Final = sys.platform == "linux"
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 #: Indexes of fields in /proc/PID/stat after the name of the program.
 _STATE, _PARENT, _GROUP, _STARTED, _RESIDENT = 0, 1, 2, 19, 21
@@ -43,6 +48,8 @@ class Process(NamedTuple):
 
 def table() -> dict[int, Process]:
     """Return all processes that have not ended, by their IDs."""
+    if not HAS_PROC:
+        return {row.pid: _of_row(row) for row in ps.rows()}
     try:
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
@@ -52,6 +59,8 @@ def table() -> dict[int, Process]:
 
 def of_pid(pid: int) -> Process | None:
     """Return the process with an ID; None when it has ended."""
+    if not HAS_PROC:
+        return next(map(_of_row, ps.rows(pid)), None)
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except OSError:
@@ -68,15 +77,22 @@ def of_pid(pid: int) -> Process | None:
     return Process(pid, numbers[0], numbers[1], numbers[2] * _PAGE, numbers[3])
 
 
+def _of_row(row: ps.Row) -> Process:
+    return Process(row.pid, row.parent, row.started, row.memory, row.group)
+
+
 def command_line(pid: int) -> bytes:
-    """Return the arguments of a process, separated by zero bytes; empty when it has ended."""
-    return _read(pid, "cmdline")
+    """Return the arguments of a process, separated by zero bytes or blanks; empty when it has ended."""
+    return _read(pid, "cmdline") if HAS_PROC else ps.command_line(pid)
 
 
 def own_memory(pid: int) -> int:
     """Return the bytes of a process's own memory, without the pages of its program, which processes share.
 
-    Readable for sandboxed processes too, unlike ``smaps_rollup`` (PSS)."""
+    Readable for sandboxed processes too, unlike ``smaps_rollup`` (PSS). Without ``/proc``, shared pages count too."""
+    if not HAS_PROC:
+        process = of_pid(pid)
+        return 0 if process is None else process.memory
     return sum(1024 * int(value.split()[0]) for name, value in _status(pid) if name in _OWN_MEMORY)
 
 
@@ -190,9 +206,9 @@ def _files_in_memory(pid: int, most: int) -> Iterator[os.stat_result]:
 
 
 def open_descriptors() -> int | None:
-    """Return the number of open files and sockets of this process; None on a system without ``/proc``."""
+    """Return the number of open files and sockets of this process; None on a system that does not list them."""
     try:
-        return len(os.listdir("/proc/self/fd"))
+        return len(os.listdir("/proc/self/fd" if HAS_PROC else "/dev/fd"))
     except OSError:
         return None
 

@@ -5,14 +5,17 @@ On standard input comes one line, a :class:`SupervisedProgram` as JSON; then the
 writer, called the node here, lives. Invariants:
 
 - All processes of the work are below this one, also those that leave its group or become daemons: Linux makes orphans
-  children of the nearest *subreaper*, which this is.
+  children of the nearest *subreaper*, which this is. Other systems have none. There the processes of the work are those
+  below this one, those in the group of the program, those that were so when they were listed (every second), and those
+  that have the mark of this supervisor in their environment. Only a daemon that leaves the group at once, with another
+  environment, escapes.
 - When the program has ended, what is left below is killed, and waited for. The same happens at once when the node has
   ended, which shows as the end of standard input.
 - Under a confinement, on systems that can, signals of this process reach only processes below it. So it may send one to
   every process, which none escapes by forking.
 - The program is in a group of its own, with this process's ID and without this process, which therefore continues when
   that group is stopped.
-- If this process is killed, the kernel kills the program.
+- If this process is killed, the kernel kills the program; elsewhere than on Linux, the node does.
 - It ends as the program has ended: with the same exit status, or by the same signal.
 - No code of the work runs here. It runs in another program, which is confined (``scrapy_ext.jobprocess.confinement``)
   before it starts, and this process makes the connections that it may make.
@@ -35,9 +38,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from scrapy_ext.jobprocess import file_trees, handover
+from scrapy_ext.jobprocess import file_trees, handover, ps
 from scrapy_ext.jobprocess.confinement import Confinement, system
-from scrapy_ext.jobprocess.proc import below, children, send, table
+from scrapy_ext.jobprocess.proc import Process, below, children, send, table
 
 if TYPE_CHECKING:
     from scrapy_ext.jobprocess.confinement.connections import ConnectionBroker
@@ -48,8 +51,12 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _REAPED_AT_ONCE: Final = 1000
 #: Seconds for killed processes to end.
 _KILL_SECONDS: Final = 10.0
+#: Seconds between two lists of processes on a system without a subreaper.
+_LIST_SECONDS: Final = 1.0
 #: Exit status of a program that could not be started, as in shells.
 _NOT_STARTED: Final = 126
+#: Variable that marks the processes of the work on a system without a subreaper.
+_MARK: Final = "SCRAPY_EXT_SUPERVISOR"
 #: Environment variables with the path of the temporary folder.
 _FOLDER_VARIABLES: Final = ("TMPDIR", "HOME")
 _NEEDED: Final = ("PATH", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
@@ -155,6 +162,9 @@ def _split(program: SupervisedProgram, confinement: Confinement | None, source: 
     if system.IS_LINUX:
         system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
         system.prctl(system.PR_SET_PDEATHSIG, signal.SIGCONT)  # a stopped one must see the end of the node
+    mark = "" if system.IS_LINUX else f"{os.getpid()}-{os.urandom(8).hex()}"
+    if mark:
+        program = program._replace(environment={**program.environment, _MARK: mark})
     given = handover.offer(program.input.encode())
     parent, group = os.getpid(), os.getpgrp()
     confined, sending = os.pipe()
@@ -174,7 +184,7 @@ def _split(program: SupervisedProgram, confinement: Confinement | None, source: 
     broker = _broker(work, program, confinement, confined) if confinement is not None else None
     os.close(confined)
     os.close(go)
-    return _Supervisor(work, source, broker, is_enclosed=is_enclosed)
+    return _Supervisor(work, source, broker, is_enclosed=is_enclosed, mark=mark)
 
 
 def _enclose(program: SupervisedProgram, confinement: Confinement) -> tuple[int, bool]:
@@ -254,14 +264,20 @@ def _broker(work: int, program: SupervisedProgram, confinement: Confinement, con
 
 
 class _Supervisor:
-    """``is_enclosed``: signals of this process reach only processes below it."""
+    """``is_enclosed``: signals of this process reach only processes below it. ``mark``: value of a variable that the
+    processes of the work have."""
 
-    def __init__(self, work: int, source: int, broker: ConnectionBroker | None, *, is_enclosed: bool) -> None:
+    def __init__(
+        self, work: int, source: int, broker: ConnectionBroker | None, *, is_enclosed: bool, mark: str = ""
+    ) -> None:
         self._work = work
         self._source = source
         self._broker = broker
         self._is_enclosed = is_enclosed
         self._status: int | None = None
+        #: Processes of the work on a system that does not keep them below this one.
+        self._seen = None if system.IS_LINUX else _SeenProcesses(os.getpid(), mark)
+        self._next_list = 0.0
 
     def run(self) -> None:
         """Wait until the program and all that it has started have ended."""
@@ -278,7 +294,7 @@ class _Supervisor:
         while self._status is None:
             calls = [] if self._broker is None else [self._broker.descriptor]
             more = reaped == _REAPED_AT_ONCE
-            ready, _, _ = select.select([self._source, wake, *calls], [], [], 0 if more else None)
+            ready, _, _ = select.select([self._source, wake, *calls], [], [], 0 if more else self._pause())
             if self._source in ready and not self._node_lives():
                 break
             if wake in ready:
@@ -288,6 +304,16 @@ class _Supervisor:
                 self._broker = None
             reaped = self._reap() if more or wake in ready else 0
         self._kill_all()
+
+    def _pause(self) -> float | None:
+        """Return the seconds to wait for events at most; None: until the next one."""
+        if self._seen is None:
+            return None
+        # The end of ``ps`` is an event, too.
+        if time.monotonic() >= self._next_list:
+            self._seen.look()
+            self._next_list = time.monotonic() + _LIST_SECONDS
+        return _LIST_SECONDS
 
     def _pass_on(self, number: int) -> None:
         if self._status is None:
@@ -318,6 +344,8 @@ class _Supervisor:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # further ended processes need no wait
         with contextlib.suppress(OSError):  # allowed for root: forking processes would leave this one little time
             os.setpriority(os.PRIO_PROCESS, 0, -20)
+        if self._seen is not None:
+            self._kill_seen(self._seen, deadline)
         while (reaped := self._reap()) is not None and time.monotonic() < deadline:
             if self._is_enclosed:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -327,14 +355,19 @@ class _Supervisor:
             if not reaped:
                 time.sleep(0.005)
 
+    def _kill_seen(self, seen: _SeenProcesses, deadline: float) -> None:
+        """Kill all processes of the work until none is left. They are stopped first, as below."""
+        while (left := [process.pid for process in seen.look(thoroughly=True)]) and time.monotonic() < deadline:
+            send(left, signal.SIGSTOP)
+            send(left, signal.SIGKILL)
+            self._reap()
+
     def _kill_tree(self) -> None:
         """Kill all processes below this one. They are stopped first, so that none reacts to the end of another."""
         # Those that fork and end at once have ended before the table is complete; the remaining ones are children.
         send(children(), signal.SIGKILL)
         own = os.getpid()
         tree = [process.pid for process in below([own], table())[own][1:]]
-        if not tree and self._status is None:  # a system without /proc
-            tree = [self._work]
         send(tree, signal.SIGSTOP)
         send(tree, signal.SIGKILL)
 
@@ -352,6 +385,32 @@ class _Supervisor:
             os.kill(os.getpid(), number)
             os._exit(128 + number)
         os._exit(os.WEXITSTATUS(status))
+
+
+class _SeenProcesses:
+    """The processes that were seen below a supervisor, in the group that it leads, or with its mark. Each remains known
+    when its parent ends."""
+
+    def __init__(self, supervisor: int, mark: str) -> None:
+        self._supervisor = supervisor
+        self._mark = mark
+        self._known: set[tuple[int, int]] = set()
+
+    def look(self, *, thoroughly: bool = False) -> list[Process]:
+        """List the processes, and return those of the work; ``thoroughly``: also those with the mark."""
+        marked = ps.with_variable(_MARK, self._mark) if thoroughly else []
+        listed = table()
+        members = [
+            process.pid
+            for process in listed.values()
+            if process.group == self._supervisor or (process.pid, process.started) in self._known
+        ]
+        members += [pid for pid in marked if pid in listed and pid not in members]
+        trees = below([self._supervisor, *members], listed)
+        found = {process.pid: process for tree in trees.values() for process in tree}
+        found.pop(self._supervisor, None)
+        self._known = {(process.pid, process.started) for process in found.values()}
+        return list(found.values())
 
 
 if __name__ == "__main__":

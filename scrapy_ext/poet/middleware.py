@@ -10,13 +10,14 @@ registers the lookup.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any
 from weakref import WeakKeyDictionary, WeakMethod
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.extraction.translate import need
 
 #: Maps a request to the fields that its dependencies need.

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Set
 from typing import Any, Final
 
-import zyte_common_items
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -25,7 +24,8 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
 from scrapy_ext.api.extraction.fields import source_of
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
-from scrapy_ext.crawl.extraction.response_classes import FLAG
+from scrapy_ext.compatibility.items import item_class
+from scrapy_ext.crawl.extraction.response_classes import FLAG, WithoutResult
 from scrapy_ext.crawl.extraction.translate import needed_of
 from scrapy_ext.poet.middleware import set_lookup
 
@@ -36,9 +36,7 @@ class Screenshot(bytes):
     __slots__ = ()
 
 
-_ITEMS: Final[Mapping[Any, str]] = {
-    getattr(zyte_common_items, kind[0].upper() + kind[1:]): kind for kind in EXTRACT_TYPES
-}
+_ITEMS: Final[Mapping[Any, str]] = {item_class(kind): kind for kind in EXTRACT_TYPES}
 #: The output for each dependency. That of ``AnyResponse`` depends on the others.
 _OUTPUTS: Final[Mapping[Any, str]] = {
     BrowserHtml: "browserHtml",
@@ -160,6 +158,8 @@ def _fields_by_http(kinds: Collection[str], given: Mapping[str, Any]) -> dict[st
 
 def _made(dependency: Any, response: Response) -> Any:
     """Create a dependency from a response; None if the response lacks it."""
+    if dependency is AnyResponse and isinstance(response, WithoutResult):
+        return AnyResponse(_http_response(response))
     result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
     html = result.get("browserHtml")
     if dependency is AnyResponse:

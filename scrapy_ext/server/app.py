@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server import platform
 from scrapy_ext.server.auth.keyring import Caller, Keyring
 from scrapy_ext.server.auth.rates import RateLimits
@@ -24,12 +25,13 @@ from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.housekeeping.loop import Housekeeping
 from scrapy_ext.server.housekeeping.tasks import node_tasks, tasks_of
+from scrapy_ext.server.http import health as health_routes
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
-from scrapy_ext.server.http.health import Health
+from scrapy_ext.server.http.health import Health, ServerMetrics
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.openapi import Description
 from scrapy_ext.server.http.routes import Access, Route, Router, host_of
@@ -41,8 +43,13 @@ from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.opening import WORKER
 from scrapy_ext.server.ui import PageRoutes, PageServices
+from scrapy_ext.telemetry.exporting import exporting
+from scrapy_ext.telemetry.families import Family
 
 logger = logging.getLogger(__name__)
+
+#: The default of OTEL_SERVICE_NAME.
+_SERVICE: Final = "scrapy-ext"
 
 
 def build(config: ServerConfig) -> RequestMiddleware:
@@ -96,10 +103,12 @@ class Service:
         try:
             # The raw path is parsed: a record's key may hold an escaped slash.
             call = Call(scope, receive, self._store, self._services)
-            async with asyncio.timeout(limits.REQUEST):
+            async with timeout_after(limits.REQUEST):
                 call.route = self.router.find(call.parts, call.method)
                 if call.route is None:
                     await self._refuse(call)
+                else:
+                    call.context.route = call.route.shown
                 await self._check(call)
                 response = await self.router.answer(call)
             if accepts_gzip(call) and not isinstance(response, StreamingResponse):
@@ -168,8 +177,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         for part in (CronLoop(store), webhooks):
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
     tokens = JobTokens(store)
-    parts_metrics = (extraction.metrics, housekeeping.metrics)
-    health = Health(middleware, store, partial(presented, grant_of=keys.grant), parts_metrics)
+    metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics))
+    health = Health(middleware, store, partial(presented, grant_of=keys.grant), metrics)
     services = {
         JobTokens: tokens,
         Deploys: Deploys(deployments, config.deploy),
@@ -191,6 +200,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
     parts.others.router.routes[:] = pages.routes
     middleware.metrics.resources = {route.first for route in routes.ROUTES} | {"ui"}
+    # Last, so that it ends first: the last metrics are read from the parts that are still there.
+    await stack.enter_async_context(exporting(_SERVICE, metrics.families))
 
 
 def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) -> dict[type, Any]:
@@ -206,6 +217,10 @@ def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) ->
     return {Restores: restores, ArchiveTargets: ArchiveTargets(config.archive_targets)}
 
 
+#: The paths of a worker's own address for its supervision, which needs no key.
+_STATUS: Final = [replace(route, access=Access.ANYONE) for route in health_routes.ROUTES]
+
+
 async def _start_worker(
     parts: _Parts, config: ServerConfig, middleware: RequestMiddleware, stack: AsyncExitStack
 ) -> None:
@@ -215,19 +230,21 @@ async def _start_worker(
 
     if config.database is None:
         raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
+    measured: list[Callable[[], Iterator[Family]]] = []
     store = await Store.open(config.database, limits=WORKER)
     stack.push_async_callback(store.close)
+    tokens = JobTokens(store)
+    check = AccessCheck(_nobody, tokens, AttemptTokens(store), None)
     if config.server_url is not None:
         await check_server_url(config.server_url, store)
     else:
         extraction = ExtractionService(config, AttemptTokens(store).caller)
         stack.push_async_callback(extraction.stop)
         await extraction.start()
-        tokens = JobTokens(store)
-        check = AccessCheck(_nobody, tokens, AttemptTokens(store), None)
         service = Service(platform.ROUTES, store, check, {JobTokens: tokens})
         parts.serve(service, (route.beginning for route in platform.ROUTES))
         parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
+        measured.append(extraction.metrics)
         middleware.metrics.resources = {EXTRACT.first, *(route.first for route in platform.ROUTES)}
     environments = environments_of(store, config)
     stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
@@ -235,6 +252,12 @@ async def _start_worker(
     stack.push_async_callback(_ended, asyncio.create_task(housekeeping.run()))
     node = await start_node(store, config, environments, stack)
     middleware.before_end, middleware.ready = node.drain, node.name
+    measured.append(housekeeping.metrics)
+    metrics = ServerMetrics(middleware, store, measured)
+    await stack.enter_async_context(exporting(_SERVICE, metrics.families))
+    if config.status_address is not None:
+        health = Health(middleware, store, partial(presented, grant_of=_nobody), metrics, trouble=lambda: node.trouble)
+        middleware.status = Service(_STATUS, store, check, {Health: health})
 
 
 async def _nobody(_key: str) -> None:

@@ -15,12 +15,13 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 import msgspec
 import uvicorn
 
+from scrapy_ext.compatibility.python import Runner
 from scrapy_ext.server.app import build
 from scrapy_ext.server.auth.keyring import weak_keys
 from scrapy_ext.server.config.command_line import SECRETS
@@ -30,6 +31,7 @@ from scrapy_ext.server.http.connections import Connections, limit_of
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.protocol import bounded
 from scrapy_ext.server.observability import logs
+from scrapy_ext.server.status import StatusServer
 from scrapy_ext.server.store import StoreError
 
 #: Seconds for connections to close, after the grace of requests under way.
@@ -59,19 +61,25 @@ def serve(config: ServerConfig) -> int:
     if weak := weak_keys(config.extract_key, config.platform_key):
         logger.warning("%s", weak)
     _UVICORN.setLevel(logging.CRITICAL)  # a failed start is reported here, in one line
-    try:
-        listener = _listen(config.host, config.port)
-    except OSError as error:
-        where = f"{config.host} port {config.port}"
-        return _failed(f"cannot listen on {where}: {error.strerror or error}. Choose another --port or --host.")
+    with contextlib.ExitStack() as stack:
+        try:
+            listeners = [stack.enter_context(each) for each in _listeners(config)]
+        except _ListenError as error:
+            return _failed(str(error))
+        return _serve(config, *listeners)
+
+
+def _serve(config: ServerConfig, listener: socket.socket, status: socket.socket | None = None) -> int:
     _allow_many_sockets()
     sys.setswitchinterval(_SWITCH_SECONDS)
     config = msgspec.structs.replace(config, port=listener.getsockname()[1])
-    with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_run(config, listener))
+    with Runner(loop_factory=_loop_factory()) as runner:
+        supervision = None if status is None else StatusServer(status, config.client_timeout)
+        code: int = runner.run(_run(config, listener, supervision))
+    return code
 
 
-async def _run(config: ServerConfig, listener: socket.socket) -> int:
+async def _run(config: ServerConfig, listener: socket.socket, status: StatusServer | None) -> int:
     middleware = build(config)
     connections = Connections(
         limit_of(_files(), config.connections or _MAX_CONNECTIONS),
@@ -93,6 +101,7 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
             timeout_graceful_shutdown=_LAST_SECONDS,
         ),
         middleware,
+        status,
     )
     middleware.connections = connections
     if config.exit_with_stdin:
@@ -104,6 +113,9 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
         if not isinstance(failure, StoreError | ConfigError):
             logger.error("The server did not start", exc_info=failure)
         return _failed(str(failure))
+    finally:
+        if status is not None:
+            await status.stop()
     return 0
 
 
@@ -113,9 +125,10 @@ def _failed(reason: str) -> int:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, middleware: RequestMiddleware) -> None:
+    def __init__(self, config: uvicorn.Config, middleware: RequestMiddleware, status: StatusServer | None) -> None:
         super().__init__(config)
         self._middleware = middleware
+        self._status = status
         self._ending: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -125,6 +138,8 @@ class _Server(uvicorn.Server):
             gc.collect()
             gc.freeze()
             _UVICORN.setLevel(logging.WARNING)
+            if self._status is not None and self._middleware.status is not None:
+                self._status.start(self._middleware.status)
             url = f"http://{_address(sockets[0])}"
             node = self._middleware.ready
             if sys.stderr.isatty() and node is None:
@@ -156,16 +171,31 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except BaseException:
-        listener.close()
-        raise
+class _ListenError(Exception):
+    """An address cannot be listened on; the message has the option with another."""
+
+
+def _listeners(config: ServerConfig) -> Iterator[socket.socket]:
+    """Yield the listener of the requests, and that of ``--status-address``, if any."""
+    yield _listen(config.host, config.port, f"{config.host} port {config.port}", "--port or --host")
+    if config.status_address is not None:
+        host, _, port = config.status_address.rpartition(":")
+        yield _listen(host.strip("[]"), int(port), config.status_address, "--status-address")
+
+
+def _listen(host: str, port: int, shown: str, options: str) -> socket.socket:
+    with contextlib.ExitStack() as stack:
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            listener = stack.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            raise _ListenError(
+                f"cannot listen on {shown}: {error.strerror or error}. Choose another {options}."
+            ) from error
+        stack.pop_all()
     return listener
 
 

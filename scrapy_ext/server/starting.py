@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from scrapy_ext.compatibility.python import safe_module
 from scrapy_ext.jobprocess import handover
 from scrapy_ext.jobprocess.confinement import system
 from scrapy_ext.server.config.command_line import SECRETS
@@ -27,10 +28,17 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 #: Runs the server whose configuration comes by the descriptor of which its argument is the number.
 MODULE: Final = "scrapy_ext.server.starting"
 _ROOT: Final = Path(__file__).resolve().parents[2]
+#: The server ends the processes of jobs and browsers as only these systems let it.
+UNSUPPORTED: Final = (
+    "the server needs Linux or macOS; on Windows, run it in WSL or a container" if sys.platform == "win32" else ""
+)
 
 
 def start(config: ServerConfig) -> int:
     """Run a server until it ends; returns its exit code."""
+    if UNSUPPORTED:
+        print(f"error: {UNSUPPORTED}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own output
+        return 1
     words = _masked(sys.argv[1:], _secrets(config))
     if words != sys.argv[1:] or any(os.environ.get(name) for name in SECRETS):
         _execute_anew(config, words)
@@ -78,9 +86,9 @@ def _execute_anew(config: ServerConfig, words: Iterable[str]) -> None:
     descriptor = offer(config)
     os.set_inheritable(descriptor, True)
     # The working directory comes before the packages of Python only where this package itself was found there.
-    safe = [] if Path.cwd() == _ROOT else ["-P"]
+    module = ["-m", MODULE] if Path.cwd() == _ROOT else safe_module(MODULE)
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
-    command = [sys.executable, *flags, *safe, "-m", MODULE, str(descriptor), *words]
+    command = [sys.executable, *flags, *module, str(descriptor), *words]
     sys.stdout.flush()
     sys.stderr.flush()
     try:

@@ -164,6 +164,7 @@ def test_redirects_retries_failures_and_repeats_end_as_in_plain_scrapy(project, 
     assert crawl.stat("scheduler/unserializable") == 1, "the callback that is no method of the spider"
 
 
+@pytest.mark.scrapy(oldest="2.18", why="CloseSpider in start()")
 def test_a_spider_that_closes_in_start_ends_when_its_items_have_passed_a_slow_pipeline(project):
     """Scrapy 2.19 alone waits for ever."""
     crawl = project.crawl("enough")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from scrapy import Request, Spider, signals
-from scrapy.utils.test import get_crawler
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import Forbidden
@@ -19,10 +18,13 @@ from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
+from tests.support.crawlers import get_crawler
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.eventually import eventually
 from tests.support.faults import Fault, FaultProxy
 from tests.support.servers import RunningServer
+
+WITHOUT_REACTOR = pytest.mark.scrapy(oldest="2.15", why="components in an event loop without a reactor of Twisted")
 
 
 class Any(Spider):
@@ -157,6 +159,7 @@ def fingerprints(count: int, kind: str = "") -> list[bytes]:
 # ── looked up in bulk ──
 
 
+@WITHOUT_REACTOR
 async def test_a_look_up_finds_what_the_collection_has_and_nothing_else(connected, client, number):
     stored, absent = fingerprints(300), fingerprints(300, "absent")
     odd = [b"\x00", b"short", b"x" * 21, b"y" * 64]
@@ -170,6 +173,7 @@ async def test_a_look_up_finds_what_the_collection_has_and_nothing_else(connecte
         assert await dupefilter.stored_among(absent) == set()
 
 
+@WITHOUT_REACTOR
 async def test_nothing_is_read_ahead_and_a_hit_is_not_asked_for_again(connected, client, calls, number):
     stored, absent = fingerprints(64), fingerprints(64, "absent")
     async with connected() as dupefilter:
@@ -185,6 +189,7 @@ async def test_nothing_is_read_ahead_and_a_hit_is_not_asked_for_again(connected,
         assert dupefilter._crawler.stats.get_value("dupefilter/collection/hits") == 4 * 64
 
 
+@WITHOUT_REACTOR
 async def test_a_look_up_that_fails_raises_and_can_be_repeated(connected, client, calls, number):
     stored = fingerprints(40)
     async with connected() as dupefilter:
@@ -196,6 +201,7 @@ async def test_a_look_up_that_fails_raises_and_can_be_repeated(connected, client
         assert await dupefilter.stored_among(stored) == set(stored)
 
 
+@WITHOUT_REACTOR
 async def test_pages_that_were_committed_are_recorded_once(connected, client, number):
     pages = [(fp, f"http://example.com/{place}") for place, fp in enumerate(fingerprints(30))]
     async with connected() as dupefilter:
@@ -210,6 +216,7 @@ async def test_pages_that_were_committed_are_recorded_once(connected, client, nu
     assert stats.get_value("dupefilter/collection/written") == 31
 
 
+@WITHOUT_REACTOR
 async def test_a_page_that_is_stored_again_is_seen_for_another_month(connected, client, number):
     (fp,) = fingerprints(1)
     times = []
@@ -245,6 +252,7 @@ def test_a_frontier_has_no_dupefilter_unless_a_collection_is_named():
     assert CollectionDupeFilter.for_frontier(get_crawler(Any)) is None
 
 
+@WITHOUT_REACTOR
 async def test_a_collection_of_that_name_and_another_type_is_not_taken_for_an_empty_one(connected):
     async with connected() as dupefilter:
         dupefilter.note_stored([(b"x" * 20, "http://example.com/")])

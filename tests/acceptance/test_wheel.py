@@ -16,7 +16,6 @@ from tests.support.crawls import Project
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
-VENDOR = "scrapy_ext/server/ui/static/vendor"
 
 
 def tracked(*paths: str) -> list[str]:
@@ -32,8 +31,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in tracked("scrapy_ext", "pyproject.toml", "README.md", "LICENSE"):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
-    # Not committed, and part of the wheel all the same (make assets).
-    shutil.copytree(ROOT / VENDOR, source / VENDOR)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source)]
     subprocess.run(command, check=True, timeout=300)
     (wheel,) = folder.glob("*.whl")
@@ -45,7 +42,6 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel):
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"scrapy_ext", wheel.name.split("-py3")[0] + ".dist-info"}
     assert set(tracked("scrapy_ext")) <= names, "every file of the package is in the wheel"
-    assert {f"{VENDOR}/htmx.min.js", f"{VENDOR}/htmx.LICENSE.txt"} <= names
     licence = [name for name in names if name.endswith("LICENSE")]
     assert licence
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from scrapy_ext.compatibility.toml import tomllib
 from tests.scrapy_suite.runs import Run
 
 KNOWN_DIFFERENCES: Final = Path(__file__).parent / "known_differences.toml"

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together
 from tests.soak.sites import leaf
 from tests.soak.system import AS_FORM, System, ask
 from tests.support.acknowledged_writes import Caller, Client, Jobs, Queue, Records, check_all, make_clients
@@ -63,9 +64,7 @@ class Round:
             assert answer.status == 200, answer
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for client in self._clients:
-                group.create_task(self._run(client))
+        await run_together(*map(self._run, self._clients))
 
     async def _run(self, client: Client) -> None:
         while not self.is_over:
@@ -228,7 +227,7 @@ class Leaves:
                 url = f"http://127.0.0.1:{node.to_clients.port}/v1/extract"
                 async with session.post(url, json=query) as answer:
                     body = await answer.read()
-            except (aiohttp.ClientError, OSError):  # TimeoutError too
+            except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS):
                 await asyncio.sleep(0.3)
                 continue
             if answer.status == 200:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from scrapy_ext.compatibility.python import Self
 
 #: Seconds between two lines where there is no terminal.
 _EVERY = 15.0

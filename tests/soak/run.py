@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from tests.soak.clients import Leaves, Rounds
 from tests.soak.crawls import Work
 from tests.soak.database import AWAY
@@ -112,7 +113,7 @@ class Soak:
                 await self._rounds.begin()
 
     async def _pause(self, seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(*TIMEOUT_ERRORS):
             await asyncio.wait_for(self._ending.wait(), seconds)
 
     def _say(self, what: str, *, now: bool = False) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import aiohttp
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.proc import Process, table
 from tests.soak.clocks import Clock, library
 from tests.soak.database import AWAY, Database
@@ -198,7 +199,7 @@ async def ask(
     deadline = time.monotonic() + 2 * RECOVERY_SECONDS
     number = first
     while True:
-        with contextlib.suppress(aiohttp.ClientError, OSError):  # TimeoutError too
+        with contextlib.suppress(aiohttp.ClientError, OSError, *TIMEOUT_ERRORS):
             answer = await clients[number % len(clients)].call(method, path, body, **headers)
             if answer.status < 500 and answer.status != 429:
                 return answer

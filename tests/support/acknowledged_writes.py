@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import aiohttp
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from tests.support.http import Answer, Http
 
 #: Between two attempts of a call that was not answered.
@@ -39,7 +40,7 @@ class Caller:
         """The answer; None for a call that may have been done or not."""
         try:
             answer = await self._chance.choice(self._servers).call(method, path, body, **headers)
-        except (aiohttp.ClientError, OSError):  # TimeoutError too
+        except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS):
             self.broken += 1
             await asyncio.sleep(_PAUSE)
             return None
@@ -315,7 +316,7 @@ async def write_through(
             await asyncio.sleep(0.01)
         ended.set()
 
-    async with asyncio.timeout(_TIMEOUT + 30 * times), asyncio.TaskGroup() as group:
+    async with timeout_after(_TIMEOUT + 30 * times), asyncio.TaskGroup() as group:
         group.create_task(fail())
         for client in clients:
             group.create_task(work(client))

@@ -13,10 +13,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import aiohttp
 from aiohttp import web
+
+from scrapy_ext.compatibility.python import Self
 
 
 class Fault(Enum):

@@ -19,12 +19,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, Problem
+from scrapy_ext.compatibility.python import Self
 
 #: What a page has, as the service found it on the site.
 HTML = b"<html><head><title>A page</title></head><body><h1>A page</h1></body></html>"

@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import threading
 from pathlib import Path
-from typing import Self
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import Event, RequestReceived
 
+from scrapy_ext.compatibility.python import Self
 from tests.support.handwritten_site import self_signed
 
 

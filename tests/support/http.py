@@ -8,10 +8,12 @@ import json
 import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import aiohttp
 from yarl import URL
+
+from scrapy_ext.compatibility.python import Self
 
 
 class Answer(NamedTuple):

@@ -155,7 +155,7 @@ class Cluster:
                 stdout=log,
                 stderr=log,
                 preexec_fn=self._begin,  # noqa: PLW1509
-                process_group=0,  # a Ctrl-C in the terminal is for the tests
+                start_new_session=True,  # a Ctrl-C in the terminal is for the tests
                 **self._as_owner(),
             )
 

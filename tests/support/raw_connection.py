@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from base64 import b64encode
-from typing import NamedTuple, Self
+from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from scrapy_ext.compatibility.python import Self, timeout_after
 
 #: For an answer to come on a busy machine.
 TIMEOUT = 60.0
@@ -39,7 +41,7 @@ class Raw:
         """Send some bytes; False when the server has closed."""
         try:
             self.writer.write(data)
-            async with asyncio.timeout(TIMEOUT):
+            async with timeout_after(TIMEOUT):
                 await self.writer.drain()
         except ConnectionError:
             return False
@@ -59,7 +61,7 @@ class Raw:
 
     async def answer(self) -> RawAnswer:
         """Read an answer that has a Content-Length."""
-        async with asyncio.timeout(TIMEOUT):
+        async with timeout_after(TIMEOUT):
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             pairs = (line.partition(": ") for line in head[1:] if line)
             headers = {name.lower(): value for name, _, value in pairs}
@@ -68,5 +70,5 @@ class Raw:
 
     async def rest(self) -> bytes:
         """Bytes that arrive until the server closes."""
-        async with asyncio.timeout(TIMEOUT):
+        async with timeout_after(TIMEOUT):
             return await self.reader.read()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Self
 
 import aiohttp
 from aiohttp import web
 from yarl import URL
+
+from scrapy_ext.compatibility.python import Self
 
 #: Called with method and path before a request is forwarded; a status is the answer instead.
 Seen = Callable[[str, str], int | None]

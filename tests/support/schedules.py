@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
 
 
 def at(*parts: int) -> int:
-    return int(datetime(*parts, tzinfo=UTC).timestamp() * 1000)
+    return int(datetime(*parts, tzinfo=timezone.utc).timestamp() * 1000)
 
 
 def books(cron: str = "0 4 * * *", **fields: Any) -> PeriodicJob:

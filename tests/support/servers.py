@@ -12,8 +12,8 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 #: Seconds that a start may take on a machine that does much else at the same time.
@@ -62,7 +62,7 @@ class RunningServer:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**without_keys(), **(environment or {}), **given},
-            process_group=0 if apart else None,
+            start_new_session=apart,
             preexec_fn=before if file_limit is None else lambda: limit_files(file_limit),  # noqa: PLW1509
         )
         try:

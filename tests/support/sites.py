@@ -30,6 +30,8 @@ class ListeningSite:
 
     def __init__(self, address: str = "127.0.0.1") -> None:
         self.hits: Counter[str] = Counter()
+        #: Names of the headers of each request.
+        self.headers: list[list[str]] = []
         self._lock = threading.Lock()
         site = self
 
@@ -42,6 +44,7 @@ class ListeningSite:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 with site._lock:
                     site.hits[self.path] += 1
+                    site.headers.append(list(self.headers))
                     seen = site.hits[self.path]
                 answer = site.respond(self.path, seen, body)
                 self.send_response(answer.status)

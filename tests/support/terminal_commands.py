@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Self, TypeVar
+from typing import IO, Any, TypeVar
 from unittest.mock import patch
 
 import msgspec
@@ -26,6 +26,7 @@ from scrapy.cmdline import execute
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.compatibility.python import Self, chdir
 from tests.support.eventually import TIMEOUT, eventually
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ def scrapy(*arguments: str, folder: Path | None = None, environment: Mapping[str
         stack.enter_context(patch.dict(os.environ, environment or {}, clear=environment is not None))
         stack.enter_context(patch.object(sys, "path", [*sys.path]))
         if folder is not None:
-            stack.enter_context(contextlib.chdir(folder))
+            stack.enter_context(chdir(folder))
             stack.callback(_forget_modules, set(sys.modules), folder)
         stack.enter_context(redirect_stdout(streams[0]))
         stack.enter_context(redirect_stderr(streams[1]))

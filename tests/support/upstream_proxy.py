@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import threading
-from typing import Self
+
+from scrapy_ext.compatibility.python import Self
 
 CREDENTIALS = "user-7:pass%40word"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 
+from scrapy_ext.compatibility.python import Self
 from tests.support.eventually import eventually_async
 
 

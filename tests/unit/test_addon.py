@@ -7,11 +7,11 @@ from typing import ClassVar
 import pytest
 from scrapy import Spider
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 
 from scrapy_ext.addon import Addon
 from scrapy_ext.downloadermiddlewares import ExtractMiddleware
 from scrapy_ext.pipelines import ItemStoragePipeline
+from tests.support.crawlers import get_crawler
 
 
 class Plain:

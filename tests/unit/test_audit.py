@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import tomllib
 from email.message import Message
 from pathlib import Path
 
 import pytest
+
+from scrapy_ext.compatibility.toml import tomllib
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 spec = importlib.util.spec_from_file_location("audit", TOOLS / "audit.py")

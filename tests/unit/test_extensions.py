@@ -6,7 +6,8 @@ import gc
 import logging
 
 import pytest
-from scrapy.utils.test import get_crawler
+
+from tests.support.crawlers import get_crawler
 
 
 class Lines(logging.Handler):

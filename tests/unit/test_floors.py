@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import scrapy_ext
+from scrapy_ext.compatibility.toml import tomllib
 
 PACKAGE = Path(scrapy_ext.__file__).parent
 

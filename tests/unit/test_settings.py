@@ -52,3 +52,13 @@ def test_a_wrong_value_is_shown_unless_it_is_a_secret():
         SETTINGS["FRONTIER_SLOTS"].read(BaseSettings({"FRONTIER_SLOTS": "many"}))
     assert SETTINGS["PLATFORM_API_KEY"].secret
     assert SETTINGS["EXTRACT_API_KEY"].secret
+
+
+def test_a_secret_may_come_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.delenv("PLATFORM_API_KEY", raising=False)
+    monkeypatch.setenv("PLATFORM_API_KEY_FILE", str(tmp_path / "key"))
+    with pytest.raises(SettingError, match=r"PLATFORM_API_KEY_FILE names .*key, which cannot be read"):
+        SETTINGS["PLATFORM_API_KEY"].read(BaseSettings())
+    (tmp_path / "key").write_text("sesame\n")
+    assert SETTINGS["PLATFORM_API_KEY"].read(BaseSettings()) == "sesame"
+    assert SETTINGS["PLATFORM_API_KEY"].read(BaseSettings({"PLATFORM_API_KEY": "mine"})) == "mine"

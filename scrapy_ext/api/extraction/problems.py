@@ -21,6 +21,8 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
+
 PROBLEM_CONTENT_TYPE: Final = "application/problem+json"
 
 
@@ -210,6 +212,6 @@ def connection_failed(host: str, port: int, error: OSError) -> ExtractionError:
     if reason is not None:
         refused = error.errno == errno.ECONNREFUSED
         return unreachable(f"{host}:{port} {reason}.", Cause.CONNECTION_REFUSED if refused else None)
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TIMEOUT_ERRORS):
         return temporary(f"{host}:{port} did not answer in time.", Cause.TIMEOUT)
     return temporary(f"The connection to {host}:{port} broke off.")

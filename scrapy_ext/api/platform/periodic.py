@@ -6,7 +6,7 @@ import contextlib
 import re
 from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -107,13 +107,13 @@ class Cron(NamedTuple):
         if when.tzinfo is None:
             raise ValueError("a time with a zone is needed")
         try:
-            first = when.astimezone(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
+            first = when.astimezone(timezone.utc).replace(second=0, microsecond=0) + timedelta(minutes=1)
         except OverflowError:
             return None
         for day in self._days_from(first.date()):
             at = self._minute_from(first.time() if day == first.date() else time.min)
             if at is not None:
-                return datetime.combine(day, at, UTC)
+                return datetime.combine(day, at, timezone.utc)
         return None
 
     def _days_from(self, first: date) -> Iterator[date]:

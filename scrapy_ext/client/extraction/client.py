@@ -37,6 +37,7 @@ from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.retry_policy import LONGEST_WAIT, NO_CONNECTION, RetryPolicy, row_of
 from scrapy_ext.client.extraction.transport import UNBOUNDED, Bounds, ExtractTransport, RawAnswer
 from scrapy_ext.client.retry import repeat
+from scrapy_ext.telemetry.spans import Span, client_span
 
 T = TypeVar("T")
 
@@ -238,12 +239,16 @@ class ExtractClient:
                 return paid
         failures: Counter[str] = Counter()
         wait: float | None = None
+        transport = self.transport
 
         async def once() -> dict[str, Any]:
             nonlocal wait
             # Until the service has answered once, no other request goes in the place of a failed one.
             async with self._limiter.permit(call.domain, again=bool(failures) and self.is_there):
-                attempt = await self._attempt(fields, body, call, ledger_key)
+                with client_span("POST", f"{transport.url}/extract", transport.path, failures.total()) as span:
+                    attempt = await self._attempt(fields, body, call, ledger_key, span.headers)
+                    if span.is_recorded:
+                        _describe(span, attempt.result)
                 if isinstance(attempt.result, dict):
                     self._succeeded(attempt, call.domain)
                     return attempt.result
@@ -271,13 +276,22 @@ class ExtractClient:
             return result if isinstance(result, dict) else None
         return None
 
-    async def _attempt(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> _Attempt:
+    async def _attempt(
+        self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes, headers: Mapping[str, str]
+    ) -> _Attempt:
         """Make one POST."""
         with closing(await self._memory.hold()) as hold:
-            return await self._held_attempt(fields, body, call, ledger_key, hold)
+            return await self._held_attempt(fields, body, call, ledger_key, hold, headers=headers)
 
     async def _held_attempt(
-        self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes, hold: Hold
+        self,
+        fields: Mapping[str, Any],
+        body: bytes,
+        call: _Call,
+        ledger_key: bytes,
+        hold: Hold,
+        *,
+        headers: Mapping[str, str],
     ) -> _Attempt:
         price = self._prices.of(fields)
         await self._reserve(price, call.domain)
@@ -291,7 +305,7 @@ class ExtractClient:
         try:
             result: dict[str, Any] | ExtractError
             try:
-                posted = await self.transport.post(body, call.bounds, hold)
+                posted = await self.transport.post(body, call.bounds, hold, headers)
                 result = await _result(posted, fields, hold)
             except ExtractError as error:
                 error.sent = redacted(fields)
@@ -360,6 +374,15 @@ class ExtractClient:
         if len(body) > MAX_BODY_BYTES:
             raise ContractError([body_too_large(len(body))])
         return body
+
+
+def _describe(span: Span, result: dict[str, Any] | ExtractError) -> None:
+    if not isinstance(result, ExtractError):
+        span.answered(200)
+        return
+    if result.status is not None:
+        span.answered(result.status)
+    span.failed(result)
 
 
 def _is_repeatable(fields: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from scrapy_ext.client.extraction.budget import Spent
+from scrapy_ext.compatibility import sqlite
 
 #: Identification of the file: "ExtL", and the version of its tables.
 APPLICATION_ID: Final = 0x4578744C
@@ -31,13 +32,13 @@ _PAGE_BYTES: Final = 16384
 #: Size of the write-ahead log before it is copied into the file. Pages are used again soon, so that most of it is never
 #: copied.
 _LOG_BYTES: Final = 64 * 2**20
-_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_LOCKED: Final = (sqlite.BUSY, sqlite.LOCKED)
 _UNUSABLE: Final = (
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
+    sqlite.CANTOPEN,
+    sqlite.FULL,
+    sqlite.IOERR,
+    sqlite.PERM,
+    sqlite.READONLY,
 )
 
 _TABLES: Final = (
@@ -221,12 +222,12 @@ class LedgerFile:
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            code = sqlite.code_of(error)
             if code in _UNUSABLE:
                 raise
             raise LedgerError(self._message(code, error)) from error
         except (ValueError, TypeError) as error:
-            raise LedgerError(self._message(sqlite3.SQLITE_CORRUPT, error)) from error
+            raise LedgerError(self._message(sqlite.CORRUPT, error)) from error
 
     def _message(self, code: int, error: Exception) -> str:
         if code in _LOCKED:

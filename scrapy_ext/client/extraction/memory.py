@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.client.extraction.errors import OverMemoryError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_after
 
 logger = logging.getLogger(__name__)
 
@@ -94,9 +95,9 @@ class AnswerMemory:
         changed = asyncio.get_running_loop().create_future()
         self._waiting.append(changed)
         try:
-            async with asyncio.timeout(_COLLECT_AFTER):
+            async with timeout_after(_COLLECT_AFTER):
                 await changed
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             return False
         finally:
             if changed in self._waiting:
@@ -127,7 +128,7 @@ class Hold:
         #: True: it continues although all holds together exceed the limit.
         self.is_exempt = False
 
-    async def resize(self, size: int, deadline: asyncio.Timeout | None = None) -> None:
+    async def resize(self, size: int, deadline: Timeout | None = None) -> None:
         """Change the size.
 
         Waits for room for a larger one; ``deadline`` is postponed by that time. Raises
@@ -142,7 +143,7 @@ class Hold:
         memory._add(size - self.size)
         self.size = size
 
-    async def _wait_for(self, size: int, deadline: asyncio.Timeout | None) -> None:
+    async def _wait_for(self, size: int, deadline: Timeout | None) -> None:
         ends = deadline.when() if deadline is not None else None
         began = asyncio.get_running_loop().time()
         if deadline is not None:

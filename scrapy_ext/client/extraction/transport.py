@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -18,6 +18,7 @@ from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServic
 from scrapy_ext.client.extraction.memory import AnswerMemory, Hold
 from scrapy_ext.client.extraction.redact import redacted, without_user
 from scrapy_ext.client.http import authorization, base_url, decompressed, is_compressed, proxy_of
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_after
 
 #: Bytes of an answer per byte of the content, and besides it: Base64 makes it a third longer, escapes in JSON up to
 #: twice as long, and headers and extracted data are added.
@@ -67,6 +68,8 @@ class ExtractTransport:
 
     def __init__(self, url: str, key: str, timeout: float, *, connections: int = 0) -> None:
         self.url = base_url(url, "EXTRACT_API_URL", "https://extract.example.com/v1")
+        #: The path of the operation.
+        self.path = f"{urlsplit(self.url).path}/extract"
         self._headers = {
             "Authorization": authorization(key, "EXTRACT_API_KEY"),
             "Content-Type": "application/json",
@@ -84,8 +87,14 @@ class ExtractTransport:
     def __repr__(self) -> str:
         return f"<ExtractTransport to {self.url}>"
 
-    async def post(self, fields: bytes, bounds: Bounds = UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
-        """Send fields as JSON. ``hold`` counts the memory of the answer.
+    async def post(
+        self,
+        fields: bytes,
+        bounds: Bounds = UNBOUNDED,
+        hold: Hold | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> RawAnswer:
+        """Send fields as JSON. ``hold`` counts the memory of the answer; ``headers`` are further ones.
 
         Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` when no whole answer comes, and
         :class:`~scrapy_ext.client.extraction.errors.TooLargeError`.
@@ -96,8 +105,10 @@ class ExtractTransport:
         try:
             async with (
                 # Not by aiohttp: the time of a wait for memory does not count.
-                asyncio.timeout(seconds) as deadline,
-                session.post(self._endpoint, data=fields, allow_redirects=False, timeout=timeout) as response,
+                timeout_after(seconds) as deadline,
+                session.post(
+                    self._endpoint, data=fields, headers=headers, allow_redirects=False, timeout=timeout
+                ) as response,
             ):
                 body = await _body(response, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
                 answer = RawAnswer(response.status, response.headers, body)
@@ -105,7 +116,7 @@ class ExtractTransport:
                 return answer
         except _NOT_CONNECTED as error:
             raise UnreachableServiceError(f"cannot connect to {self.url} ({_reason(error)})", ambiguous=False) from None
-        except TimeoutError as error:
+        except TIMEOUT_ERRORS as error:
             fault = f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)"
             raise UnreachableServiceError(fault, ambiguous=True, cause=Cause.TIMEOUT.value) from error
         except (aiohttp.ClientError, OSError) as error:
@@ -123,7 +134,7 @@ class ExtractTransport:
                 self._learn(response.headers)
                 if self.extensions is None and response.status not in _TEMPORARY:
                     self.extensions = frozenset()
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS) as error:
             fault = f"{self.url} does not report its extensions ({_reason(error)})"
             raise UnreachableServiceError(fault, ambiguous=False) from None
 
@@ -158,7 +169,7 @@ def _reason(error: Exception) -> str:
     return without_user(str(error)) or type(error).__name__
 
 
-async def _body(response: aiohttp.ClientResponse, max_size: int, hold: Hold, deadline: asyncio.Timeout) -> bytes:
+async def _body(response: aiohttp.ClientResponse, max_size: int, hold: Hold, deadline: Timeout) -> bytes:
     """Read the body of an answer into memory, decompressed; raises ``TooLargeError``."""
     most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP if max_size else sys.maxsize
     chunks, expected = _chunks(response), response.content_length

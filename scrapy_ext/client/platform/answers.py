@@ -6,7 +6,6 @@ have the end of the gzip stream.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any, Final, TypeVar
 
@@ -29,6 +28,7 @@ from scrapy_ext.client.platform.errors import (
     error_class,
 )
 from scrapy_ext.client.retry import parse_retry_after
+from scrapy_ext.compatibility.python import timeout_after
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ async def whole(call: ClientCall, response: aiohttp.ClientResponse) -> Answer:
 async def stream(call: ClientCall, response: aiohttp.ClientResponse, wait: float) -> Stream:
     """Begin to read an answer; raises the error that it reports."""
     if response.status >= 300:
-        async with asyncio.timeout(wait):
+        async with timeout_after(wait):
             raise await refusal(call, response)
     if response.content_type == "text/html" and response.content_length != 0:
         raise _page(call, response)
@@ -171,7 +171,7 @@ async def _chunks(response: aiohttp.ClientResponse, wait: float | None) -> Async
     # Not by sock_read of aiohttp: where a body came faster than it was read, its timer goes on after the end of the
     # body, fires on the idle connection, and fails the next call on it.
     while True:
-        async with asyncio.timeout(wait):
+        async with timeout_after(wait):
             chunk = await response.content.readany()
         if not chunk:
             return

@@ -4,7 +4,7 @@ Periodic jobs)."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, cast
 
 import msgspec
 
@@ -18,6 +18,7 @@ from scrapy_ext.client.platform.calls import JSON, ClientCall, Value, delete, fo
 from scrapy_ext.client.platform.errors import NotFound, UnexpectedAnswer
 from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.client.platform.resource import Resource
+from scrapy_ext.compatibility.python import Unpack
 
 
 class Jobs(Resource):

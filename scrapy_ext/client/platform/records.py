@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from scrapy_ext.client.platform.calls import JSON, ClientCall, get, path, post
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.json_lines import keyed_record, record, stored_line
 from scrapy_ext.client.platform.resource import PAGE, Pages, Resource
+from scrapy_ext.compatibility.python import Unpack
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ are sent once.
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final, TypeVar
@@ -24,6 +24,8 @@ from scrapy_ext.client.platform.calls import ClientCall, query
 from scrapy_ext.client.platform.errors import UnexpectedAnswer, Unreachable
 from scrapy_ext.client.platform.json_lines import LineError
 from scrapy_ext.client.retry import Attempts, Limits, repeat
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.telemetry.spans import Span, client_span
 
 T = TypeVar("T")
 
@@ -103,10 +105,13 @@ class Transport:
         headers, body = await self._prepared(call)
         timeout = aiohttp.ClientTimeout(total=self._timeout if call.source is None else UPLOAD_SECONDS)
 
+        tries = itertools.count()
+
         async def once() -> T:
             await self._wait()
-            with _unreachable(call, self.urls):
-                async with self._request(call, headers, body, timeout) as response:
+            with self._span(call, next(tries)) as span, _unreachable(call, self.urls):
+                async with self._request(call, {**headers, **span.headers}, body, timeout) as response:
+                    span.answered(response.status)
                     answer = await answers.whole(call, response)
             return _interpreted(call, answer, interpret)
 
@@ -118,14 +123,21 @@ class Transport:
         headers, body = await self._prepared(call)
         await self._wait()
         try:
-            with _unreachable(call, self.urls):
-                async with asyncio.timeout(self._timeout):
+            with self._span(call, 0) as span, _unreachable(call, self.urls):
+                headers = {**headers, **span.headers}
+                async with timeout_after(self._timeout):
                     response = await self._request(call, headers, body, aiohttp.ClientTimeout(total=None))
+                span.answered(response.status)
                 async with response:
                     # The reader may take its time for the whole; the wait for each piece of data is bounded.
                     yield await answers.stream(call, response, self._timeout)
         except LineError as error:
             raise call.error(UnexpectedAnswer, str(error)) from None
+
+    def _span(self, call: ClientCall, resend: int) -> Span:
+        # Most calls are made for many requests of a spider. The first part of the path is the resource.
+        resource = "/" + call.path[1:].partition("/")[0]
+        return client_span(call.method, self.urls.base(call.host) + call.path, resource, resend, own_trace=True)
 
     async def _wait(self) -> None:
         if self._pace is not None:
@@ -187,7 +199,7 @@ def _unreachable(call: ClientCall, urls: PlatformUrls) -> Iterator[None]:
     """Raise :class:`Unreachable` for the errors of aiohttp."""
     try:
         yield
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+    except (*TIMEOUT_ERRORS, aiohttp.ClientError, OSError) as error:
         message = f"no whole answer from {urls.base(call.host)}: {_reason(error)}"
         raise call.error(Unreachable, message) from error
 
@@ -200,7 +212,7 @@ def _interpreted(call: ClientCall, answer: Answer, interpret: Callable[[Answer],
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TIMEOUT_ERRORS):
         return "timed out"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect ({error.os_error.strerror or error.os_error})"

@@ -25,6 +25,7 @@ from typing import Final
 
 from scrapy_ext.client.platform.errors import JOB_ENDED, PlatformError, TooLarge
 from scrapy_ext.client.retry import Backoff, Outage, Retry
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 
 logger = logging.getLogger(__name__)
 
@@ -138,15 +139,15 @@ class BatchWriter:
         self._start()
         await self.wait_durable(self.next_index)
 
-    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - its error has a count
+    async def close(self, timeout: float | None = None) -> None:
         """Store the pending records and end the writer. Raises :class:`RecordsNotStored` when that fails, or takes
         longer than ``timeout`` seconds."""
         self._closed = True
         reason: str | None = None
         try:
-            async with asyncio.timeout(timeout):
+            async with timeout_after(timeout):
                 await self.flush()
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             reason = f"no success within {timeout:g} seconds"
         except Exception as error:
             reason = str(error)

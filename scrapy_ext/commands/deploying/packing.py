@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE, MAX_REQUIREMENTS, settings_faults
 from scrapy_ext.commands.deploying.targets import CFG, YML
 from scrapy_ext.commands.subcommand import CommandError
+from scrapy_ext.compatibility.toml import tomllib
 
 #: Maximum bytes of a packed file; larger files are data.
 MAX_FILE: Final = 5 * 1024 * 1024
@@ -28,7 +28,7 @@ _FOLDERS: Final = {
     *("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", "build", "dist", "htmlcov"),
 }
 #: Files that are not code, or may contain keys.
-_FILES: Final = re.compile(r".*\.(pyc|pyo|log|sqlite3?|db)|\.env(\..*)?|\.netrc|\.DS_Store|\.coverage.*")
+_FILES: Final = re.compile(r".*\.(pyc|pyo|log|sqlite3?|db)|\.env(\..*)?|\.envrc|\.netrc|\.DS_Store|\.coverage.*")
 _BUILD_SECONDS: Final = 300
 _MAX_INCLUDES: Final = 10
 

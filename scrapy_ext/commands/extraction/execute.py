@@ -7,7 +7,7 @@ import contextlib
 import logging
 import signal
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,20 @@ from scrapy_ext.commands.terminal.text import counted, printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
 from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError
 from scrapy_ext.settings import SettingError
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+def _handle(loop: asyncio.AbstractEventLoop, number: int, handler: Callable[[int], None] | None) -> None:
+    """Call a function in the loop for each signal of a number; None: the signal has its usual effect again."""
+    try:
+        if handler is None:
+            loop.remove_signal_handler(number)
+        else:
+            loop.add_signal_handler(number, handler, number)
+    except NotImplementedError:  # the event loops of Windows
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual if handler is None else lambda *_: loop.call_soon_threadsafe(handler, number))
 
 
 def check_lines(source: Source, parser: LineParser, extra_fields: Collection[str]) -> tuple[int, int]:
@@ -73,8 +87,8 @@ class ExtractSession:
         """Process all lines; return None, or the number of the signal that ended the run."""
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._signalled, number)
+        for number in _SIGNALS:
+            _handle(loop, number, self._signalled)
         self._progress.open()
         try:
             with self._warnings():
@@ -105,8 +119,8 @@ class ExtractSession:
             if not self._progress.is_bar:
                 say(self._finishing())
             return
-        for each in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().remove_signal_handler(each)
+        for each in _SIGNALS:
+            _handle(asyncio.get_running_loop(), each, None)
         if self._task is not None:
             self._task.cancel()
 

@@ -26,6 +26,7 @@ from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
+from scrapy_ext.commands.output_files import BINARY
 from scrapy_ext.crawl.extraction.fingerprint import IGNORED
 
 
@@ -254,7 +255,7 @@ class Source(msgspec.Struct, frozen=True):
         if self.path is None:
             yield sys.stdin.fileno()
             return
-        file = os.open(self.path, os.O_RDONLY)
+        file = os.open(self.path, os.O_RDONLY | BINARY)
         try:
             yield file
         finally:

@@ -8,7 +8,6 @@ One run at a time has the output open.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ import msgspec
 
 from scrapy_ext.commands.extraction.input_lines import CallError, LineParser, LineRequest, Source
 from scrapy_ext.commands.extraction.records import write_all
+from scrapy_ext.commands.output_files import BINARY, MOVES_OPEN_FILES, FileLock, LockedError
 
 _PAGE_BITS: Final = 14
 _MOST_LINES: Final = 2**48
@@ -108,8 +108,9 @@ class OutputFile:
         self.name = path
         self.done = Done()
         self._kept = contextlib.ExitStack()
+        self._open = set[int]()
         #: Descriptor for writing.
-        self.file = self._opened(self.path)
+        self.file = self._locked(self.path)
         self.is_kept = stat.S_ISREG(os.fstat(self.file).st_mode)
 
     def close(self) -> None:
@@ -135,15 +136,25 @@ class OutputFile:
 
     def _opened(self, path: str) -> int:
         try:
-            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | BINARY, 0o666)
         except OSError as error:
             raise CallError(f"{self.name} cannot be written: {error.strerror}") from None
-        self._kept.callback(os.close, file)
+        self._kept.callback(self._close, file)
+        self._open.add(file)
+        return file
+
+    def _close(self, file: int) -> None:
+        if file in self._open:
+            self._open.remove(file)
+            os.close(file)
+
+    def _locked(self, path: str) -> int:
+        file = self._opened(path)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             return file  # A device such as /dev/null may have several writers.
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            self._kept.callback(FileLock(file, path).release)
+        except LockedError:
             raise CallError(f"another scrapy extract is writing to {self.name}; wait until it ends") from None
         except OSError:
             pass  # The file system has no locks.
@@ -174,7 +185,7 @@ class OutputFile:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)
         done = Done()
-        fresh = self._opened(part)
+        fresh = self._locked(part)
         try:
             with Path(self.path).open("rb") as old:
                 for text in old:
@@ -183,10 +194,21 @@ class OutputFile:
                         write_all(fresh, text)
                         done.add(record.line, record.fingerprint, failed=False)
             shutil.copymode(self.path, part)
-            os.replace(part, self.path)
+            fresh = self._replaced(part, fresh)
         except OSError as error:
             raise CallError(f"{part} cannot be written: {error.strerror}") from None
         self.file, self.done = fresh, done
+
+    def _replaced(self, part: str, fresh: int) -> int:
+        """Give the file ``part``, open as ``fresh``, the name of the output; returns its descriptor."""
+        if MOVES_OPEN_FILES:
+            os.replace(part, self.path)
+            return fresh
+        # The lock of the name remains.
+        self._close(self.file)
+        self._close(fresh)
+        os.replace(part, self.path)
+        return self._opened(self.path)
 
 
 class Comparison(msgspec.Struct, frozen=True):

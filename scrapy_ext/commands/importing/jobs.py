@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import timezone
 from typing import Any, Final
 
 from scrapy_ext.api.platform.deliveries import JobRestore
@@ -24,6 +24,7 @@ from scrapy_ext.client.platform.imports import StoredImport
 from scrapy_ext.client.platform.resource import PAGE
 from scrapy_ext.commands.importing.context import ABSENT, JOBS, OF_JOBS, REFUSED, ProjectImport, refusal
 from scrapy_ext.commands.importing.records import JobMove, NotCopied, RecordsImport, Removed, reading, storing
+from scrapy_ext.compatibility.python import datetime_of_iso
 
 _FINISHED: Final = JobState.FINISHED.value
 _RUNNING: Final = JobState.RUNNING.value
@@ -384,6 +385,6 @@ def _has_resumed(entry: QueueEntry, job: StoredImport | None) -> bool:
 def _milliseconds(text: str) -> int:
     """Return a time of the app host, which is UTC without a zone, in milliseconds; 0 if it is none."""
     try:
-        return max(int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000), 0)
+        return max(int(datetime_of_iso(text).replace(tzinfo=timezone.utc).timestamp() * 1000), 0)
     except ValueError:
         return 0

@@ -52,9 +52,12 @@ def jobs(folder: Path) -> list[str]:
     import json
     from urllib.request import Request, urlopen
 
-    _, settings = _project(folder)
+    from dotenv import dotenv_values
+
+    root, settings = _project(folder)
+    file = dotenv_values((root or folder) / ".env")
     found = {
-        name: os.environ.get(name) or settings.get(name)
+        name: settings.get(name) or os.environ.get(name, file.get(name))
         for name in ("PLATFORM_URL", "PLATFORM_APP_URL", "PLATFORM_API_KEY", "PLATFORM_PROJECT")
     }
     url = found["PLATFORM_APP_URL"] or found["PLATFORM_URL"]

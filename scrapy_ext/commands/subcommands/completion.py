@@ -26,7 +26,8 @@ _scrapy_platform_found=$(complete -p scrapy 2>/dev/null | sed -n 's/.* -F \\([^ 
 [ "$_scrapy_platform_found" = _scrapy_platform ] || _scrapy_platform_before=$_scrapy_platform_found
 {script}
 _scrapy_platform() {{
-    if [ "$COMP_CWORD" -gt 1 ] && [ "${{COMP_WORDS[1]}}" != platform ] && [ -n "$_scrapy_platform_before" ]; then
+    if [ "$COMP_CWORD" -gt 1 ] && [ -n "$_scrapy_platform_before" ] &&
+        [ "${{COMP_WORDS[1]}}" != platform ] && [ "${{COMP_WORDS[1]}}" != extract ]; then
         "$_scrapy_platform_before" "$@"
     else
         _shtab_scrapy "$@"
@@ -39,14 +40,19 @@ complete -o bashdefault -o default -F _scrapy_platform scrapy
 #: In zsh, shtab mixes the actions with the subcommands when it completes three levels, so these are two.
 _ZSH: Final = """\
 {script}
+{extract}
 typeset -A opt_args
 _scrapy_platform() {{
     if (( CURRENT == 2 )); then
-        compadd -- platform
+        compadd -- platform extract
     elif [[ ${{words[2]}} == platform ]]; then
         shift words
         (( CURRENT -= 1 ))
         _shtab_scrapy
+    elif [[ ${{words[2]}} == extract ]]; then
+        shift words
+        (( CURRENT -= 1 ))
+        _shtab_extract
     else
         _files
     fi
@@ -57,18 +63,46 @@ if [[ ${{funcstack[1]:-}} == _scrapy ]]; then _scrapy_platform "$@"; else compde
 _ZSH_END: Final = "typeset -A opt_args"
 #: shtab's script for fish would remove the completion of other commands, and of file names after them.
 _FISH_ALL: Final = "complete -c scrapy -e\ncomplete -c scrapy -f\n"
-_FISH: Final = "complete -c scrapy -n 'set -l words (commandline -opc); test \"$words[2]\" = platform' -f\n"
+_FISH: Final = (
+    "complete -c scrapy -n 'set -l words (commandline -opc); "
+    'test "$words[2]" = platform -o "$words[2]" = extract\' -f\n'
+)
 
 
 def _script(shell: str) -> str:
     scrapy = platform = argparse.ArgumentParser("scrapy", add_help=False)
+    extract = argparse.ArgumentParser("extract", add_help=False)
     if shell != "zsh":
-        platform = scrapy.add_subparsers().add_parser("platform", help="run jobs, and show their stored data")
+        commands = scrapy.add_subparsers()
+        platform = commands.add_parser("platform", help="run jobs, and show their stored data")
+        extract = commands.add_parser("extract", help="send URLs to the extraction service")
     _add_commands(platform)
+    _add_extract(extract)
     script = shtab.complete(scrapy, shell)
     if shell == "fish":
         return script.replace(_FISH_ALL, _FISH) + "\n"
-    return (_BASH if shell == "bash" else _ZSH).format(script=script.partition(_ZSH_END)[0])
+    if shell == "bash":
+        return _BASH.format(script=script)
+    parts = [shtab.complete(parser, shell).partition(_ZSH_END)[0] for parser in (scrapy, extract)]
+    return _ZSH.format(script=parts[0], extract=parts[1].replace("#compdef extract", ""))
+
+
+def _add_extract(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``scrapy extract`` to a parser."""
+    from scrapy_ext.api.extraction import OUTPUTS
+    from scrapy_ext.commands import extract
+
+    extract.add_options(parser)
+    parser.epilog = None
+    SETTING(parser)
+    for action in parser._actions:
+        if action.dest in ("input", "output"):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif action.dest in ("bodies", "screenshots"):
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        elif action.dest == "field":
+            action.choices = sorted(OUTPUTS)
+    _complete(parser)
 
 
 def _add_commands(platform: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
 
+from scrapy_ext import settings as names
 from scrapy_ext.api.platform.versions import Version, VersionState
 from scrapy_ext.commands.deploying.packing import Packed, pack, requirements_of
 from scrapy_ext.commands.deploying.targets import Target, find_target, version_name
@@ -24,6 +25,7 @@ from scrapy_ext.commands.options import argument, output_options, project_number
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, failed, with_platform
 from scrapy_ext.commands.terminal.output import Column, each_of, one_line, status
 from scrapy_ext.commands.terminal.text import clock, printable
+from scrapy_ext.compatibility.python import timeout_after
 
 _POLL_SECONDS: Final = 0.5
 #: Seconds to wait for the next message of a check.
@@ -80,7 +82,7 @@ def _for_target(settings: BaseSettings, target: Target, project: int | None) -> 
 
 
 def _key(settings: BaseSettings) -> str | None:
-    found = settings.get("PLATFORM_API_KEY") or os.environ.get("PLATFORM_API_KEY") or os.environ.get("SHUB_APIKEY")
+    found = names.PLATFORM_API_KEY.read(settings) or os.environ.get("SHUB_APIKEY")
     return str(found) if found else None
 
 
@@ -119,7 +121,7 @@ async def _checked(view: View, version: Version) -> Version:
     """Return the version after its check, whose messages are shown meanwhile."""
     message = ""
     with status("") as show:
-        async with asyncio.timeout(_CHECK_SECONDS) as limit:
+        async with timeout_after(_CHECK_SECONDS) as limit:
             while version.state is VersionState.UPLOADED:
                 if version.message != message:
                     message = version.message

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import dataclasses
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import timezone
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -21,6 +21,7 @@ from scrapy_ext.commands.options import argument, output_options, project_number
 from scrapy_ext.commands.subcommand import FAILED, OK, CommandError, Subcommand, View, with_platform
 from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import shown
+from scrapy_ext.compatibility.python import datetime_of_iso
 from scrapy_ext.settings import SettingError
 
 #: Attempts at a call: with the backoff of the client, about two minutes.
@@ -186,10 +187,10 @@ def _parts(text: str) -> list[str]:
 def _time(text: str) -> int:
     """Parse a date or a time, in UTC unless it has a zone, as milliseconds."""
     try:
-        when = datetime.fromisoformat(text)
+        when = datetime_of_iso(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a date such as 2026-01-31, got {text!r}") from None
-    return max(int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000), 0)
+    return max(int((when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp() * 1000), 0)
 
 
 def _rate(text: str) -> float:

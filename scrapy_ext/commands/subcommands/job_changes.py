@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from scrapy_ext.commands.selection import confirm, selected_jobs
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
 from scrapy_ext.commands.terminal.output import Column, bar, each_of
 from scrapy_ext.commands.terminal.text import shown
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 
 #: Maximum jobs deleted in one request.
 _MOST_DELETED: Final = 100
@@ -54,7 +54,7 @@ async def _wait(view: View, keys: list[JobKey]) -> None:
     poller, left = Poller(view.say), list(keys)
     try:
         with bar("jobs that have ended", len(keys)) as advance:
-            async with asyncio.timeout(view.options.timeout):
+            async with timeout_after(view.options.timeout):
                 while True:
                     ended = [key for key in left if await poller.call(lambda key=key: has_ended(view.client, key))]  # type: ignore[misc]
                     advance(len(ended))
@@ -62,7 +62,7 @@ async def _wait(view: View, keys: list[JobKey]) -> None:
                     if not left:
                         return
                     await poller.pause(is_new=bool(ended))
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         named = ", ".join(map(str, left[:5])) + (" …" if len(left) > 5 else "")
         have = "1 job has" if len(left) == 1 else f"{len(left)} jobs have"
         raise CommandError(f"after {view.options.timeout:g} s, {have} not ended: {named}") from None

@@ -128,7 +128,7 @@ def _unknown(view: View, number: int) -> CommandError:
 
 
 async def _shown(view: View, *schedules: PeriodicJob) -> None:
-    now = dt.datetime.now(dt.UTC)
+    now = dt.datetime.now(dt.timezone.utc)
     await view.output.records(each_of(_record(schedule, now) for schedule in schedules), _COLUMNS)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,6 +16,7 @@ from scrapy_ext.server.config.command_line import add_options, config_from
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.option import Role
 from scrapy_ext.server.starting import start
+from scrapy_ext.settings import SettingError
 
 
 def _subcommand(name: str, role: Role, examples: Sequence[tuple[str, str]]) -> Subcommand:
@@ -25,12 +25,12 @@ def _subcommand(name: str, role: Role, examples: Sequence[tuple[str, str]]) -> S
         add_options(parser, role)
 
     def run(settings: BaseSettings, options: argparse.Namespace) -> int:
-        given = names.of_server(settings)
-        if role is Role.SERVER and options.data is options.database is None and not given["SERVER_DATABASE"]:
-            options.data = data_directory(settings)
         try:
-            config = config_from(options, os.environ, given, role)
-        except ConfigError as error:
+            given = names.of_server(settings)
+            if role is Role.SERVER and options.data is options.database is None and not given["SERVER_DATABASE"]:
+                options.data = data_directory(settings)
+            config = config_from(options, names.variables(), given, role)
+        except (ConfigError, SettingError) as error:
             return failed(name, error)
         if role is Role.SERVER and config.local_project is None:
             config = msgspec.structs.replace(config, local_project=project_folder())

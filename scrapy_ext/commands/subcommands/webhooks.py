@@ -13,6 +13,7 @@ from scrapy_ext.commands.options import argument, paging_options, view_options
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
 from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import clock
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 
 #: Seconds to wait for the outcome of a test, and between two polls.
 _TEST_SECONDS: Final = 30.0
@@ -83,12 +84,12 @@ async def _test(view: View) -> None:
     number = _number(view)
     sent = await view.client.webhooks.test(view.project, number)
     try:
-        async with asyncio.timeout(_TEST_SECONDS):
+        async with timeout_after(_TEST_SECONDS):
             while sent.state == "pending":
                 await asyncio.sleep(_POLL_SECONDS)
                 latest = await view.client.webhooks.deliveries(view.project, number, count=_ALL)
                 sent = next((each for each in latest if each.id == sent.id), sent)
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         raise CommandError(
             f"the test was not sent within {_TEST_SECONDS:g} s; a server without --no-runner sends deliveries"
         ) from None

@@ -80,7 +80,7 @@ def clock(milliseconds: Any) -> str:
     if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
         return ""
     try:
-        moment = dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC)
+        moment = dt.datetime.fromtimestamp(milliseconds / 1000, dt.timezone.utc)
     except (OverflowError, ValueError, OSError):
         return str(milliseconds)
     return f"{moment:%Y-%m-%d %H:%M:%S}"

@@ -10,6 +10,7 @@ from contextvars import copy_context
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.compatibility.python import create_task_in
 from scrapy_ext.crawl.commit import events
 from scrapy_ext.crawl.commit.journal import CommitLog
 from scrapy_ext.crawl.commit.protocol import Commits
@@ -135,7 +136,7 @@ class Committer:
                     self._settle()
                     self._on_failure(error)
                 case _:
-                    task = self._loop.create_task(self._execute(action), context=self._context)
+                    task = create_task_in(self._context, self._loop, self._execute(action))
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
 

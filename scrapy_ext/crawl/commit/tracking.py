@@ -29,6 +29,7 @@ from typing import Final
 
 from scrapy import Request
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.events import Payload, Stored
 
 #: Requests without a place after which batches are read: this number, and this share of the requests in memory, since
@@ -286,8 +287,8 @@ class FinishedRequests:
         """Wait until a read has returned places, or for ``interval`` seconds."""
         self._released.clear()
         self._read()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._interval):
+        with contextlib.suppress(*TIMEOUT_ERRORS):
+            async with timeout_after(self._interval):
                 await self._released.wait()
 
     def close(self) -> None:

@@ -16,21 +16,23 @@ from typing import Any, Final
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import (
-    CannotResolveHostError,
-    DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-    ResponseDataLossError,
-    StopDownload,
-)
+from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Cause
 from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
 from scrapy_ext.client.extraction.limiter import Closing
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_at
+from scrapy_ext.compatibility.scrapy import (
+    FAILED_ATTRIBUTES,
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+)
 from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.scrapy_engine import keep_slot
 
@@ -129,19 +131,19 @@ class StopGrace:
     def __init__(self, crawler: Crawler, seconds: float) -> None:
         self._crawler = crawler
         self._seconds = seconds
-        self._under_way: set[asyncio.Timeout] = set()
+        self._under_way: set[Timeout] = set()
         self._ends_at: float | None = None
         self._is_reported = False
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
         """Run a request; raises :class:`Closing` if it does not end within the grace time."""
-        deadline = asyncio.timeout_at(self._ends_at)
+        deadline = timeout_at(self._ends_at)
         self._under_way.add(deadline)
         try:
             async with deadline:
                 yield
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             if not deadline.expired():
                 raise
             self._report()
@@ -169,13 +171,22 @@ class StopGrace:
             )
 
 
-def mark_as_scrapys(error: ExtractError) -> None:
-    """Make an error an instance of Scrapy's class for the same cause as well, if there is one: errbacks for direct
+def as_scrapys(error: ExtractError) -> ExtractError:
+    """Return an error as an instance of Scrapy's class for the same cause as well, if there is one: errbacks for direct
     requests expect that class. The error keeps the name of its own class, by which errors are counted."""
     scrapys = _class_of(error)
-    if scrapys is not None and not isinstance(error, scrapys):
-        # mypy confuses the hash of a class with that of its instances.
-        error.__class__ = _both(type(error), scrapys)  # type: ignore[arg-type]
+    if scrapys is None or isinstance(error, scrapys):
+        return error
+    # mypy confuses the hash of a class with that of its instances.
+    both = _both(type(error), scrapys)  # type: ignore[arg-type]
+    # A new object, because an error of the operating system (of Twisted, with Scrapy 2.14) cannot become the class of
+    # an existing one.
+    marked = both.__new__(both, *error.args)
+    marked.__dict__.update(error.__dict__)
+    marked.args = error.args
+    marked.__cause__, marked.__context__ = error.__cause__, error.__context__
+    marked.__suppress_context__ = error.__suppress_context__
+    return marked.with_traceback(error.__traceback__)
 
 
 def _class_of(error: ExtractError) -> type[Exception] | None:
@@ -191,4 +202,6 @@ def _class_of(error: ExtractError) -> type[Exception] | None:
 
 @cache
 def _both(kind: type[ExtractError], scrapys: type[Exception]) -> type[ExtractError]:
-    return type(kind.__name__, (kind, scrapys), {"__doc__": kind.__doc__, "__module__": kind.__module__})
+    return type(
+        kind.__name__, (kind, scrapys), {"__doc__": kind.__doc__, "__module__": kind.__module__, **FAILED_ATTRIBUTES}
+    )

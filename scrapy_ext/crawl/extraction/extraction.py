@@ -35,7 +35,7 @@ from scrapy_ext.client.extraction.retry_policy import FIRST_ATTEMPTS, NO_CONNECT
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.commit.tracking import Entry, current
-from scrapy_ext.crawl.extraction.download import DownloadSignals, StopGrace, mark_as_scrapys
+from scrapy_ext.crawl.extraction.download import DownloadSignals, StopGrace, as_scrapys
 from scrapy_ext.crawl.extraction.escalation import BrowserDomains, Escalation
 from scrapy_ext.crawl.extraction.from_settings import (
     RequestPolicies,
@@ -59,6 +59,7 @@ from scrapy_ext.crawl.extraction.translate import (
 from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_fetched, watch
 from scrapy_ext.crawl.session.session import Session
+from scrapy_ext.telemetry.spans import request_span
 
 logger = logging.getLogger(__name__)
 
@@ -147,15 +148,23 @@ class Extraction:
         because the crawl closes, and :class:`~scrapy_ext.client.extraction.ledger.LedgerError` if the ledger of the
         crawl must not be used.
         """
-        if not goes_to_service(request, transparent=self._transparent):
+        if not self.is_routed(request):
             return None
         self.limiter.check_open(host_of(request))
         async with self._grace.held():
-            with self._signals.of(request):
+            with (
+                request_span(request.method, request.url, self._session.span_attributes) as span,
+                self._signals.of(request),
+            ):
                 response = await self._answered(request)
+                span.answered(response.status)
                 self._has_response = True
                 response = self._signals.received(request, response)
             return self._redirects.finish(request, response)
+
+    def is_routed(self, request: Request) -> bool:
+        """Return true for a request that goes to the service."""
+        return goes_to_service(request, transparent=self._transparent)
 
     def end_of(self, error: Exception) -> CrawlEnd | None:
         """Return the end of the crawl that follows from an error, None if further requests may be answered."""
@@ -192,8 +201,10 @@ class Extraction:
         except ExtractError as error:
             if isinstance(error, BrowserMissingError):
                 self._no_browser = self._no_browser or error
-            mark_as_scrapys(error)
-            raise
+            marked = as_scrapys(error)
+            if marked is error:
+                raise
+            raise marked from error.__cause__
 
     async def _respond(self, request: Request) -> Response:
         client = self._client or await self._open()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final, Self
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -23,6 +23,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.api.extraction.fields import OPTIONS, source_of
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.extraction.translate import content_fields, is_routed
 
 #: Fields that do not change the content.

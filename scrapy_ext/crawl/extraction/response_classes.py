@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
@@ -18,6 +18,7 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.api.extraction.forms import BASE64_FIELDS
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import Hold
+from scrapy_ext.compatibility.python import Self
 
 if TYPE_CHECKING:
     from zyte_common_items import Item
@@ -172,6 +173,38 @@ class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
+class LostResultError(RuntimeError):
+    """The page comes from Scrapy's HTTP cache, which did not keep the result of its extraction."""
+
+
+class WithoutResult:
+    """Attributes of a cached page whose result is lost: each raises :class:`LostResultError`."""
+
+    url: str
+
+    @property
+    def extract_result(self) -> NoReturn:
+        raise LostResultError(
+            f"{self.url} comes from the HTTP cache, which keeps the page alone, without extract_result: Scrapy before "
+            "2.19 stores no other attributes. Use Scrapy 2.19 or later, or set meta dont_cache for requests whose "
+            "result you need"
+        )
+
+    screenshot = extract_item = extract_result
+
+
+@lru_cache(maxsize=20)
+def _without_result(kind: type[Response]) -> type[Response]:
+    return type(f"Cached{kind.__name__}", (WithoutResult, kind), {"__doc__": kind.__doc__})
+
+
+def without_result(response: Response) -> Response:
+    """Return a page of the HTTP cache with attributes that report the loss of its result."""
+    if isinstance(response, _WithResult | WithoutResult):
+        return response
+    return response.replace(cls=_without_result(type(response)))  # type: ignore[arg-type]  # as of instances
+
+
 #: Class of this package for each of Scrapy's.
 CLASSES: Final[dict[type[Response], type[Response]]] = {
     Response: ExtractResponse,
@@ -191,15 +224,15 @@ def _warn_of_raw_api_response() -> None:
 def _item(kind: str, fields: Any, url: str) -> Item:
     """Return the item of a data type. An item needs a URL: that of the page if the service does not name one."""
     try:
-        import zyte_common_items  # an extra
+        from scrapy_ext.compatibility.items import item_class  # an extra
     except ImportError:
         raise ImportError(
             'response.extract_item needs zyte-common-items: pip install "scrapy-ext[poet]". '
             "The same fields are in response.extract_result."
         ) from None
-    item_class: type[Item] = getattr(zyte_common_items, kind[0].upper() + kind[1:])
+    chosen: type[Item] = item_class(kind)
     try:
-        return item_class.from_dict({**fields, "url": fields.get("url") or url})  # type: ignore[no-any-return]
+        return chosen.from_dict({**fields, "url": fields.get("url") or url})  # type: ignore[no-any-return]
     except (TypeError, ValueError, AttributeError) as error:
-        fault = f"{kind} of the answer is no {item_class.__name__}: {error}"
+        fault = f"{kind} of the answer is no {chosen.__name__}: {error}"
         raise UnexpectedAnswerError(fault, status=200, sent={"url": url}) from None

@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from scrapy import Request
 from scrapy.http import Response
@@ -24,6 +24,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.retry import parse_retry_after
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)

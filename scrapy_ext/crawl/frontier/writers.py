@@ -14,6 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.events import Stored
 from scrapy_ext.crawl.session.session import Session
 
@@ -85,9 +86,9 @@ class FrontierWriters:
         if records is None or records.failed is not None or (self._records_are_late and records.pending):
             return
         # If only the records fail, they are missing, and the crawl goes on without them.
-        with contextlib.suppress(PlatformError, TimeoutError):
+        with contextlib.suppress(PlatformError, *TIMEOUT_ERRORS):
             self._records_are_late = True
-            async with asyncio.timeout(_RECORDS_WAIT):
+            async with timeout_after(_RECORDS_WAIT):
                 await records.flush()
             self._records_are_late = False
 

@@ -31,11 +31,13 @@ from scrapy.settings import BaseSettings
 from scrapy_ext import settings as names
 from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, log_level
 from scrapy_ext.crawl.session.project import data_directory, project_folder
 from scrapy_ext.server import starting
 from scrapy_ext.server.config.command_line import config_from
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.settings import Setting, SettingError
+from scrapy_ext.telemetry.exporting import DISABLED
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +129,9 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
         return None
     if not value:
         raise SettingError(
-            key.name, f"is not set, but {url_setting.name} is", "Set it, or the environment variable of that name."
+            key.name,
+            f"is not set, but {url_setting.name} is",
+            "Set it, or the variable of that name in the environment or in .env.",
         )
     if not value.isascii() or not value.isprintable() or ":" in value or " " in value:
         raise SettingError(key.name, "has a character that no key has", "Copy the key again.")
@@ -135,8 +139,13 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
 
 
 def check_installed() -> None:
-    """Raise :class:`EmbeddedServerError` if dependencies of the server are not installed."""
-    missing = [name for name in ("starlette", "uvicorn", "playwright", "extruct") if not importlib.util.find_spec(name)]
+    """Raise :class:`EmbeddedServerError` if no server runs on this system, or dependencies of it are missing."""
+    if starting.UNSUPPORTED:
+        raise EmbeddedServerError(
+            f"{starting.UNSUPPORTED}. Set EXTRACT_API_URL and PLATFORM_URL to use remote services, or switch off the "
+            "components that need them with EXTRACT_API_ENABLED, PLATFORM_ENABLED and FRONTIER_ENABLED."
+        )
+    missing = [name for name in ("starlette", "uvicorn", "playwright", "jinja2") if not importlib.util.find_spec(name)]
     if missing:
         raise EmbeddedServerError(
             f'the embedded server needs {", ".join(missing)}: pip install "scrapy-ext[server]", '
@@ -175,6 +184,7 @@ class EmbeddedServer:
         self.extract_key = os.urandom(16).hex()
         self.platform_key = os.urandom(16).hex()
         self._config = self._configured(settings, data, runner=runner)
+        self._more_environment = {} if names.OPENTELEMETRY_ENABLED.read(settings) else {DISABLED: "true"}
         self.url = ""
 
     def _configured(self, settings: BaseSettings, data: Path, *, runner: bool) -> ServerConfig:
@@ -191,7 +201,7 @@ class EmbeddedServer:
             options.stop_grace = STOP_TIMEOUT * 2 / 3
             options.local_project = project_folder()
         try:
-            return config_from(options, os.environ, given)
+            return config_from(options, names.variables(), given)
         except ConfigError as error:
             raise EmbeddedServerError(f"the embedded server did not start: {error}") from None
 
@@ -204,7 +214,7 @@ class EmbeddedServer:
         self._thread.start()
         try:
             self.url = await asyncio.wait_for(ready, self._timeout)
-        except (TimeoutError, EmbeddedServerError) as error:
+        except (*TIMEOUT_ERRORS, EmbeddedServerError) as error:
             await self.stop()
             if isinstance(error, EmbeddedServerError):
                 raise
@@ -267,7 +277,7 @@ class EmbeddedServer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=starting.environment(),
+                env=starting.environment() | self._more_environment,
                 pass_fds=(descriptor,),
                 start_new_session=True,
             )
@@ -281,7 +291,7 @@ class EmbeddedServer:
             self._log_lines.append(text)
             found = _HEAD.match(text)
             if found is not None:  # Lines of a traceback have the level of the line before them.
-                level = logging.DEBUG if found[2] in _REPORTED_BY_CRAWL else logging.getLevelNamesMapping()[found[1]]
+                level = logging.DEBUG if found[2] in _REPORTED_BY_CRAWL else log_level(found[1])
             logger.log(level if level >= logging.WARNING else logging.DEBUG, "server: %s", text)
 
     def _stop(self) -> None:

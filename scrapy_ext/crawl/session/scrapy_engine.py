@@ -1,6 +1,6 @@
 """All uses of Scrapy's private names by this package.
 
-Scrapy 2.19 has no public way to see that a request is finished, nor to wake the engine when requests arrive from
+Scrapy has no public way to see that a request is finished, nor to wake the engine when requests arrive from
 elsewhere (scrapy issues 6733 and 7978). The private names instead:
 
 - ``engine._slot.inprogress`` is the set of requests between being handed out and being finished. A request leaves it
@@ -36,6 +36,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from twisted.internet.defer import Deferred
 
+from scrapy_ext.compatibility.required import SUPPORTED
+
 
 class UnsupportedScrapyError(RuntimeError):
     """This version of Scrapy lacks a private name that a component needs."""
@@ -66,7 +68,7 @@ def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[
     if not isinstance(inprogress, set) or not callable(wake):
         raise UnsupportedScrapyError(
             "this version of Scrapy does not report when a request is finished: FrontierScheduler works with "
-            "Scrapy 2.19. Install that version, or set FRONTIER_ENABLED = False and EXTRACT_API_LEDGER = False."
+            f"{SUPPORTED}. Install such a version, or set FRONTIER_ENABLED = False and EXTRACT_API_LEDGER = False."
         )
     if not isinstance(inprogress, _WatchedSet):
         slot.inprogress = inprogress = _WatchedSet(inprogress)
@@ -88,9 +90,8 @@ def on_closing(crawler: Crawler, callback: Callable[[], None]) -> None:
     close: Any = getattr(slot, "close", None)
     if not callable(close):
         raise UnsupportedScrapyError(
-            "this version of Scrapy does not report when a spider closes: ExtractMiddleware works with Scrapy "
-            "2.19. "
-            "Install that version, or set EXTRACT_API_ENABLED = False."
+            "this version of Scrapy does not report when a spider closes: ExtractMiddleware works with "
+            f"{SUPPORTED}. Install such a version, or set EXTRACT_API_ENABLED = False."
         )
 
     async def closing() -> None:
@@ -121,7 +122,7 @@ def on_fetched(crawler: Crawler, callback: Callable[[Request, object], None]) ->
 def close_after_start_items(crawler: Crawler) -> None:
     """Let a spider that is closed while items of ``start()`` are in the pipelines end after those items.
 
-    Scrapy 2.19 would wait for ever, since it checks only after responses whether it may close. Call this when the
+    Scrapy would wait for ever, since it checks only after responses whether it may close. Call this when the
     spider is open. Raises :class:`UnsupportedScrapyError`.
     """
     scraper: Any = getattr(crawler.engine, "scraper", None)
@@ -129,8 +130,8 @@ def close_after_start_items(crawler: Crawler) -> None:
     slot: Any = getattr(scraper, "slot", None)
     if not (callable(start_itemproc) and hasattr(slot, "closing") and callable(getattr(slot, "is_idle", None))):
         raise UnsupportedScrapyError(
-            "this version of Scrapy does not report when items of start() are processed: the add-on works with Scrapy "
-            "2.19. Install that version, or remove scrapy_ext from the settings."
+            "this version of Scrapy does not report when items of start() are processed: the add-on works with "
+            f"{SUPPORTED}. Install such a version, or remove scrapy_ext from the settings."
         )
 
     async def processed(item: Any, *, response: object) -> None:

@@ -19,7 +19,6 @@ from typing import Final, Protocol
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
@@ -31,12 +30,14 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, Gone, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Outage
+from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import REPLACED
 from scrapy_ext.crawl.session import embedded
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, Services
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, close_after_start_items
+from scrapy_ext.crawl.session.telemetry import exporting_crawl
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.settings import SettingError
 
@@ -115,6 +116,8 @@ class Session:
         #: Called when the job is finished and everything is stored.
         self.after_finish: list[Callable[[], Awaitable[None]]] = []
         self._closing: asyncio.Future[None] | None = None
+        #: Attributes of the spans and metrics of this crawl.
+        self.span_attributes = {"scrapy.spider": str(getattr(crawler.spidercls, "name", ""))}
         #: Error that kept the session from opening.
         self.failure: Exception | None = None
         self._failed = False
@@ -257,6 +260,7 @@ class Session:
         try:
             for setting in names.SETTINGS.values():
                 setting.read(settings)
+            await self._resources.enter_async_context(exporting_crawl(self._crawler, self.span_attributes))
             found = embedded.services(
                 settings,
                 extraction=self._extraction,
@@ -282,6 +286,7 @@ class Session:
             self._job = await open_job(client, services.project, spider_name, given)
         logger.info("Job %s %s", self._job.key, "started" if self._job.begun else "resumed")
         self._crawler.stats.set_value("platform/job", str(self._job.key))
+        self.span_attributes["scrapy.job"] = str(self._job.key)
         self.outage.remedy = (
             f"To stop the crawl meanwhile, press Ctrl-C twice; PLATFORM_JOB={self._job.key} resumes it later."
         )
@@ -293,7 +298,8 @@ class Session:
         except UnsupportedScrapyError as error:
             self.refuse(error)
         if not await self.open():
-            raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
+            reason = next(reason for kind, reason in _REASONS if isinstance(self.failure, kind))
+            close_at_start(self._crawler, reason)
 
     async def _spider_closed(self, reason: str) -> None:
         self._reason = reason

@@ -73,7 +73,7 @@ class UnknownNames:
         given += _not_in_capitals(vars(module) if module is not None else {})
         for warning in _of_settings(given, is_zyte_api_used=self._is_zyte_api_used):
             logger.warning(warning)
-        for warning in _of_environment(os.environ):
+        for warning in of_environment(os.environ):
             logger.warning(warning)
 
     def check_meta(self, meta: Mapping[Any, Any]) -> None:
@@ -114,7 +114,8 @@ def _not_in_capitals(module: Mapping[str, Any]) -> list[str]:
     return [name for name in module if not name.isupper() and name.upper() in SETTINGS and name.upper() not in module]
 
 
-def _of_environment(environment: Iterable[str]) -> Iterator[str]:
+def of_environment(environment: Iterable[str]) -> Iterator[str]:
+    """Yield a warning for each variable that looks like one of this package and is none."""
     read = [name for name, setting in SETTINGS.items() if setting.environment]
     for name in environment:
         if not name.startswith(_OF_ENVIRONMENT) or name in read:

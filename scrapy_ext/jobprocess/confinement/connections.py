@@ -215,7 +215,7 @@ class ConnectionBroker:
             return _Place(address)
         else:
             raise OSError(errno.EAFNOSUPPORT, "another family")
-        if not self._rules.allow(host, int.from_bytes(address[2:4])):
+        if not self._rules.allow(host, int.from_bytes(address[2:4], "big")):
             raise PermissionError(errno.EACCES, "a denied address")
         return _Place(address)
 

@@ -17,7 +17,8 @@ PR_SET_NO_NEW_PRIVS: Final = 38
 IS_LINUX: Final = sys.platform == "linux"
 MACHINE: Final = platform.machine()
 
-_libc: Final = ctypes.CDLL(None, use_errno=True)
+#: The C library; Windows loads none without a name.
+_libc: Final = ctypes.CDLL(None, use_errno=True) if sys.platform != "win32" else None
 
 
 def call(name: str, *arguments: object) -> int:

@@ -14,6 +14,7 @@ import msgspec
 
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.option import Option, Role
+from scrapy_ext.server.config.secret_files import SecretFileError, secret_in
 
 # ── the parser of command lines, with one-line errors that suggest a correction ──
 
@@ -56,7 +57,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 #: The environment variable with the password of PostgreSQL's own clients.
-_DATABASE_PASSWORD: Final = "PGPASSWORD"  # noqa: S105 - the name of the variable
+DATABASE_PASSWORD: Final = "PGPASSWORD"  # noqa: S105 - the name of the variable
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -72,7 +73,7 @@ def table(config: type[ServerConfig]) -> tuple[Option, ...]:
 
 OPTIONS: Final = table(ServerConfig)
 #: Environment variables that hold secrets.
-SECRETS: Final = (*(option.variable for option in OPTIONS if option.secret), _DATABASE_PASSWORD)
+SECRETS: Final = (*(option.variable for option in OPTIONS if option.secret), DATABASE_PASSWORD)
 
 
 def add_options(parser: argparse.ArgumentParser, role: Role = Role.SERVER) -> None:
@@ -106,7 +107,7 @@ def config_from(
                 "environment variable SERVER_DATABASE"
             )
         values |= {"worker": True, "port": 0}
-    if "database" in values and (password := environ.get(_DATABASE_PASSWORD)):
+    if "database" in values and (password := _in_environment(DATABASE_PASSWORD, environ, secret=True)):
         values["database"] = values["database"].with_password(password)
     return ServerConfig(**values)
 
@@ -121,12 +122,22 @@ def _value(option: Option, options: argparse.Namespace, environ: Mapping[str, st
         values = (*(given or ()), *_split(option, source, value))
         from_environment = option.variable and (option.secret or not values)
         variable = option.variable
-        return (*values, *_split(option, variable, environ.get(variable))) if from_environment else values
+        if not from_environment:
+            return values
+        return (*values, *_split(option, variable, _in_environment(variable, environ, secret=option.secret)))
     if value in (None, "", []) and option.variable:
-        source, value = option.variable, environ.get(option.variable)
+        source, value = option.variable, _in_environment(option.variable, environ, secret=option.secret)
     if value in (None, ""):
         return None
     return _read(option, source, value) if isinstance(value, str) else value
+
+
+def _in_environment(name: str, environ: Mapping[str, str], *, secret: bool) -> str | None:
+    """Return the value of a variable, of a secret also from its file."""
+    try:
+        return secret_in(environ, name) if secret else environ.get(name)
+    except SecretFileError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _split(option: Option, source: str, value: Any) -> list[str]:

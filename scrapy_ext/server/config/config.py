@@ -97,6 +97,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         read=kinds.program, metavar="PATH", default="Playwright's own, else from PATH")] = None
 
     # ── process ──
+    status_address: Annotated[str | None, Option(
+        meaning="answer GET /healthz, /readyz and /metrics at this address, without a key",
+        roles=Role.WORKER, read=kinds.listen_address, metavar="HOST:PORT", default="none")] = None
     exit_with_stdin: Annotated[bool, Option(meaning="end when standard input is closed")] = False
     log_format: Annotated[str, Option(meaning="json: one object per line", choices=("text", "json"))] = "text"
 
@@ -105,8 +108,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         meaning="start no jobs here, neither for periodic jobs, and send nothing to webhooks",
         roles=Role.SERVER)] = True
     units: Annotated[int, Option(
-        meaning="units of concurrent jobs on this node",
-        unit="units", default=f"twice the processors, {_UNITS}")] = _UNITS
+        meaning="units of concurrent jobs on this node; 0: none here, but periodic jobs start and webhooks are sent",
+        unit="units", least=0, default=f"twice the processors, {_UNITS}")] = _UNITS
     node_tags: Annotated[tuple[str, ...], Option(
         meaning="tags of this node; a job runs only on nodes that have all tags that it needs",
         names=("--node-tags", "--tags"), read=kinds.tags, metavar="A,B")] = ()
@@ -139,6 +142,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         meaning="deny deployed versions connections to this network, such as 10.0.0.0/8 or [fd00::1]:443; cloud "
         "metadata and the server's database are always denied",
         read=kinds.denied_address, metavar="NETWORK[:PORT]")] = ()
+    job_opentelemetry: Annotated[bool, Option(
+        meaning="give deployed versions the environment variables OTEL_…, so that they export traces and metrics, too; "
+        "they can read a token in them")] = False
     deploy: Annotated[str, Option(
         meaning="keys that may deploy code, which runs here: those for all projects, also those limited to the "
         "project, or none",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ipaddress
 import os
 from collections.abc import Callable
@@ -137,6 +138,15 @@ def port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text!r}")
+
+
+def listen_address(text: str) -> str:
+    """Return an address to listen on, ``HOST:PORT`` or ``[IPV6]:PORT``."""
+    host, colon, number = text.rpartition(":")
+    if host and colon and ("]" in host) == (":" in host):
+        with contextlib.suppress(argparse.ArgumentTypeError):
+            return f"{host}:{port(number)}"
+    raise argparse.ArgumentTypeError(f"must be HOST:PORT, such as 0.0.0.0:8700, got {text!r}")
 
 
 def program(text: str) -> str:

@@ -30,6 +30,7 @@ from scrapy_ext.api.platform.deliveries import MANIFEST, DeliveryRule, is_within
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.api.platform.rules import rule_in_words
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together, timeout_after, uncancel
 from scrapy_ext.formats import Compression, MissingLibraryError, Schema, check_installed
 from scrapy_ext.server.delivery import manifest as manifests
 from scrapy_ext.server.delivery.manifest import Manifest
@@ -93,8 +94,8 @@ class Deliverer:
                     logger.warning("Deliveries wait for the database: %s", error)
             except Exception:
                 logger.exception("Deliveries have failed; they are retried")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._interval):
+            with contextlib.suppress(*TIMEOUT_ERRORS):
+                async with timeout_after(self._interval):
                     await changed.wait()
 
     async def run_due(self) -> int:
@@ -144,7 +145,7 @@ class Deliverer:
         try:
             yield lease
         except asyncio.CancelledError:
-            if is_lost and current is not None and current.uncancel() == 0:
+            if is_lost and current is not None and uncancel(current) == 0:
                 raise LeaseLostError from None
             raise
         finally:
@@ -211,12 +212,7 @@ class Deliverer:
                     failure = error
                     return
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(_AT_ONCE, len(due))):
-                    group.create_task(some())
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+        await run_together(*(some() for _ in range(min(_AT_ONCE, len(due)))))
         if failure is not None:
             raise failure
 

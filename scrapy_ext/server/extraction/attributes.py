@@ -19,10 +19,12 @@ import aiohttp
 import msgspec
 
 from scrapy_ext.api.extraction.attributes import Attribute, answer_of, read_attributes
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome
 from scrapy_ext.server.observability.metrics import counter
+from scrapy_ext.telemetry.families import Family
 
 _log = logging.getLogger(__name__)
 
@@ -46,8 +48,8 @@ class AttributeExtractor(Protocol):
     async def answer(self, asked: dict[str, Any], found: ExtractionOutcome) -> dict[str, Any]:
         """Return ``values`` and ``metadata`` of ``customAttributes``. Never raises."""
 
-    def metrics(self) -> Iterator[str]:
-        """Yield its counters in the text format of ``/metrics``."""
+    def metrics(self) -> Iterator[Family]:
+        """Yield its metrics."""
         yield from ()
 
     async def stop(self) -> None:
@@ -102,9 +104,9 @@ class ChatAttributes(AttributeExtractor):
         attributes = read_attributes(asked)
         nothing = dict.fromkeys(asked)
         try:
-            async with asyncio.timeout(self._limits.attributes), self._permits:
+            async with timeout_after(self._limits.attributes), self._permits:
                 reply = await self._ask(asked, (found.text or "")[: self._limits.attribute_text])
-        except (aiohttp.ClientError, OSError, TimeoutError, _Refused) as error:
+        except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS, _Refused) as error:
             # Only the type of the fault: the text of an exception may contain what was sent.
             reason = str(error) if isinstance(error, _Refused) else type(error).__name__
             _log.warning("The endpoint for custom attributes failed: %s", reason)
@@ -117,7 +119,7 @@ class ChatAttributes(AttributeExtractor):
             return {"values": nothing, "metadata": {**metadata, "error": UNREADABLE}}
         return {"values": answers, "metadata": metadata}
 
-    def metrics(self) -> Iterator[str]:
+    def metrics(self) -> Iterator[Family]:
         """Yield requests by result, and tokens, which models charge for."""
         meaning = "Requests to the endpoint for custom attributes, by how they ended."
         yield from counter(

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from scrapy_ext.api.extraction.problems import internal, timed_out, unprocessable
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess.child import Child
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask, message
@@ -83,11 +84,11 @@ class Extractors:
         child = self._idle.pop() if self._idle else await self._start()
         done = False
         try:
-            async with asyncio.timeout(self._limits.extract):
+            async with timeout_after(self._limits.extract):
                 outcome = await _exchange(child, task)
             done = True
             return outcome
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             raise timed_out(f"Extraction took longer than {self._limits.extract:g} seconds.") from None
         except (OSError, asyncio.IncompleteReadError, msgspec.DecodeError, UnicodeDecodeError):
             raise _Broken from None
@@ -106,7 +107,7 @@ class Extractors:
 
 async def _exchange(child: Child, task: bytes) -> ExtractionOutcome:
     await child.feed(task)
-    size = int.from_bytes(await child.output.readexactly(4))
+    size = int.from_bytes(await child.output.readexactly(4), "big")
     if size > _MAX_ANSWER:
         raise OSError("an answer of that size")
     return msgspec.json.decode(await child.output.readexactly(size), type=ExtractionOutcome)

@@ -51,13 +51,13 @@ def read_message(stream: BinaryIO) -> bytes | None:
     head = stream.read(4)
     if len(head) < 4:
         return None
-    size = int.from_bytes(head)
+    size = int.from_bytes(head, "big")
     body = stream.read(size)
     return body if len(body) == size else None
 
 
 def message(body: bytes) -> bytes:
-    return len(body).to_bytes(4) + body
+    return len(body).to_bytes(4, "big") + body
 
 
 def _extract(task: ExtractionTask) -> ExtractionOutcome:

@@ -22,6 +22,8 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from scrapy_ext.api.extraction.problems import ExtractionError, overloaded
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.telemetry.spans import inner_span
 
 _Waiter = asyncio.Future[None]
 
@@ -115,9 +117,10 @@ class FairSemaphore:
         self._queues.setdefault(share, deque()).append(waiter)
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._timeout):
-                await waiter
-        except TimeoutError:
+            with inner_span("wait", {"scrapy_ext.queue": self._name}):
+                async with timeout_after(self._timeout):
+                    await waiter
+        except TIMEOUT_ERRORS:
             self._leave_queue(share, waiter)
             raise self._refuse(
                 f"No permit for {self._name} became free in time. Send the request again later."

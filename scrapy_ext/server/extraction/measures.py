@@ -17,6 +17,7 @@ from scrapy_ext.server.extraction.browser.browser import RETIREMENTS, Browser
 from scrapy_ext.server.extraction.domain_limits import DomainLimits
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.observability.metrics import DURATIONS, counter, gauge, histograms
+from scrapy_ext.telemetry.families import Family
 
 #: Pairs of tag and value that are kept.
 PAIRS: Final = 2000
@@ -116,8 +117,8 @@ class ExtractionMetrics:
         """Return the number of requests of each key."""
         return sorted(self._callers.items(), key=lambda pair: (-pair[1], pair[0]))
 
-    def lines(self, requests: FairSemaphore, domains: DomainLimits, browser: Browser) -> Iterator[str]:
-        """Yield the counters as text, with those of the domains and the browser."""
+    def families(self, requests: FairSemaphore, domains: DomainLimits, browser: Browser) -> Iterator[Family]:
+        """Yield the counters, with those of the domains and the browser."""
         yield from histograms(
             "extraction_duration_seconds",
             "From a checked request to its answer.",
@@ -135,10 +136,7 @@ class ExtractionMetrics:
         yield from counter(
             "extraction_tagged_requests_total",
             "Requests with a tag of this value: the most frequent pairs.",
-            (
-                ({"tag": _escaped(each.tag), "value": _escaped(each.value or "")}, each.requests)
-                for each in self.tags.most(TAGS_SHOWN)
-            ),
+            (({"tag": each.tag, "value": each.value or ""}, each.requests) for each in self.tags.most(TAGS_SHOWN)),
         )
         pages = browser.pages
         yield from gauge(
@@ -165,7 +163,3 @@ class ExtractionMetrics:
         yield from gauge(
             "browser_memory_bytes", "Memory of the browser's processes when a page was last open.", browser.memory
         )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -45,6 +45,7 @@ from scrapy_ext.api.extraction.problems import (
 from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, problem_of, too_many_values
 from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after, uncancel
 from scrapy_ext.server.auth.keyring import Caller, basic_credentials
 from scrapy_ext.server.auth.rates import note_wrong_key, too_many
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
@@ -109,9 +110,9 @@ class ExtractEndpoint:
         """Answer a request for a path below ``/v1``."""
         try:
             try:
-                async with asyncio.timeout(self._limits.request):
+                async with timeout_after(self._limits.request):
                     answer = msgspec.json.encode(await self._answer(scope, receive))
-            except TimeoutError:
+            except TIMEOUT_ERRORS:
                 raise timed_out(f"The request took longer than {self._limits.request:g} seconds.") from None
             if (exchange := scope.get(SCOPE_KEY)) is not None:
                 exchange.add(len(answer))
@@ -141,7 +142,7 @@ class ExtractEndpoint:
         caller = await self._check_key(scope, headers.get(b"authorization"))
         exchange: RequestContext | None = scope.get(SCOPE_KEY)
         if exchange is not None:
-            exchange.who = caller.name
+            exchange.who, exchange.route = caller.name, EXTRACT.path
         hold = hold_in(exchange)
         body = await _read_body(headers, receive, self._limits.request_body, hold)
         _hold_decoded(body, exchange, hold)
@@ -155,9 +156,9 @@ class ExtractEndpoint:
 
     async def _send_answer(self, send: Send, answer: bytes) -> None:
         try:
-            async with asyncio.timeout(self._limits.answer):
+            async with timeout_after(self._limits.answer):
                 await _send(send, 200, b"application/json", answer)
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             # An answer that does not end closes the connection.
             _log.warning("A client took longer than %g s to read its answer.", self._limits.answer)
 
@@ -227,9 +228,9 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: 
     if length.isdigit() and int(length) > MAX_BODY_BYTES:
         raise ContractError([body_too_large(int(length))])
     try:
-        async with asyncio.timeout(time_limit):
+        async with timeout_after(time_limit):
             body = await _receive_all(receive, hold)
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         raise _Refusal(_plain(408, f"The body did not arrive within {time_limit:g} seconds.")) from None
     return _inflate(body) if coding == b"gzip" else body
 
@@ -288,7 +289,7 @@ async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive)
     try:
         return await work
     except asyncio.CancelledError:
-        if left and not working.uncancel():
+        if left and not uncancel(working):
             raise _Disconnected from None
         raise
     finally:

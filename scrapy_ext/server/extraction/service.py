@@ -15,6 +15,7 @@ from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.problems import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
@@ -35,6 +36,8 @@ from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
 from scrapy_ext.server.net.upstream import Upstreams
+from scrapy_ext.telemetry.families import Family
+from scrapy_ext.telemetry.spans import inner_span, redacted
 
 
 class ExtractionService:
@@ -85,9 +88,9 @@ class ExtractionService:
     async def stop(self) -> None:
         await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop(), self._attributes.stop())
 
-    def metrics(self) -> Iterator[str]:
-        """Yield the counters in the text format of ``/metrics``."""
-        yield from self.measures.lines(self._requests, self._domains, self.browser)
+    def metrics(self) -> Iterator[Family]:
+        """Yield the metrics of the service."""
+        yield from self.measures.families(self._requests, self._domains, self.browser)
         yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
@@ -115,10 +118,10 @@ class ExtractionService:
         there.
         """
         try:
-            async with asyncio.timeout(self._limits.request):
+            async with timeout_after(self._limits.request):
                 work = self.extract(request, caller, hold_in(exchange))
                 return await counted(self.measures, request, caller, work)
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             return timed_out(f"The request took longer than {self._limits.request:g} seconds.").problem
         except ContractError as error:
             return problem_of(error)
@@ -168,7 +171,8 @@ class ExtractionService:
         check = self._check_of(todo)
         if check is not None:
             await check(todo.url)
-        page = await self.browser.load(todo)
+        with inner_span("browser", {"url.full": redacted(todo.url)}):
+            page = await self.browser.load(todo)
         hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
         if check is not None and page.url != todo.url:
             await check(page.url)
@@ -209,19 +213,18 @@ class ExtractionService:
     ) -> None:
         asked = request.custom_attributes
         by_text = self._attributes.reads_text
-        found = await self.extractors.work(
-            ExtractionTask(
-                kind,
-                result.url or "",
-                html,
-                styles=styles,
-                sources=request.field_sources,
-                attributes=asked if asked and not by_text else None,
-                text=bool(asked) and by_text,
-            ),
-            domain=(urlsplit(request.url).hostname or "").rstrip("."),
-            key=caller.name,
+        task = ExtractionTask(
+            kind,
+            result.url or "",
+            html,
+            styles=styles,
+            sources=request.field_sources,
+            attributes=asked if asked and not by_text else None,
+            text=bool(asked) and by_text,
         )
+        domain = (urlsplit(request.url).hostname or "").rstrip(".")
+        with inner_span("extract", {"scrapy_ext.kind": kind}):
+            found = await self.extractors.work(task, domain=domain, key=caller.name)
         setattr(result, _ATTRIBUTES[kind], found.item)
         result.field_sources = found.sources
         if asked:

@@ -12,8 +12,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together, timeout_after
 from scrapy_ext.server.observability.metrics import counter
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
+from scrapy_ext.telemetry.families import Family
 
 #: Seconds between two looks for deletions, which other servers make, too.
 PURGE_INTERVAL: Final = 30.0
@@ -50,9 +52,7 @@ class Housekeeping:
 
     async def run(self) -> None:
         """Run forever; failures are logged and retried."""
-        async with asyncio.TaskGroup() as group:
-            for task in self._tasks:
-                group.create_task(self._repeat(task))
+        await run_together(*map(self._repeat, self._tasks))
 
     async def _repeat(self, task: Task) -> None:
         wake = task.wake or asyncio.Event()
@@ -60,11 +60,11 @@ class Housekeeping:
             # Before the run, so that a deletion during it causes another one.
             wake.clear()
             if await self._run(task):
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(task.interval):
+                with contextlib.suppress(*TIMEOUT_ERRORS):
+                    async with timeout_after(task.interval):
                         await wake.wait()
 
-    def metrics(self) -> Iterator[str]:
+    def metrics(self) -> Iterator[Family]:
         """Yield the metrics of the tasks."""
         samples = [({"task": name}, number) for name, number in self._removed.items()]
         yield from counter("housekeeping_removed_total", "Deleted and old objects that were removed.", samples)

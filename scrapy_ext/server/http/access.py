@@ -9,13 +9,13 @@ those for which :meth:`Call.may_read` is false. A key that is limited to project
 
 from __future__ import annotations
 
-import asyncio
 import enum
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from scrapy_ext.api.platform.keys import Host, JobKey
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.auth.keyring import Grant, basic_credentials
 from scrapy_ext.server.auth.rates import RateLimits, note_wrong_key, too_many
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
@@ -61,9 +61,9 @@ async def presented(call: Call, grant_of: GrantOf) -> Grant | Unknown:
     """
     name, _ = basic_credentials(call.header(b"authorization") or "") or ("", "")
     try:
-        async with asyncio.timeout(_KEY_TIME):
+        async with timeout_after(_KEY_TIME):
             return (await grant_of(name) if name else None) or Unknown.WRONG
-    except (StoreError, TimeoutError):
+    except (StoreError, *TIMEOUT_ERRORS):
         return Unknown.AWAY
 
 

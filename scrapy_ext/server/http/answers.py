@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
@@ -94,7 +95,7 @@ def refusal_of(error: Exception, *, trusted: bool) -> Refusal:
         case StoreError():
             logger.error("%s", error)
             return Refusal(500, _shown(error, trusted))
-        case TimeoutError():
+        case _ if isinstance(error, TIMEOUT_ERRORS):
             message = "This took too long and was given up. A write may still be done: send it again as it was."
             return Refusal(503, message, {"Retry-After": _RETRY_AFTER})
         case _:

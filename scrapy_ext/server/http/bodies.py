@@ -13,7 +13,6 @@ Long work is serialized with that of other requests (:meth:`RequestMemory.turn`)
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import time
@@ -28,6 +27,7 @@ from starlette.requests import Request
 from scrapy_ext.api.compression import DamagedError, Inflater, SizeLimitError
 from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
 from scrapy_ext.api.violations import ContractError, Violation, refused
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.request_context import CURRENT, RequestContext, context_of
@@ -68,11 +68,11 @@ async def _wire(request: Request) -> AsyncIterator[bytes]:
     while True:
         left = began + client_timeout + received / limits.SLOWEST - time.monotonic()
         try:
-            async with asyncio.timeout(min(client_timeout, max(left, 0))):
+            async with timeout_after(min(client_timeout, max(left, 0))):
                 piece = await anext(stream)
         except StopAsyncIteration:
             return
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             rule = f"must not pause for {client_timeout:g} s, nor be slower than {limits.SLOWEST} bytes/s"
             raise Refusal(408, f"Request Timeout. The body {rule}.") from None
         received += len(piece)

@@ -1,4 +1,4 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``, for supervision of the server.
+"""``/healthz``, ``/readyz`` and ``/metrics``, for supervision of a server or a worker.
 
 Liveness and readiness are public. The reason of a fault is in the log, and in the answer to a key for all projects. The
 metrics need such a key, too, without ``--open-metrics``.
@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import PlainTextResponse, Response
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess import proc
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http.access import Unknown, refuse_guesses
@@ -26,9 +27,10 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.http.schemas import STRING, TEXT, AnswerShape, record, value
-from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge
+from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge, lines
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.interface import GROUPS
+from scrapy_ext.telemetry.families import Family
 
 logger = logging.getLogger(__name__)
 
@@ -42,88 +44,53 @@ _READY: Final = record({"status": {"enum": ["ok", "unavailable"]}, "message": ST
 ROUTES: Final = Routes(tag="server")
 
 
-class Health:
-    """Readiness and metrics. ``caller`` returns the rights of a call's key, ``more`` the metrics of other parts."""
+class ServerMetrics:
+    """The metrics of a server or a worker; ``more`` are those of other parts."""
 
     def __init__(
-        self,
-        middleware: RequestMiddleware,
-        store: Store,
-        caller: Callable[[Call], Awaitable[Grant | Unknown]],
-        more: Sequence[Callable[[], Iterator[str]]],
+        self, middleware: RequestMiddleware, store: Store, more: Sequence[Callable[[], Iterator[Family]]]
     ) -> None:
-        self._more = more
         self._middleware = middleware
         self._store = store
-        self._caller = caller
-        self._probe: asyncio.Task[str | None] | None = None
-        self._probed = -_PROBE_HOLDS
-        #: The fault of the last probe, which is in the log.
-        self._logged: str | None = None
+        self._more = more
 
-    async def ready(self, call: Call) -> Response:
-        wrong = "The server is shutting down." if self._middleware.ending else await self._wrong()
-        answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
-        grant = await self._caller(call)
-        if not isinstance(grant, Grant):
-            refuse_guesses(call)
-        elif wrong is not None and grant.all_projects:
-            answer["message"] = wrong
-        return Response(
-            msgspec.json.encode(answer),
-            200 if wrong is None else 503,
-            {"Cache-Control": "no-store"},
-            media_type="application/json; charset=UTF-8",
+    async def families(self) -> list[Family]:
+        """Return all metrics, with their current values."""
+        others = chain.from_iterable(metrics() for metrics in self._more)
+        stored = chain(await self._of_store(self._size), await self._of_store(self._jobs))
+        return [*self._middleware.metrics.families(), *self._server(), *stored, *others, *_process()]
+
+    async def _of_store(self, read: Callable[[], Awaitable[Iterable[Family]]]) -> Iterable[Family]:
+        """Return metrics that are read from the database; nothing while it is away: the others matter most then."""
+        try:
+            async with timeout_after(_PROBE_TIME):
+                return await read()
+        except (StoreError, *TIMEOUT_ERRORS):
+            return ()
+
+    async def _size(self) -> Iterable[Family]:
+        """Return the size of the database and its free part."""
+        space = await self._store.space()
+        found = [*gauge("database_bytes", "Size of the database, with its log.", space.total)]
+        if space.free is not None:
+            found += gauge("database_free_bytes", "Bytes of it that hold no data.", space.free)
+        return found
+
+    async def _jobs(self) -> Iterable[Family]:
+        """Return the pending jobs, and the nodes with their units: the same numbers on all servers of a database."""
+        waiting, nodes = await self._store.waiting.groups(), await self._store.nodes.listed()
+        unfit = [group for group in waiting if not any(group.fits(node) for node in nodes)]
+        takers = [node for node in nodes if not node.draining]
+        return chain(
+            gauge("jobs_pending", "Jobs that wait for a node.", sum(each.jobs for each in waiting)),
+            gauge("jobs_pending_units", "Units of these.", sum(each.units * each.jobs for each in waiting)),
+            gauge("jobs_pending_unfit", "Those of them that no node could run.", sum(each.jobs for each in unfit)),
+            gauge("nodes", "Nodes that take jobs.", len(takers)),
+            gauge("node_units", "Units of the nodes that take jobs.", sum(node.units for node in takers)),
+            gauge("node_units_used", "Units of the jobs that run, on all nodes.", sum(node.used for node in nodes)),
         )
 
-    async def _wrong(self) -> str | None:
-        """Return the fault of the store, or None; concurrent callers share one probe."""
-        if self._probe is None or (self._probe.done() and time.monotonic() - self._probed > _PROBE_HOLDS):
-            self._probed = time.monotonic()
-            self._probe = asyncio.create_task(self._probe_store())
-        return await asyncio.shield(self._probe)
-
-    async def _probe_store(self) -> str | None:
-        wrong: str | None
-        try:
-            async with asyncio.timeout(_PROBE_TIME):
-                await self._store.probe()
-        except StoreError as error:
-            wrong = str(error)
-        except TimeoutError:
-            wrong = self._store.trouble or f"The store did not answer within {_PROBE_TIME:g} s."
-        else:
-            wrong = None
-        finally:
-            self._probed = time.monotonic()
-        if wrong is not None and wrong != self._logged:
-            logger.error("The server is not ready: %s", wrong)
-        if wrong is None and self._logged is not None:
-            logger.info("The server is ready again")
-        self._logged = wrong
-        return wrong
-
-    async def metrics(self) -> Response:
-        others = chain.from_iterable(metrics() for metrics in self._more)
-        lines = [*self._middleware.metrics.lines(), *self._server(), *await self._size(), *others, *_process()]
-        return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
-
-    async def _size(self) -> Iterable[str]:
-        """Return the size of the database and its free part; nothing while it is away.
-
-        The other metrics matter most then.
-        """
-        try:
-            async with asyncio.timeout(_PROBE_TIME):
-                space = await self._store.space()
-        except (StoreError, TimeoutError):
-            return ()
-        lines = [*gauge("database_bytes", "Size of the database, with its log.", space.total)]
-        if space.free is not None:
-            lines += gauge("database_free_bytes", "Bytes of it that hold no data.", space.free)
-        return lines
-
-    def _server(self) -> Iterator[str]:
+    def _server(self) -> Iterator[Family]:
         middleware, store = self._middleware, self._store.measures
         yield from gauge("connections", "Connections that are open.", len(middleware.connections))
         yield from gauge("requests_under_way", "Requests that are being answered.", middleware.under_way)
@@ -161,6 +128,74 @@ class Health:
         yield from counter("returned_bytes_total", meaning, [({}, self._store.returned)])
 
 
+class Health:
+    """Readiness and metrics. ``caller`` returns the rights of a call's key, ``trouble`` the reason of another part for
+    not being ready."""
+
+    def __init__(
+        self,
+        middleware: RequestMiddleware,
+        store: Store,
+        caller: Callable[[Call], Awaitable[Grant | Unknown]],
+        metrics: ServerMetrics,
+        trouble: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._metrics = metrics
+        self._trouble = trouble
+        self._middleware = middleware
+        self._store = store
+        self._caller = caller
+        self._probe: asyncio.Task[str | None] | None = None
+        self._probed = -_PROBE_HOLDS
+        #: The fault of the last probe, which is in the log.
+        self._logged: str | None = None
+
+    async def ready(self, call: Call) -> Response:
+        wrong = "The server is shutting down." if self._middleware.ending else self._trouble() or await self._wrong()
+        answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
+        grant = await self._caller(call)
+        if not isinstance(grant, Grant):
+            refuse_guesses(call)
+        elif wrong is not None and grant.all_projects:
+            answer["message"] = wrong
+        return Response(
+            msgspec.json.encode(answer),
+            200 if wrong is None else 503,
+            {"Cache-Control": "no-store"},
+            media_type="application/json; charset=UTF-8",
+        )
+
+    async def _wrong(self) -> str | None:
+        """Return the fault of the store, or None; concurrent callers share one probe."""
+        if self._probe is None or (self._probe.done() and time.monotonic() - self._probed > _PROBE_HOLDS):
+            self._probed = time.monotonic()
+            self._probe = asyncio.create_task(self._probe_store())
+        return await asyncio.shield(self._probe)
+
+    async def _probe_store(self) -> str | None:
+        wrong: str | None
+        try:
+            async with timeout_after(_PROBE_TIME):
+                await self._store.probe()
+        except StoreError as error:
+            wrong = str(error)
+        except TIMEOUT_ERRORS:
+            wrong = self._store.trouble or f"The store did not answer within {_PROBE_TIME:g} s."
+        else:
+            wrong = None
+        finally:
+            self._probed = time.monotonic()
+        if wrong is not None and wrong != self._logged:
+            logger.error("The server is not ready: %s", wrong)
+        if wrong is None and self._logged is not None:
+            logger.info("The server is ready again")
+        self._logged = wrong
+        return wrong
+
+    async def metrics(self) -> Response:
+        return Response("\n".join(lines(await self._metrics.families())) + "\n", media_type=CONTENT_TYPE)
+
+
 @ROUTES.add(
     "GET /healthz",
     "Report that the process is up.",
@@ -191,7 +226,7 @@ async def _metrics(call: Call) -> Response:
     return await call.service(Health).metrics()
 
 
-def _process() -> Iterator[str]:
+def _process() -> Iterator[Family]:
     """Yield the metrics of the process under Prometheus's standard names."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu = usage.ru_utime + usage.ru_stime

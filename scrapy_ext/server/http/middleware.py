@@ -19,6 +19,7 @@ import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, Problem
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.auth.rates import SCOPE_KEY as WRONG_KEYS
 from scrapy_ext.server.auth.rates import WrongKeys
 from scrapy_ext.server.http import limits
@@ -27,6 +28,7 @@ from scrapy_ext.server.http.memory import RequestMemory, default_limit
 from scrapy_ext.server.http.request_context import CURRENT, SCOPE_KEY, GoneError, RequestContext
 from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.observability.metrics import Metrics
+from scrapy_ext.telemetry.spans import NO_SPAN, Span, server_span, trace_id
 
 logger = logging.getLogger("scrapy_ext.server.requests")
 
@@ -64,6 +66,8 @@ class RequestMiddleware:
         self.connections = Connections(limits.CONNECTIONS)
         #: The text of the line ``ready …``; None for the server's URL.
         self.ready: str | None = None
+        #: The application of a worker's own address for its supervision (``--status-address``).
+        self.status: ASGIApp | None = None
         #: Ends parts that need the running server to end well.
         self.before_end: Callable[[], Awaitable[None]] | None = None
         self._idle = asyncio.Event()
@@ -74,6 +78,11 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        span = NO_SPAN if scope["path"] in ALWAYS else server_span(scope["method"], scope["path"], scope["headers"])
+        with span:
+            await self._answer(scope, receive, send, span)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, span: Span) -> None:
         began = perf_counter()
         context = RequestContext(scope, receive, send, self.memory, self._client_timeout)
         scope[SCOPE_KEY] = context
@@ -102,6 +111,8 @@ class RequestMiddleware:
             broken = False
         finally:
             context.ended()
+            if span.is_recorded:
+                _describe(span, scope, context)
             self._ended(scope, context, perf_counter() - began, broken)
 
     def _ended(self, scope: Scope, context: RequestContext, seconds: float, broken: bool) -> None:
@@ -128,8 +139,22 @@ class RequestMiddleware:
         if self.under_way:
             try:
                 await asyncio.wait_for(self._idle.wait(), grace)
-            except TimeoutError:
+            except TIMEOUT_ERRORS:
                 logger.warning("%d requests did not end within %g s", self.under_way, grace)
+
+
+def _describe(span: Span, scope: Scope, context: RequestContext) -> None:
+    """Set what is known of a request at its end."""
+    span.set("scrapy_ext.request_id", context.id)
+    if context.route:
+        span.set("http.route", context.route)
+        span.rename(f"{scope['method']} {context.route}")
+    if not context.status:
+        span.failed("broken")
+        return
+    span.answered(context.status)
+    if context.status >= 500 and (problem := context.log_fields.get("problem")):
+        span.failed(problem)
 
 
 def _holds_address(path: bytes, query: bytes, context: RequestContext) -> bool:
@@ -156,6 +181,8 @@ def _log(level: int, scope: Scope, context: RequestContext, seconds: float, brok
         fields["broken"] = True
     text = " ".join(f"{name}={value}" for name, value in fields.items() if name not in ("method", "path", "status"))
     message = f"{fields['method']} {fields['path']} {fields['status']} {text} request_id={context.id}"
+    if trace := trace_id():
+        message += f" trace_id={trace}"
     logger.log(level, "%s", message, extra={"fields": fields, "event": "request"})
 
 

@@ -8,7 +8,6 @@ before the answer, and its connection stays open.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import re
 import secrets
@@ -17,6 +16,7 @@ from typing import Final, Protocol
 
 from starlette.types import Message, Receive, Scope, Send
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.memory import RequestMemory
 
@@ -43,7 +43,7 @@ class RequestContext:
     pause for ``client_timeout`` seconds within its body."""
 
     __slots__ = (
-        *("_connection", "_length", "_lingers", "_more", "_over", "_receive", "_send", "memory"),
+        *("_connection", "_length", "_lingers", "_more", "_over", "_receive", "_send", "memory", "route"),
         *("held", "id", "lasts", "client_timeout", "received", "records", "sent", "status", "log_fields", "who"),
     )
 
@@ -62,6 +62,8 @@ class RequestContext:
         self._length: int | None = 0
         self.id = ""
         self.who = ""
+        #: The declared path of its route; empty when there is none.
+        self.route = ""
         #: Further fields of its log line, by name.
         self.log_fields: dict[str, str] = {}
         self.status = 0
@@ -163,10 +165,10 @@ class RequestContext:
     async def _discard_body(self) -> None:
         end = self.received + limits.LINGER
         try:
-            async with asyncio.timeout(limits.LINGER_TIME):
+            async with timeout_after(limits.LINGER_TIME):
                 while self._more and self.received < end:
                     await self.receive()
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             return
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess import supervisor
 from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement
@@ -202,7 +203,7 @@ async def _probe() -> ProbeResult:
     starting = Child.start(command, environment=environment, given=b"", errors=asyncio.subprocess.DEVNULL)
     try:
         return ProbeResult(**json.loads((await run(starting, seconds=_SECONDS)).output))
-    except (TimeoutError, ValueError, TypeError):
+    except (*TIMEOUT_ERRORS, ValueError, TypeError):
         logger.exception("The defences of this system could not be determined")
         return ProbeResult([])
 

@@ -7,13 +7,13 @@ server.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import time
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Final
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, add_note, timeout_after
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
 from scrapy_ext.server.store.periodic.runs import ScheduleRun
@@ -50,8 +50,8 @@ class CronLoop:
                     logger.warning("Periodic jobs wait for the database: %s", error)
             except Exception:
                 logger.exception("Periodic jobs could not be run; they are retried")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait):
+            with contextlib.suppress(*TIMEOUT_ERRORS):
+                async with timeout_after(wait):
                     await self._store.periodic.changed.wait()
 
     async def run_due(self) -> list[ScheduleRun]:
@@ -67,7 +67,7 @@ class CronLoop:
             except StoreError:
                 raise
             except Exception as error:
-                error.add_note(f"periodic job {due.number} of project {due.project}")
+                add_note(error, f"periodic job {due.number} of project {due.project}")
                 failure = failure or error
                 continue
             if run is not None:
@@ -86,7 +86,7 @@ class CronLoop:
 
 def _log(run: ScheduleRun, now: int) -> None:
     name = f"Periodic job {run.due.number} of project {run.due.project}"
-    minute = datetime.fromtimestamp(run.minute / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    minute = datetime.fromtimestamp(run.minute / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     if run.refused is not None:
         logger.warning("%s did not run at %s: %s", name, minute, run.refused)
         return

@@ -8,6 +8,7 @@ from typing import Final
 import aiohttp
 
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.jobs.confining import Confining, Policy
@@ -35,7 +36,7 @@ async def check_server_url(url: str, store: Store) -> None:
             session.get(where, auth=aiohttp.BasicAuth(token, ""), allow_redirects=False) as response,
         ):
             status, answer = response.status, (await response.content.read(4096)).decode(errors="replace")
-    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+    except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS, ValueError) as error:
         reason = str(error) or type(error).__name__
         raise ConfigError(f"--url {url} cannot be reached ({reason}). Start the server, or omit --url.") from error
     if status == 403 and over(_NEVER).rule in answer:
@@ -72,6 +73,7 @@ async def start_node(
             config.stop_grace,
             config.unit_memory,
             config.job_timeout,
+            config.job_opentelemetry,
         ),
         await _notifier(pools.nodes, config),
         locks=NodeLocks(config.data if config.database is None else None),

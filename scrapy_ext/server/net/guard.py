@@ -30,6 +30,7 @@ from w3lib.url import safe_url_string
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, problems
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.net.blocked_domains import BlockList
 
@@ -184,10 +185,10 @@ class Guard:
         # A dead first address must leave time for the next.
         share = self._connect_timeout / len(endpoints)
         try:
-            async with asyncio.timeout(self._connect_timeout):
+            async with timeout_after(self._connect_timeout):
                 for endpoint in endpoints:
                     try:
-                        async with asyncio.timeout(share):
+                        async with timeout_after(share):
                             return await asyncio.open_connection(endpoint.address, endpoint.port, limit=BUFFER)
                     except OSError as error:
                         failure = error
@@ -216,9 +217,9 @@ class Guard:
 
     async def _look_up(self, host: str, port: int) -> list[str]:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with timeout_after(self._timeout):
                 addresses = await self._resolve(host, port)
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             raise problems.temporary(f"Looking up {host} took too long.", Cause.TIMEOUT) from None
         except (OSError, UnicodeError) as error:
             raise _not_found(host, error) from None

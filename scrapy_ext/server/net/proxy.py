@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess.confinement import own_ports
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.net.guard import Guard
@@ -215,8 +216,8 @@ class PageProxy:
 
 async def _read_rest(reader: asyncio.StreamReader) -> None:
     """Read what the client is still sending: because of unread bytes, the system would discard the answer."""
-    with contextlib.suppress(OSError, TimeoutError):
-        async with asyncio.timeout(_LINGER):
+    with contextlib.suppress(OSError, *TIMEOUT_ERRORS):
+        async with timeout_after(_LINGER):
             for _ in range(_REST_CHUNKS):
                 if not await reader.read(_CHUNK):
                     return

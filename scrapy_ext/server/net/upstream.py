@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 from scrapy_ext.api.extraction.fields import IP_TYPES
 from scrapy_ext.api.extraction.problems import ExtractionError, temporary
 from scrapy_ext.api.violations import Violation
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.net.guard import BUFFER, Endpoint
 
@@ -75,7 +76,7 @@ class Upstream:
         # Fewer proxies reach IPv6, so IPv4 comes first.
         for endpoint in sorted(endpoints, key=lambda endpoint: ":" in endpoint.address):
             try:
-                async with asyncio.timeout(time_limit):
+                async with timeout_after(time_limit):
                     streams = await asyncio.open_connection(self._host, self._port, limit=BUFFER)
                     try:
                         status = await self._ask(streams, endpoint)

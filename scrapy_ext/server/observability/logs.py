@@ -10,12 +10,13 @@ import logging
 import sys
 import time
 from contextvars import ContextVar
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.violations import escaped
+from scrapy_ext.telemetry.spans import trace_id
 
 #: The id of the current request.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
@@ -40,18 +41,20 @@ class Lines(logging.Formatter):
 
 class JsonLines(logging.Formatter):
     """Formatter of one object per line: ``time`` (UTC), ``level``, ``logger``, ``message``, and if present
-    ``request_id``, the fields of a request, and ``exception``."""
+    ``request_id``, ``trace_id``, the fields of a request, and ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] | None = getattr(record, "fields", None)
         line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": getattr(record, "event", None) or record.getMessage(),
         }
         if request_id := REQUEST_ID.get():
             line["request_id"] = request_id
+        if trace := trace_id():
+            line["trace_id"] = trace
         line.update(fields or {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

@@ -1,4 +1,4 @@
-"""Metrics of the server in the text format of Prometheus.
+"""Metrics of the server, as families, and these in the text format of Prometheus.
 
 ``prometheus-client`` is not used (figures: ``docs/architecture/dependencies``): a request costs a look-up and a few
 additions here. All counters are changed in the event loop, so there are no locks; counters of other threads are read on
@@ -8,8 +8,10 @@ demand.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final
+
+from scrapy_ext.telemetry.families import Distribution, Family, Labels
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: Upper bounds of the buckets of durations, in seconds.
@@ -17,8 +19,6 @@ DURATIONS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OTHER: Final = "other"
-
-Labels = Mapping[str, str]
 
 
 class _Series:
@@ -70,7 +70,7 @@ class Metrics:
             return first
         return _OTHER if first else "ui"
 
-    def lines(self) -> Iterator[str]:
+    def families(self) -> Iterator[Family]:
         series = [
             ({"resource": resource, "method": method, "status": f"{status}xx" if status else "broken"}, each)
             for (resource, method, status), each in sorted(self._series.items())
@@ -99,45 +99,28 @@ class Metrics:
         )
 
 
-def counter(name: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[str]:
-    """Yield the lines of a number that only grows."""
-    yield from _head(name, "counter", meaning)
-    for labels, value in samples:
-        yield _sample(name, labels, value)
+def counter(name: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[Family]:
+    """Yield a number that only grows."""
+    yield Family(_named(name), "counter", meaning, list(samples))
 
 
-def gauge(name: str, meaning: str, value: float) -> Iterator[str]:
-    """Yield the lines of a current number."""
-    yield from _head(name, "gauge", meaning)
-    yield _sample(name, {}, value)
-
-
-def histogram(
-    name: str, labels: Labels, bounds: Sequence[float], numbers: Sequence[int], total: float
-) -> Iterator[str]:
-    """Yield the lines of a histogram: ``numbers`` of each bucket, the last one above all bounds."""
-    below = 0
-    for bound, number in zip((*bounds, float("inf")), numbers, strict=True):
-        below += number
-        text = "+Inf" if bound == float("inf") else f"{bound:g}"
-        yield _sample(f"{name}_bucket", {**labels, "le": text}, below)
-    yield _sample(f"{name}_sum", labels, total)
-    yield _sample(f"{name}_count", labels, below)
+def gauge(name: str, meaning: str, value: float) -> Iterator[Family]:
+    """Yield a current number."""
+    yield Family(_named(name), "gauge", meaning, [({}, value)])
 
 
 def histograms(
     name: str, meaning: str, bounds: Sequence[float], series: Iterable[tuple[Labels, Sequence[int], float]]
-) -> Iterator[str]:
-    """Yield the lines of a histogram for each set of labels."""
-    yield from _head(name, "histogram", meaning)
-    for labels, numbers, total in series:
-        yield from histogram(name, labels, bounds, numbers, total)
+) -> Iterator[Family]:
+    """Yield a histogram for each set of labels: ``numbers`` of each bucket, the last one above all bounds."""
+    samples = [(labels, Distribution(bounds, numbers, total)) for labels, numbers, total in series]
+    yield Family(_named(name), "histogram", meaning, samples)
 
 
 def distribution(
     name: str, meaning: str, bounds: Sequence[float], numbers: Sequence[int], total: float
-) -> Iterator[str]:
-    """Yield the lines of a histogram without labels."""
+) -> Iterator[Family]:
+    """Yield a histogram without labels."""
     yield from histograms(name, meaning, bounds, [({}, numbers, total)])
 
 
@@ -150,12 +133,35 @@ def _named(name: str) -> str:
     return name if name.startswith(_STANDARD) else _PREFIX + name
 
 
-def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
-    yield f"# HELP {_named(name)} {meaning}"
-    yield f"# TYPE {_named(name)} {kind}"
+# ── as text ──
+
+
+def lines(families: Iterable[Family]) -> Iterator[str]:
+    """Yield the lines of families."""
+    for name, kind, meaning, samples in families:
+        yield f"# HELP {name} {meaning}"
+        yield f"# TYPE {name} {kind}"
+        for labels, value in samples:
+            if isinstance(value, Distribution):
+                yield from _histogram(name, labels, value)
+            else:
+                yield _sample(name, labels, value)
+
+
+def _histogram(name: str, labels: Labels, found: Distribution) -> Iterator[str]:
+    below = 0
+    for bound, number in zip((*found.bounds, float("inf")), found.numbers, strict=True):
+        below += number
+        text = "+Inf" if bound == float("inf") else f"{bound:g}"
+        yield _sample(f"{name}_bucket", {**labels, "le": text}, below)
+    yield _sample(f"{name}_sum", labels, found.total)
+    yield _sample(f"{name}_count", labels, below)
 
 
 def _sample(name: str, labels: Labels, value: float) -> str:
-    # Labels are names of this package, never text of a client, so nothing needs escapes.
-    inside = ",".join(f'{label}="{text}"' for label, text in labels.items())
-    return f"{_named(name)}{{{inside}}} {value!r}" if inside else f"{_named(name)} {value!r}"
+    inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    return f"{name}{{{inside}}} {value!r}" if inside else f"{name} {value!r}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -17,6 +17,7 @@ import regex
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.violations import ContractError, Violation, refused
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
 
@@ -214,7 +215,7 @@ def _matches(value: Any, patterns: Sequence[Any]) -> bool:
         return False
     try:
         return any(pattern.search(value, timeout=_PATTERN_SECONDS) is not None for pattern in patterns)
-    except (TimeoutError, MemoryError):
+    except (*TIMEOUT_ERRORS, MemoryError):
         fault = Violation("filter", "has an expression that takes too long on a record", "Use a simpler one.")
         raise Refusal(400, str(ContractError([fault]))) from None
 

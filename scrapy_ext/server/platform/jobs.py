@@ -6,7 +6,7 @@ Older clients also use ``schedule.json``, an alias of ``run.json``, and ``jobs/c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -227,7 +227,7 @@ def _whole(value: Any, default: int) -> int:
 def iso_time(milliseconds: int) -> str:
     """Return a time in the form of the app host: UTC, without a zone."""
     try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
     except (OverflowError, ValueError, OSError):  # clients may write any number
         return ""
 

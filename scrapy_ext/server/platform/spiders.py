@@ -6,7 +6,7 @@ A spider exists once a job or a schedule names it, or a deployed version has it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, Final
 
 import msgspec
@@ -218,4 +218,6 @@ def _shown(project: int, spider: Spider) -> dict[str, Any]:
 
 
 def _time(milliseconds: int) -> str | None:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds") if milliseconds else None
+    if not milliseconds:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="seconds")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -171,5 +171,5 @@ def _times(start: float, end: float) -> Iterator[tuple[float, str]]:
     while time <= end:
         # A label at the right edge would be cut off.
         if (time - start) / (end - start) < 0.97:
-            yield time, datetime.fromtimestamp(time / 1000, UTC).strftime(form)
+            yield time, datetime.fromtimestamp(time / 1000, timezone.utc).strftime(form)
         time += step

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -46,7 +45,7 @@ HEADERS: Final = {
 }
 
 
-# ── static files: style sheet, script, and the vendored files of ``tools/get_assets.py`` ──
+# ── static files: style sheet and scripts ──
 # A URL contains a hash of the contents, so that browsers may cache the file.
 
 _TYPES: Final = {".css": "text/css; charset=UTF-8", ".js": "text/javascript; charset=UTF-8"}
@@ -56,19 +55,12 @@ _BRIEFLY: Final = "max-age=300"
 
 
 class Assets:
-    """Files of a folder and of its optional folder ``vendor``."""
+    """Files of the folder ``static``."""
 
-    def __init__(self, folder: Traversable | None = None) -> None:
-        folder = folder or files("scrapy_ext.server.ui").joinpath("static")
-        vendor = folder.joinpath("vendor")
-        found = {file.name: file for file in folder.iterdir()}
-        if vendor.is_dir():
-            found |= {f"vendor/{file.name}": file for file in vendor.iterdir()}
-        self._files = {name: file.read_bytes() for name, file in found.items() if name.endswith(tuple(_TYPES))}
+    def __init__(self) -> None:
+        folder = files("scrapy_ext.server.ui").joinpath("static")
+        self._files = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(tuple(_TYPES))}
         self._versions = {name: sha256(data).hexdigest()[:12] for name, data in self._files.items()}
-
-    def has(self, name: str) -> bool:
-        return name in self._files
 
     def address(self, name: str) -> str:
         """Return the versioned URL of an existing file."""

@@ -15,6 +15,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.request_context import context_of
 
@@ -87,7 +88,7 @@ class Live(Response):
                 yield b"".join(event.encoded() for event in events) or b": still here\n\n"
             if now - began >= _LONGEST or self._ending():
                 return
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(*TIMEOUT_ERRORS):
                 await asyncio.wait_for(asyncio.shield(gone), POLL_INTERVAL)
             if gone.done() or self._ending():
                 return

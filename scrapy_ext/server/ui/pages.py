@@ -33,6 +33,8 @@ from scrapy_ext.server.ui.views import LINKS, PAGES
 _TRIES: Final = (0.5, 10)
 _UNAUTHORIZED: Final = "Send the platform's API key as user name, with an empty password.\n"
 _WRONG_KEY: Final = "This key has no access here. Use the platform's key, or one created with scrapy platform keys."
+#: Request header of the script that refreshes parts of pages (``static/refresh.js``).
+_REFRESH: Final = "x-refresh"
 _FOREIGN: Final = "The form was not sent by a valid page of this server. Go back, reload the page and try again."
 
 
@@ -173,15 +175,14 @@ def _too_many(request: Request) -> Response | None:
 
 def _to_login(request: Request) -> Response:
     """Redirect a person to the login page; send a challenge to a program."""
-    person = "text/html" in request.headers.get("accept", "") or "hx-request" in request.headers
-    if "authorization" in request.headers or not person:
+    # The script shows a link to the login page in the page that is open.
+    if _REFRESH in request.headers:
+        return PlainTextResponse("The session has ended.\n", 401, HEADERS)
+    if "authorization" in request.headers or "text/html" not in request.headers.get("accept", ""):
         challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **HEADERS}
         return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
     onward = _address(request) if request.method == "GET" else "/"
     login = f"/login?next={quote(onward, safe='')}" if onward != "/" else "/login"
-    # The whole page is redirected, not the part that htmx refreshes.
-    if "hx-request" in request.headers:
-        return Response(None, 401, {"HX-Redirect": login, **HEADERS})
     return RedirectResponse(login, 303, HEADERS)
 
 

@@ -7,13 +7,14 @@ back keeps the stored value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, SCRIPT
 from scrapy_ext.api.platform.periodic import MAX_TASKS, Task
 from scrapy_ext.api.violations import ContractError, Violation, refused
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.ui import shapes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -133,7 +133,7 @@ def columns(counts: Mapping[str, int], records: Sequence[Mapping[str, Any]], mos
 def when(milliseconds: Any) -> str:
     """Format a time (ms) in UTC."""
     try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     # Records contain whatever their writers sent.
     except (TypeError, ValueError, OverflowError, OSError):
         return "–"

@@ -20,6 +20,7 @@ import aiohttp
 from yarl import URL
 
 from scrapy_ext.api.extraction.problems import ExtractionError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.extraction.http.fetch import GuardedResolver
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
@@ -66,9 +67,9 @@ class Sender:
     async def send(self, delivery: Claimed, seconds: int) -> str:
         """Send a delivery signed for ``seconds`` (since 1970); return its status or raise :class:`DeliveryError`."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with timeout_after(self._timeout):
                 status = await self._post(delivery, seconds)
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             raise DeliveryError(f"no answer within {self._timeout:g} seconds") from None
         except ExtractionError as error:
             raise DeliveryError(_one_line(str(error))) from None
@@ -136,8 +137,8 @@ class Dispatcher:
                         await self._start()
                     except Exception as error:
                         _log_failure(error)
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._poll_interval):
+                    with contextlib.suppress(*TIMEOUT_ERRORS):
+                        async with timeout_after(self._poll_interval):
                             await self._store.webhooks.changed.wait()
         finally:
             tasks = list(self._serving.values())

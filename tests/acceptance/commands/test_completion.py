@@ -137,6 +137,12 @@ def test_actions_and_what_follows_them_are_offered(shell: Shell) -> None:
     assert shell("scrapy platform completion z") == ["zsh"]
 
 
+def test_options_of_extract_are_offered(shell: Shell) -> None:
+    assert shell("scrapy extr") == ["extract"]
+    assert set(shell("scrapy extract --b")) == {"--bodies", "--browser"}
+    assert shell("scrapy extract https://a --field produ") == ["product", "productList", "productNavigation"]
+
+
 def test_spiders_of_the_project_are_offered(shell: Shell) -> None:
     assert shell("scrapy platform run ") == ["books", "news"]
     assert shell("scrapy platform jobs --spider n") == ["news"]

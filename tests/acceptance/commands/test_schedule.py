@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.compatibility.python import datetime_of_iso
 from tests.support.terminal_commands import Platform, plain
 
 
@@ -21,9 +22,9 @@ def test_a_schedule_is_made_shown_changed_paused_and_deleted(platform: Platform)
     assert (task["name"], task["priority"], task["spider_args"]) == ("books", 3, {"category": "travel"})
     assert (made["addtags"], made["disabled"], made["description"]) == (["nightly"], False, "every night")
     assert made["next"].endswith("Z")
-    following = dt.datetime.fromisoformat(made["next"])
+    following = datetime_of_iso(made["next"])
     assert (following.hour, following.minute) == (4, 30)
-    assert dt.timedelta() < following - dt.datetime.now(dt.UTC) <= dt.timedelta(days=1)
+    assert dt.timedelta() < following - dt.datetime.now(dt.timezone.utc) <= dt.timedelta(days=1)
     assert platform.lines("schedule") == platform.lines("schedule", "show", number) == [made]
 
     (edited,) = platform.lines(

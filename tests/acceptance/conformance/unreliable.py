@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from typing import Self
 from urllib.parse import urlsplit
+
+from scrapy_ext.compatibility.python import Self
 
 
 class CutConnection:

@@ -13,6 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from tests.support.crash.deletable import Readers, Thing, new_collection, new_filled_job, new_slot
 from tests.support.crash.killed_server import KillAt
 from tests.support.crash.lives import Platform
@@ -58,18 +59,25 @@ async def waiting(platform: Platform) -> int:
 @contextlib.asynccontextmanager
 async def reading(platform: Platform) -> AsyncIterator[Readers]:
     """Readers in a task of their own, whose failures end the block."""
-    async with Http(platform.url, platform.key) as http, asyncio.TaskGroup() as tasks:
+    block = asyncio.current_task()
+    assert block is not None
+    async with Http(platform.url, platform.key) as http:
         readers = Readers(http)
-        task = tasks.create_task(readers.run())
-        yield readers
-        task.cancel()
+        task = asyncio.create_task(readers.run())
+        task.add_done_callback(lambda done: None if done.cancelled() else block.cancel())
+        try:
+            yield readers
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
 
 async def delete(http: Http, thing: Thing, readers: Readers, chance: random.Random) -> None:
     """Delete a thing; without an answer, nobody knows whether it was deleted."""
     try:
         answer = await chance.choice(thing.deletions)(http)
-    except (aiohttp.ClientError, OSError):
+    except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS):
         return
     assert answer.status in (200, 202), answer
     readers.acknowledge(thing)

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
+from scrapy_ext.compatibility.python import Self
 from tests.acceptance.parity.outcome import differences, fields
 from tests.acceptance.parity.site import OTHER, Sites
 from tests.acceptance.parity.wirings import PLAIN, WIRINGS

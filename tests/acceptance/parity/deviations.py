@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from scrapy_ext.compatibility.toml import tomllib
 
 
 @dataclass(frozen=True)

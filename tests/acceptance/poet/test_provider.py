@@ -13,7 +13,6 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 from scrapy_poet import Addon as PoetAddon
 from scrapy_poet import DummyResponse, ScrapyPoetRequestFingerprinter, callback_for
 from scrapy_poet.downloadermiddlewares import DEFAULT_PROVIDERS
@@ -29,6 +28,7 @@ from scrapy_ext.crawl.extraction.results import to_response
 from scrapy_ext.crawl.extraction.translate import need
 from scrapy_ext.poet.middleware import PoetMiddleware
 from scrapy_ext.poet.provider import ExtractProvider, Screenshot
+from tests.support.crawlers import get_crawler
 from tests.support.crawls import Crawl, Project
 from tests.support.servers import RunningServer
 from tests.support.sites import Answer, ListeningSite

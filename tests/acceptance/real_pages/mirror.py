@@ -79,7 +79,7 @@ def _certificate(folder: Path, hosts: set[str]) -> ssl.SSLContext:
     """A server's TLS context with a certificate of its own making for the hosts."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "saved pages")])
-    now = dt.datetime.now(dt.UTC)
+    now = dt.datetime.now(dt.timezone.utc)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -60,7 +60,7 @@ def filters(data: bytes) -> None:
         assert found.chooses(record) in (True, False)
 
 
-_FIRST = datetime(2027, 11, 20, 3, 7, 11, tzinfo=UTC)
+_FIRST = datetime(2027, 11, 20, 3, 7, 11, tzinfo=timezone.utc)
 
 
 @target(

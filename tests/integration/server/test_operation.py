@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 
 from scrapy_ext.api.violations import CONTROL_CHARACTERS
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.auth.rates import BURST, RateLimits
 from scrapy_ext.server.observability.logs import JsonLines, Lines
@@ -115,7 +116,7 @@ async def test_metrics_need_a_key_that_opens_all_projects(server: RunningServer)
         async with Http(server.url, key) as http:
             answer = await http.get("/metrics")
             assert (answer.status, "scrapy_ext" in answer.text) == (401, False)
-    async with Http(server.url, limited) as http, asyncio.timeout(60):
+    async with Http(server.url, limited) as http, timeout_after(60):
         answer = await eventually_async(lambda: http.get("/metrics"), lambda answer: answer.status != 401)
         assert answer.status == 403
         assert "limited-metrics is limited to projects" in answer.text

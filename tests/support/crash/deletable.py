@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from tests.support.filled_jobs import FilledJob, new_job
 from tests.support.http import Answer, Http
 
@@ -146,7 +147,7 @@ class Readers:
         was_acknowledged = thing.name in self._acknowledged
         try:
             answer = await self._http.get(path)
-        except (aiohttp.ClientError, OSError):  # TimeoutError too
+        except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS):
             self.broken += 1
             await asyncio.sleep(0.02)
             return

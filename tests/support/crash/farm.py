@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Self
 
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.jobprocess.proc import below, table
 from tests.support.eventually import eventually_async
 from tests.support.http import Http

@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import asyncpg
 
 from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.store.engine.opening import FILE
 from tests.support.crash import killed_server
 from tests.support.crash.killed_server import KillAt

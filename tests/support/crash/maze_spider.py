@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import scrapy
 from scrapy.exceptions import DropItem
@@ -40,7 +40,7 @@ class MazeSpider(scrapy.Spider):
         arguments = {"place": link["place"]} if "place" in link else {}
         if "arguments" in link:
             number = link["arguments"]
-            arguments["when"] = datetime(2026, 1, 2, 3, 4, number % 60, tzinfo=UTC)
+            arguments["when"] = datetime(2026, 1, 2, 3, 4, number % 60, tzinfo=timezone.utc)
             arguments["nested"] = (number, ("a", b"\xff"))
             arguments["several"] = {number, number + 1}
         meta = {"on_failure": link["errback"]} if "errback" in link else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
 #: How old a missed minute may be to be made up for, and how far a clock may go back and minutes be known (docs).
 CATCH_UP, SET_BACK = _HOUR, _DAY
 CRONS = ("* * * * *", "0 * * * *", "30 4 * * *", "0 0 1 * *", "15 3 * * 1", "0 12 1 * 0", "0 0 29 2 *")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Add(NamedTuple):

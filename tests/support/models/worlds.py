@@ -17,6 +17,7 @@ import aiohttp
 import asyncpg
 
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import Runner
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreUncertainError
@@ -73,7 +74,7 @@ class World:
     troubles: Sequence[Trouble] = (Trouble.NONE,)
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner()
+        self._runner = Runner()
         self._times = itertools.count()
         self.counts = Counts()
 

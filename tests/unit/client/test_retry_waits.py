@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
 import pytest
@@ -27,7 +27,7 @@ def test_retry_after_is_read_in_seconds(value, seconds):
 
 
 def test_retry_after_is_read_as_a_date():
-    later = datetime.now(UTC) + timedelta(seconds=100)
+    later = datetime.now(timezone.utc) + timedelta(seconds=100)
     assert 90 < (parse_retry_after(format_datetime(later, usegmt=True)) or 0) <= 100
     assert parse_retry_after("Thu, 01 Jan 1970 00:00:00 GMT") == 0
 

@@ -49,6 +49,24 @@ def test_hosts_that_may_be_fetched_come_from_settings_options_and_environment(
     assert configured[0].worker == (command == "worker")
 
 
+def test_a_server_takes_keys_from_the_file_of_the_project(configured, monkeypatch, tmp_path) -> None:
+    for name in ("EXTRACT_API_KEY", "PLATFORM_API_KEY", "SERVER_DATABASE", "SHUB_JOBKEY"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / ".env"
+    file.write_text("EXTRACT_API_KEY=one\nPLATFORM_API_KEY=two\nSERVER_DATABASE=postgresql://nobody@127.0.0.1:9/x\n")
+    with pytest.raises(SystemExit):
+        execute(["scrapy", "platform", "serve", "--port", "0"])
+    assert (configured[0].extract_key, configured[0].platform_key) == ("one", "two")
+    assert str(configured[0].database) == "postgresql://nobody@127.0.0.1:9/x"
+    with pytest.raises(SystemExit):
+        execute(["scrapy", "platform", "serve", "--data", "here", "--platform-key", "three"])
+    assert (configured[1].platform_key, configured[1].database) == ("three", None)
+    file.write_text("EXTRACT_API_KEY 'one\n")
+    with pytest.raises(SystemExit) as ended:
+        execute(["scrapy", "platform", "serve"])
+    assert ended.value.code == 1
+
+
 def test_a_worker_takes_all_that_the_project_sets_for_extraction(configured) -> None:
     wanted = {
         "SERVER_CONNECT_TO": "*:443=127.0.0.1:1",

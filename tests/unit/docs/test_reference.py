@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from scrapy.settings import Settings
 from scrapy_ext.addon import Addon
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.tally import STATS
+from scrapy_ext.compatibility.toml import tomllib
 from scrapy_ext.crawl.session.unknown_names import META_KEYS
 from scrapy_ext.server.extraction.auto import KINDS
 from scrapy_ext.server.store.engine.opening import HEARTBEATS, NODE, SERVER, WORKER

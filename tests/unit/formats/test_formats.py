@@ -94,14 +94,17 @@ def test_xlsx_computes_nothing_and_keeps_all_digits() -> None:
 
 
 def test_csv_is_read_back() -> None:
-    found = list(csv.DictReader(io.StringIO(file(Format.CSV, lines(HOSTILE)).decode(), newline="")))
+    written = file(Format.CSV, lines(HOSTILE)).decode()
+    assert "\0" in written
+    # The reader of Python 3.10 reads no NUL.
+    found = list(csv.DictReader(io.StringIO(written.replace("\0", "NUL"), newline="")))
     assert len(found) == len(HOSTILE)
     for row, record in zip(found, HOSTILE, strict=True):
         for name, value in record.items():
             wanted = (
                 "" if value is None else value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
             )
-            assert row[name] == wanted
+            assert row[name] == wanted.replace("\0", "NUL")
 
 
 def test_xml_is_read_back() -> None:

@@ -15,6 +15,7 @@ import msgspec
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from w3lib.url import safe_url_string
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError
 
 
@@ -189,9 +190,9 @@ async def wait_for_response(context: ActionContext, action: Action, seconds: flo
 async def _seen(context: ActionContext, action: Action, seconds: float, *, answered: bool) -> None:
     compare, pattern = COMPARISONS[action.url_matching_options], action.url_pattern
     try:
-        async with asyncio.timeout(seconds):
+        async with timeout_after(seconds):
             await context.seen(lambda url: compare(url, pattern), answered=answered)
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         what = "response" if answered else "request"
         raise ActionError(
             f"no {what} with such a URL ({action.url_matching_options} {pattern[:100]!r}) in {seconds:g} seconds"
@@ -210,11 +211,11 @@ async def wait_for_a_navigation(context: ActionContext, until: str, seconds: flo
     page = context.page
     state: Any = until
     try:
-        async with asyncio.timeout(seconds):
+        async with timeout_after(seconds):
             if context.traffic.arrived is context.stood_at:
                 await page.wait_for_event("framenavigated", lambda frame: frame == page.main_frame, timeout=0)
             await page.wait_for_load_state(state, timeout=0)
-    except (TimeoutError, PlaywrightTimeoutError):
+    except (*TIMEOUT_ERRORS, PlaywrightTimeoutError):
         return False
     return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from playwright.async_api import Error
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError, Selector
 from scrapy_ext.server.extraction.actions.handlers import ACTIONS
 
@@ -49,7 +49,7 @@ async def _run(context: ActionContext, action: Action, left: float) -> dict[str,
         if value is not None:
             result["result"] = value
         error = ""
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         error = "out of time"
     except ActionError as failure:
         error = str(failure)
@@ -76,7 +76,7 @@ async def _do(context: ActionContext, action: Action, left: float) -> Any:
     # Typing with a delay takes longer, and so does waiting for the page that a click leads to.
     own = timeout + action.delay * max(len(action.text), 1) + action.wait_for_navigation_timeout + _GRACE
     seconds = min(timeout, left)
-    async with asyncio.timeout(min(left, own)):
+    async with timeout_after(min(left, own)):
         try:
             return await kind.run(context, action, seconds)
         except PlaywrightTimeoutError as failure:

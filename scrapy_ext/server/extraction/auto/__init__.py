@@ -15,8 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from zyte_common_items import Item
-
+    from scrapy_ext.server.extraction.auto.items import Item
     from scrapy_ext.server.extraction.auto.page.page import Page
 
 #: Kinds of items, with the module of ``kinds`` and its function that takes a page model and returns the item.
@@ -35,7 +34,7 @@ _EXTRACTORS: Final = {
 }
 
 #: Libraries that only some pages need, and that are imported inside functions.
-_LIBRARIES: Final = ("extruct.w3cmicrodata", "price_parser")
+_LIBRARIES: Final = ("price_parser",)
 
 #: The kinds that can be extracted, as requests name them.
 KINDS: Final = tuple(_EXTRACTORS)
@@ -90,8 +89,8 @@ def extract_more(
     if kind not in _EXTRACTORS:
         raise UnsupportedKindError(kind)
     # Imported here: see the head of this module.
+    from scrapy_ext.server.extraction.auto.items import as_dict
     from scrapy_ext.server.extraction.auto.page.page import Page
-    from scrapy_ext.server.extraction.auto.page.records import as_dict
 
     page = Page(html, url, styles=styles)
     item = as_dict(_extractor(kind)(page))

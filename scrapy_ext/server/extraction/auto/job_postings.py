@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from lxml.html import HtmlElement
-from zyte_common_items import BaseSalary
 
 from scrapy_ext.server.extraction.auto.articles.body import article_body, body_html
 from scrapy_ext.server.extraction.auto.fields.money import currency_in, from_markup, from_text, iso_code
+from scrapy_ext.server.extraction.auto.items import BaseSalary
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html
 from scrapy_ext.server.extraction.auto.page.clean_html import text_of as clean_text

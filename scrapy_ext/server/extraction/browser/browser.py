@@ -26,6 +26,7 @@ from typing import Any, Final, TypeVar
 from playwright.async_api import BrowserContext, Error
 
 from scrapy_ext.api.extraction.problems import temporary
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher
@@ -151,12 +152,12 @@ class Browser:
     ) -> AsyncIterator[BrowserContext]:
         opening = self._in_background(self._open(instance, proxy, plan))
         try:
-            async with asyncio.timeout(self._limits.respond):
+            async with timeout_after(self._limits.respond):
                 context = await asyncio.shield(opening)
         except CONNECTION_ERRORS:
             await instance.is_gone()  # If so, the next page must not use it.
             raise _NotOpenedError from None
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             self._give_up(instance, "The browser opens no page and is ended.")
             self._in_background(self._close_late(opening, instance))
             raise _NotOpenedError from None
@@ -185,11 +186,11 @@ class Browser:
 
     async def _close(self, context: BrowserContext, instance: BrowserInstance) -> None:
         try:
-            async with asyncio.timeout(self._limits.respond):
+            async with timeout_after(self._limits.respond):
                 await context.close()
         except CONNECTION_ERRORS:
             pass  # It was closed with its browser.
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             self._give_up(instance, "A page does not close; its browser is ended.")
         finally:
             self.contexts_closed += 1
@@ -249,7 +250,7 @@ class Browser:
         self._retire(instance, reason, wait_for_pages=False)
         if not instance.killed:
             return
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(*TIMEOUT_ERRORS):
             await asyncio.wait_for(instance.gone.wait(), self._limits.close)
             return
         # The driver does not report its end, so the driver hangs as well.

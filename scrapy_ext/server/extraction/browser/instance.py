@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import CDPSession, Error
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess import proc
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 
@@ -149,9 +150,9 @@ class BrowserInstance:
         """
         if not self.gone.is_set():
             try:
-                async with asyncio.timeout(self._limits.close):
+                async with timeout_after(self._limits.close):
                     await self._session.send("Browser.getVersion")
-            except TimeoutError:
+            except TIMEOUT_ERRORS:
                 pass  # It hangs; :meth:`watch` ends it.
             except CONNECTION_ERRORS:
                 self.gone.set()
@@ -174,7 +175,7 @@ class BrowserInstance:
         loop = asyncio.get_running_loop()
         last_query = loop.time()
         while not self.gone.is_set():
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(*TIMEOUT_ERRORS):
                 await asyncio.wait_for(self.gone.wait(), self._limits.look)
             if self.gone.is_set():
                 return None
@@ -201,9 +202,9 @@ class BrowserInstance:
 
     async def _answers(self) -> bool:
         try:
-            async with asyncio.timeout(self._limits.respond):
+            async with timeout_after(self._limits.respond):
                 await self._session.send("Browser.getVersion")
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             return False
         except CONNECTION_ERRORS:
             pass  # It ended, which is reported elsewhere.
@@ -224,12 +225,12 @@ class BrowserInstance:
         if self._ending:
             return
         self._ending = True
-        with contextlib.suppress(Error, TimeoutError):
-            async with asyncio.timeout(self._limits.close):
+        with contextlib.suppress(Error, *TIMEOUT_ERRORS):
+            async with timeout_after(self._limits.close):
                 await self.chromium.close()
         # Processes that hang, or whose parent ended.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._limits.close):
+        with contextlib.suppress(*TIMEOUT_ERRORS):
+            async with timeout_after(self._limits.close):
                 while not await asyncio.to_thread(self._group.is_empty):
                     self._group.kill()
                     await asyncio.sleep(0.02)

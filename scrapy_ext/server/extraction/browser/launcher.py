@@ -7,18 +7,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
+import re
 from pathlib import Path
 from typing import Final
 
 from playwright.async_api import Browser as Chromium
-from playwright.async_api import Error, Playwright, async_playwright
+from playwright.async_api import Error, Playwright
 
 from scrapy_ext.api.extraction.problems import ExtractionError, internal
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.browser.driver import start_driver
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
 from scrapy_ext.server.extraction.browser.instance import BrowserInstance, ProcessGroup, kill, parent_of
 
@@ -38,6 +40,8 @@ _ARGUMENTS: Final = (
     # The proxies resolve names; this rule keeps Chromium from the system's resolver.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
+#: Messages of Chromium when it cannot start its sandbox. Containers often allow user namespaces, and no chroot in them.
+_SANDBOX: Final = re.compile(r"sandbox|sys_chroot|zygote", re.IGNORECASE)
 #: Not by interception, which costs each page more processor time than the images of a small one.
 _WITHOUT_IMAGES: Final = (
     "--blink-settings=imagesEnabled=false,downloadableBinaryFontsEnabled=false",
@@ -66,14 +70,14 @@ class Launcher:
         # A second driver in case the first one died; a second browser where the sandbox is not allowed.
         for _ in range(3):
             try:
-                async with asyncio.timeout(self._limits.launch):
+                async with timeout_after(self._limits.launch):
                     driver = await self._running_driver()
                     path = find_browser(self._path, os.environ, Path(driver.chromium.executable_path))
                     chromium = await self._start(driver, path, images)
                     instance = await self._instance(chromium)
-            except (Error, TimeoutError, OSError) as error:
+            except (Error, *TIMEOUT_ERRORS, OSError) as error:
                 failure = str(error)
-                if self._sandbox and "sandbox" in failure.lower():
+                if self._sandbox and _SANDBOX.search(failure):
                     _log.warning("This system does not allow Chromium's sandbox; it runs without. %s", _first(failure))
                     self._sandbox = False
                 else:
@@ -99,7 +103,7 @@ class Launcher:
             return
         # A driver that died does not report its end, and one that hangs does not stop.
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(self._limits.close):
+            async with timeout_after(self._limits.close):
                 await driver.stop()
         if pid is not None and parent_of(pid) == os.getpid():
             kill(pid)
@@ -129,7 +133,7 @@ class Launcher:
     async def _running_driver(self) -> Playwright:
         if self._driver is None:
             logging.getLogger("asyncio").addFilter(_is_not_the_drivers_end)
-            self._driver = await async_playwright().start()
+            self._driver = await start_driver()
         return self._driver
 
 
@@ -143,4 +147,4 @@ def _is_not_the_drivers_end(record: logging.LogRecord) -> bool:
 
 
 def _first(text: str) -> str:
-    return next((line for line in text.splitlines() if "sandbox" in line.lower()), text.partition("\n")[0])[:200]
+    return next((line for line in text.splitlines() if _SANDBOX.search(line)), text.partition("\n")[0])[:200]

@@ -24,6 +24,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary, unreachable
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions import ActionContext, run_actions
 from scrapy_ext.server.extraction.actions.context import Traffic
@@ -91,10 +92,10 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
     # Other pages that a page opens are closed.
     context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
     try:
-        async with asyncio.timeout(limits.read_page):
+        async with timeout_after(limits.read_page):
             devtools = await context.new_cdp_session(page)
         return await _Loading(page, devtools, proxy, plan, limits).run()
-    except (PlaywrightTimeoutError, TimeoutError):
+    except (PlaywrightTimeoutError, *TIMEOUT_ERRORS):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
         detail = f"{without_credentials(plan.url)} kept its page busy for too long to be read."
@@ -298,7 +299,7 @@ class _Loading:
 
     async def _within(self, reading: Awaitable[T]) -> T:
         """Await a reading of the page with a time limit: Playwright's own have none, and a busy page never answers."""
-        async with asyncio.timeout(self._limits.read_page):
+        async with timeout_after(self._limits.read_page):
             return await reading
 
 
@@ -314,7 +315,7 @@ async def _redirects_to(request: Request) -> list[Redirect]:
 
 async def _close_quietly(page: Page) -> None:
     try:
-        async with asyncio.timeout(5):
+        async with timeout_after(5):
             await page.close()
-    except (Error, TimeoutError):
+    except (Error, *TIMEOUT_ERRORS):
         pass  # It is closed with its context.

@@ -22,6 +22,7 @@ from typing import Final
 
 from playwright.async_api import CDPSession, Error, Frame, Page
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto.computed_styles import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 
@@ -76,12 +77,12 @@ def _with_children(text: str, frame: Frame, name: str, texts: dict[Frame, str], 
 
 async def _content(frame: Frame, limits: ServiceLimits) -> str | None:
     try:
-        async with asyncio.timeout(limits.read_page if frame.parent_frame is None else limits.read_page / 4):
+        async with timeout_after(limits.read_page if frame.parent_frame is None else limits.read_page / 4):
             return await frame.content()
     except Error:
         if frame.parent_frame is None:
             raise
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         if frame.parent_frame is None:
             raise
     return None
@@ -89,10 +90,10 @@ async def _content(frame: Frame, limits: ServiceLimits) -> str | None:
 
 async def _mark(frame: Frame, name: str, value: str, limits: ServiceLimits) -> bool:
     try:
-        async with asyncio.timeout(limits.read_page / 8):
+        async with timeout_after(limits.read_page / 8):
             element = await frame.frame_element()
             await element.evaluate(_MARK, [name, value])
-    except (Error, TimeoutError):
+    except (Error, *TIMEOUT_ERRORS):
         return False
     return True
 
@@ -158,7 +159,7 @@ async def html_with_styles(session: CDPSession, limits: ServiceLimits) -> str | 
     """Return the HTML of the session's page with computed styles; None when they are not available."""
     arguments = (ATTRIBUTE, MAX_ELEMENTS, MAX_TEXT, MEASURING, limits.html_bytes, STRUCK, HIDDEN, STYLED)
     try:
-        async with asyncio.timeout(min(2 * LONGEST / 1000, limits.read_page)):
+        async with timeout_after(min(2 * LONGEST / 1000, limits.read_page)):
             tree = await session.send("Page.getFrameTree")
             world = await session.send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
             answer = await session.send(
@@ -170,7 +171,7 @@ async def html_with_styles(session: CDPSession, limits: ServiceLimits) -> str | 
                     "timeout": LONGEST,
                 },
             )
-    except (Error, TimeoutError):
+    except (Error, *TIMEOUT_ERRORS):
         return None
     html = answer["result"].get("value")
     return html if isinstance(html, str) else None

@@ -152,7 +152,7 @@ def _require_some(found: bytes | bytearray) -> None:
 
 
 def _deflate(body: bytes, most: int) -> bytes:
-    wrapped = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
+    wrapped = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2], "big") % 31 == 0
     decoder = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
     return _checked(decoder, decoder.decompress(body, most))
 

@@ -16,7 +16,6 @@ Behaviour that the contract leaves open:
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
@@ -32,6 +31,7 @@ from yarl import URL
 from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
 from scrapy_ext.api.extraction.problems import ExtractionError, connection_failed, permanent, temporary, unreachable
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
@@ -39,6 +39,7 @@ from scrapy_ext.server.extraction.outgoing import Cookie, cookie_pair, cookie_re
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.guard import Guard, address_of, target_of
 from scrapy_ext.server.net.proxy import PageProxy
+from scrapy_ext.telemetry.spans import Span, client_span
 
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024
@@ -102,13 +103,13 @@ class Fetcher:
         if self._session is None:
             raise RuntimeError("the fetcher is not started")
         try:
-            async with asyncio.timeout(self._limits.fetch):
+            async with timeout_after(self._limits.fetch):
                 exchange = _Exchange(self._session, self._guard, self._limits, plan, check=check, hold=hold)
                 if plan.upstream is None:
                     return await exchange.run()
                 async with PageProxy(self._guard, self._limits, plan.upstream) as exchange.proxy:
                     return await exchange.run()
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             detail = f"{URL(plan.url, encoded=True).host} did not answer in {self._limits.fetch:g} seconds."
             raise temporary(detail, Cause.TIMEOUT) from None
 
@@ -174,10 +175,11 @@ class _Exchange:
             if self._check is not None:
                 await self._check(str(self._url))
             try:
-                answer = await self._hop()
+                with client_span(self._method, str(self._url), resend=len(self._redirects)) as span:
+                    answer = await self._hop(span)
             except ExtractionError:
                 raise
-            except (aiohttp.ClientError, ValueError, OSError) as error:
+            except (aiohttp.ClientError, ValueError, OSError, *TIMEOUT_ERRORS) as error:
                 raise self._proxy_failure() or _problem(self._url, error) from error
             if answer is not None:
                 return answer
@@ -191,7 +193,7 @@ class _Exchange:
         else:
             await self._guard.check_domain(host)
 
-    async def _hop(self) -> HttpResult | None:
+    async def _hop(self, span: Span) -> HttpResult | None:
         """Make one request; return None when it was redirected."""
         async with self._session.request(
             self._method,
@@ -204,6 +206,7 @@ class _Exchange:
         ) as response:
             if self.proxy and self.proxy.is_own_answer(response.headers):
                 raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
+            span.answered(response.status)
             if response.status < 200:
                 raise permanent(f"{self._url.host} changed to another protocol without a request for it.")
             if response.cookies:
@@ -242,7 +245,7 @@ class _Exchange:
         pairs = [cookie_pair(name, morsel.value) for name, morsel in kept.items()]
         if not self._redirects:
             pairs += [cookie_pair(cookie.name, cookie.value) for cookie in self._repeated if cookie.name in kept]
-        headers = self._headers.copy()
+        headers: CIMultiDict[str] = self._headers.copy()
         if pairs:
             headers["Cookie"] = "; ".join(pairs)
         return headers
@@ -311,7 +314,7 @@ def _problem(url: URL, error: Exception) -> ExtractionError:
     host, port = url.host or "", url.port or 0
     if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
         return permanent(f"{host}:{port} has no valid certificate, or does not speak TLS as it should.")
-    if isinstance(error, (aiohttp.ServerTimeoutError, TimeoutError)):
+    if isinstance(error, (aiohttp.ServerTimeoutError, *TIMEOUT_ERRORS)):
         return temporary(f"{host}:{port} did not answer in time.", Cause.TIMEOUT)
     if isinstance(error, OSError):
         return connection_failed(host, port, error)

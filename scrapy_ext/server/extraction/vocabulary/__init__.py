@@ -10,10 +10,11 @@ A file is read when the first module that uses it is imported, so that a process
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
+
+from scrapy_ext.compatibility.toml import tomllib
 
 _REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
 
@@ -43,14 +44,14 @@ class Vocabulary:
         """Return an entry as the source of a regular expression."""
         return self._text(self._entry(name))
 
-    def pattern(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    def pattern(self, name: str, flags: re.RegexFlag | int = 0) -> re.Pattern[str]:
         """Return an entry as a regular expression."""
         try:
             return re.compile(self.text(name), flags)
         except re.error as error:
             raise VocabularyError(f"{self._file}: {name!r} is not a regular expression: {error}.") from error
 
-    def patterns(self, *names: str, flags: re.RegexFlag = re.NOFLAG) -> list[re.Pattern[str]]:
+    def patterns(self, *names: str, flags: re.RegexFlag | int = 0) -> list[re.Pattern[str]]:
         """Return several entries as regular expressions, in the order of their names."""
         return [self.pattern(name, flags) for name in names]
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from scrapy_ext.api.platform.jobs import FAILED, FINISHED, SHUTDOWN, JobState
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
 from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
 from scrapy_ext.server.auth.tokens import AttemptTokens
@@ -81,6 +82,8 @@ class Terms(NamedTuple):
     unit_memory: int = 1024
     #: Seconds that jobs without a timeout of their own may run; None: without limit.
     timeout: float | None = None
+    #: Whether processes of deployed versions get the variables of OpenTelemetry.
+    opentelemetry: bool = False
 
 
 class Execution:
@@ -238,7 +241,7 @@ class Execution:
         fenced = self._store.fenced(self._attempt)
         try:
             token = await _retried(lambda: AttemptTokens(self._store).token(self._attempt))
-            environment = environment_of(job, prepared, self._terms.url, token)
+            environment = environment_of(job, prepared, self._terms.url, token, opentelemetry=self._terms.opentelemetry)
             self._kills = kernel_kills()
             confinement = await self._environments.confinement(prepared, self._limits.memory)
             process = await JobProcess.start(
@@ -283,7 +286,7 @@ class Execution:
 
     async def _up(self, process: JobProcess) -> None:
         try:
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(*TIMEOUT_ERRORS):
                 await asyncio.wait_for(process.up(), _START)
         finally:
             self._starts.release()

@@ -18,6 +18,7 @@ import msgspec
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.records.chunks import LOGS, Packer
@@ -160,7 +161,7 @@ async def keep_adding(store: Store, key: JobKey, lines: LiveLines) -> None:
     attempt."""
     is_last = False
     while not is_last:
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(*TIMEOUT_ERRORS):
             await asyncio.wait_for(lines.due.wait(), _EVERY)
         is_last = lines.is_closed
         some = lines.taken()

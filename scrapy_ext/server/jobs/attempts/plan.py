@@ -83,10 +83,12 @@ def launch_of(job: StoredJob, prepared: Prepared, settings: dict[str, Any], limi
     )
 
 
-def environment_of(job: StoredJob, prepared: Prepared, url: str, token: str) -> dict[str, str]:
+def environment_of(
+    job: StoredJob, prepared: Prepared, url: str, token: str, *, opentelemetry: bool = False
+) -> dict[str, str]:
     """Return the environment of a job's process: the server's without its secrets, the job's own variables, and the
     URLs and keys of the services."""
-    base = local_environment() if prepared.version == LOCAL else job_environment()
+    base = local_environment() if prepared.version == LOCAL else job_environment(opentelemetry=opentelemetry)
     own = job.metadata.get("environment")
     given = {str(name): _text(value) for name, value in own.items()} if isinstance(own, dict) else {}
     services = {

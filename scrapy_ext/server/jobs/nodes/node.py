@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.jobs.attempts.execution import Execution, Intent, Terms
 from scrapy_ext.server.jobs.attempts.samples import watch
 from scrapy_ext.server.jobs.clock import elapsing
@@ -58,6 +59,8 @@ class NodeConfig(NamedTuple):
     unit_memory: int = 1024
     #: Seconds that jobs without a timeout of their own may run; None: without limit.
     job_timeout: float | None = None
+    #: Whether processes of deployed versions get the variables of OpenTelemetry.
+    opentelemetry: bool = False
 
 
 class Pools(NamedTuple):
@@ -89,7 +92,7 @@ class Node:
         self._detection = Detection(pools.nodes, notifier, MOST_LOSSES)
         self._guard = NodeGuard()
         self._locks = locks or NodeLocks(None)
-        self._terms = Terms(url, config.grace, config.unit_memory, config.job_timeout)
+        self._terms = Terms(url, config.grace, config.unit_memory, config.job_timeout, config.opentelemetry)
         self._starts = asyncio.Semaphore(_STARTS)
         self._jobs: dict[Attempt, Execution] = {}
         self._heartbeat = 0
@@ -146,6 +149,15 @@ class Node:
             await self._store.nodes.leave(self.name)
         self._locks.release(self.name)
 
+    @property
+    def trouble(self) -> str | None:
+        """The reason why the node takes no jobs now; None if it does."""
+        if self._draining:
+            return "The node is draining."
+        if elapsing() >= self._confirmed + _STOP_AFTER:
+            return f"No heartbeat of the node was stored for {_STOP_AFTER:g} s. Its jobs are stopped until one is."
+        return None
+
     def wake(self) -> None:
         """Poll at once."""
         self._wake.set()
@@ -181,7 +193,7 @@ class Node:
             except Exception:
                 logger.exception("Unexpected error in the main loop of node %s", self.name)
             if act == self._poll:
-                with contextlib.suppress(TimeoutError):
+                with contextlib.suppress(*TIMEOUT_ERRORS):
                     await asyncio.wait_for(self._wake.wait(), pause)
                 self._wake.clear()
             else:

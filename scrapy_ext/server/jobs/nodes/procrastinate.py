@@ -25,6 +25,7 @@ from procrastinate.connector import BaseAsyncConnector, Notify
 from procrastinate.exceptions import ConnectorException
 from procrastinate.schema import SchemaManager
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
@@ -120,7 +121,7 @@ class Connector(BaseAsyncConnector):
             await self.execute_query_async("SELECT 1")
             try:
                 await asyncio.wait_for(self.lost.wait(), _ALIVE)
-            except TimeoutError:
+            except TIMEOUT_ERRORS:
                 continue
 
 

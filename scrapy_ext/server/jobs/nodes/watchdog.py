@@ -59,8 +59,10 @@ class NodeGuard:
                 self._process.wait(timeout=2 * _END_SECONDS)
 
     def _start(self) -> None:
+        from scrapy_ext.compatibility.python import safe_module  # imports asyncio, which the guard does not need
+
         self._process = subprocess.Popen(  # noqa: S603 - this module
-            [sys.executable, "-P", "-m", __name__],
+            [sys.executable, *safe_module(__name__)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

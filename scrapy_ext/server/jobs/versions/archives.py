@@ -18,7 +18,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
+
+from scrapy_ext.compatibility.python import Self
 
 #: Maximum files of an archive, and bytes of them.
 MAX_FILES: Final = 20_000

@@ -235,7 +235,7 @@ def _filled(part: Path, wanted: Specification) -> str:
             print(line, flush=True)  # noqa: T201 - the parent reads it
 
     starting = Child.start(
-        [sys.executable, "-P", "-c", program("building", "fill", str(part / BASE))],
+        [sys.executable, "-c", program("building", "fill", str(part / BASE))],
         folder=part,
         environment=environment,
         given=msgspec.json.encode(wanted),

@@ -24,6 +24,7 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo, VersionState
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports
 from scrapy_ext.server.jobs.confining import ConfinementError, Confining, package_folders, paths_of_pip
@@ -333,7 +334,7 @@ class Environments:
                 descriptors=[] if wanted.own_ports is None else [wanted.own_ports],
             )
             ended = await run(starting, seconds=BUILD_SECONDS, on_line=on_line, longest=MAX_LINE)
-        except TimeoutError:
+        except TIMEOUT_ERRORS:
             raise BuildError(f"the build did not end within {BUILD_SECONDS:g} s") from None
         if ended.status != 0:
             reason = reported.get("error")

@@ -19,6 +19,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, die_with_parent, run
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError, Contents
@@ -37,9 +38,10 @@ PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[4])
 
 
 def program(module: str, function: str = "main", root: str = PACKAGE_ROOT) -> str:
-    """Return the code that runs a function of a module of this folder in a new Python process."""
+    """Return the code that runs a function of a module of this folder in a new Python process, which imports nothing
+    from its working directory."""
     name = f"{__package__}.{module}"
-    return f"import sys; sys.path.insert(0, {root!r}); from {name} import {function}; {function}()"
+    return f"import sys; sys.path = [{root!r}, *filter(None, sys.path)]; from {name} import {function}; {function}()"
 
 
 class Inspector:
@@ -60,7 +62,7 @@ class Inspector:
                     descriptors=[descriptor],
                 )
                 ended = await run(starting, seconds=_SECONDS)
-            except TimeoutError:
+            except TIMEOUT_ERRORS:
                 raise ArchiveError(f"reading it takes over {_SECONDS:g} s. Leave out files that are not code") from None
         if ended.status in (-signal.SIGXCPU, -signal.SIGKILL):
             raise ArchiveError(

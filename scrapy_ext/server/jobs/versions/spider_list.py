@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo
+from scrapy_ext.compatibility.required import OldScrapyError, require_scrapy
 
 _TEXT: Final = 200
 _MEMORY: Final = 8 * 1024**3
@@ -33,6 +34,8 @@ def main() -> None:
         with os.fdopen(int(sys.argv[1]), "wb") as pipe:
             pipe.write(spiders)
         status = 0
+    except OldScrapyError as error:
+        print(f"{error}.")  # noqa: T201 - the server reads it
     except BaseException:  # a module may raise anything, SystemExit too
         traceback.print_exc()
     finally:
@@ -51,6 +54,7 @@ def _bound_memory() -> None:
 
 
 def _spiders() -> list[SpiderInfo]:
+    require_scrapy()
     # Imported here: this is the project's Scrapy, and a failed import is reported as other failures.
     from scrapy.spiderloader import get_spider_loader
     from scrapy.utils.project import get_project_settings

@@ -14,6 +14,7 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import SCRIPT, is_name
 from scrapy_ext.api.platform.versions import SpiderInfo
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, Ended, Supervision, run
 from scrapy_ext.jobprocess.confinement import Confinement
 
@@ -66,9 +67,9 @@ async def read_spiders(
         ended = await run(starting, seconds=seconds)
         os.close(sending)
         sending = -1
-        with contextlib.suppress(TimeoutError):  # a remaining process may hold the other end
+        with contextlib.suppress(*TIMEOUT_ERRORS):  # a remaining process may hold the other end
             await asyncio.wait_for(pipe.wait(), 5)
-    except TimeoutError:
+    except TIMEOUT_ERRORS:
         raise ReadingError(
             f"naming its spiders took over {seconds:g} s. Does a module do work when imported?"
         ) from None

@@ -25,7 +25,10 @@ _PASSED_TO_JOBS: Final = (
     "SSL_CERT_FILE",
 )
 #: Prefixes of variables that no process of a job receives.
-_SECRET: Final = ("SERVER_", "PG", "ATTRIBUTES_API_KEY")
+_SECRET: Final = ("SERVER_", "PG", "ATTRIBUTES_API_KEY", "EXTRACT_API_KEY_FILE", "PLATFORM_API_KEY_FILE")
+#: Prefix of OpenTelemetry's variables. Of these, the name of the server is not that of a job.
+_OPENTELEMETRY: Final = "OTEL_"
+_SERVICE_NAME: Final = "OTEL_SERVICE_NAME"
 _PASSED_PREFIXES: Final = ("PIP_", "LC_")
 
 
@@ -36,11 +39,16 @@ def bare_environment() -> dict[str, str]:
     } | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
 
 
-def job_environment() -> dict[str, str]:
-    """Return the variables for processes of deployed code."""
-    return {name: value for name, value in os.environ.items() if name in _PASSED_TO_JOBS}
+def job_environment(*, opentelemetry: bool = False) -> dict[str, str]:
+    """Return the variables for processes of deployed code, with those of OpenTelemetry if the operator allows it."""
+    prefixes = (_OPENTELEMETRY,) if opentelemetry else ()
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _PASSED_TO_JOBS or (name.startswith(prefixes) and name != _SERVICE_NAME)
+    }
 
 
 def local_environment() -> dict[str, str]:
     """Return the variables for processes of the operator's own project: all without the server's secrets."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_SECRET)}
+    return {name: value for name, value in os.environ.items() if not name.startswith(_SECRET) and name != _SERVICE_NAME}

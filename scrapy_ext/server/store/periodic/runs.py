@@ -13,7 +13,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -35,7 +35,7 @@ CATCH_UP: Final = 60 * _MINUTE
 SET_BACK: Final = 24 * 60 * _MINUTE
 #: Schedules planned or run at once.
 _AT_ONCE: Final = 500
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _decode: Final = msgspec.json.Decoder(PeriodicJob).decode
 
 

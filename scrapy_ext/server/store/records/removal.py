@@ -8,7 +8,7 @@ its transaction on. Writers lock that row first, so that nothing is added afterw
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.job_data import frontier_of
@@ -202,7 +202,7 @@ def deletion_error(key: JobKey, deletion: Removal | None = None) -> ContractErro
 
 def removal_error(owner: RecordOwner, removal: Removal) -> ContractError:
     """Return the error (410) for a use of removed records: when they were removed, and where they are."""
-    when = f" on {datetime.fromtimestamp(removal.at / 1000, UTC):%Y-%m-%d %H:%M} UTC" if removal.at else ""
+    when = f" on {datetime.fromtimestamp(removal.at / 1000, timezone.utc):%Y-%m-%d %H:%M} UTC" if removal.at else ""
     if removal.deleted:
         # An import passes numbers over.
         never = ", or its number was never used" if removal.at is None else ""

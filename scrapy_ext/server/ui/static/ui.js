@@ -1,24 +1,9 @@
 "use strict";
-// Parts that refresh, live logs, and the count of selected jobs.
+// Live logs, and the count of selected jobs. Parts that refresh are in refresh.js.
 // Each page works without this script. Data from the server is inserted as text, never as markup.
 
 (() => {
   const MOST_LINES = 2000;
-
-  // ── parts that htmx refreshes, unless the user is interacting with them ──
-
-  const busy = (part) =>
-    document.hidden ||
-    part.querySelector("input:checked, details[open]") !== null ||
-    (part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")) ||
-    !(document.getSelection()?.isCollapsed ?? true);
-
-  setInterval(() => {
-    if (!window.htmx) return;
-    for (const part of document.querySelectorAll("[data-refresh]")) {
-      if (!busy(part)) part.dispatchEvent(new CustomEvent("refresh"));
-    }
-  }, 3000);
 
   // ── selected jobs ──
 
@@ -30,7 +15,7 @@
     for (const button of status.parentElement.querySelectorAll("button")) button.disabled = number === 0;
   };
   document.addEventListener("change", showChosen);
-  document.addEventListener("htmx:after:swap", showChosen);
+  document.addEventListener("refreshed", showChosen);
   showChosen();
 
   // ── live logs ──

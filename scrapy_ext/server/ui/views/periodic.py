@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -51,7 +51,7 @@ def next_runs(schedule: PeriodicJob, now: int, number: int = _NEXT_RUNS) -> list
     except ContractError:
         return []
     times: list[int] = []
-    when: datetime | None = datetime.fromtimestamp(now / 1000, UTC)
+    when: datetime | None = datetime.fromtimestamp(now / 1000, timezone.utc)
     while when is not None and len(times) < number:
         when = cron.next_after(when)
         if when is not None:

@@ -22,6 +22,7 @@ from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done
 from scrapy_ext.commands.extraction.run import MOST, ExtractRun, ExtractService
+from scrapy_ext.compatibility.python import timeout_after
 from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply, Request, json_reply
 
@@ -48,7 +49,7 @@ class Running:
     async def heard(self, words: str) -> str:
         """Wait for a line on standard error."""
         assert self.process.stderr is not None
-        async with asyncio.timeout(60):
+        async with timeout_after(60):
             while words not in (line := (await self.process.stderr.readline()).decode()):
                 assert line, f"it ended without {words!r}"
         return line
@@ -56,7 +57,7 @@ class Running:
     async def ended(self) -> tuple[int, str]:
         """Exit code, and what was still to hear."""
         assert self.process.stderr is not None
-        async with asyncio.timeout(60):
+        async with timeout_after(60):
             problem = (await self.process.stderr.read()).decode()
             return await self.process.wait(), problem
 

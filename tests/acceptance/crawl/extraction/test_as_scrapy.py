@@ -20,6 +20,8 @@ import json
 import scrapy
 from scrapy import signals
 
+from scrapy_ext.compatibility import scrapy as classes
+
 META = (
     "redirect_urls", "redirect_times", "redirect_reasons", "redirect_ttl", "retry_times", "depth", "download_slot"
 )
@@ -81,10 +83,14 @@ class Both(scrapy.Spider):
     def failed(self, failure):
         error, number = failure.value, failure.request.cb_kwargs["number"]
         response = getattr(error, "response", None)
-        if response is not None:
+        if isinstance(response, scrapy.http.Response):
             self.saw(number, response, type(error).__name__)
         else:
-            kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "scrapy.exceptions"]
+            # Scrapy 2.14 has those of Twisted.
+            kinds = [
+                kind.__name__ for kind in type(error).__mro__
+                if kind.__module__ == "scrapy.exceptions" or kind in vars(classes).values()
+            ]
             self.seen.append({"number": number, "error": kinds, "meta": {"depth": failure.request.meta.get("depth")}})
 
     def closed(self, reason):

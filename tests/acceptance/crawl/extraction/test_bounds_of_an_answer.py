@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from scrapy_ext.compatibility.scrapy import DownloadCancelledError
 from tests.support import faulty_service
 from tests.support.crawls import Crawl
 from tests.support.faulty_service import NEVER, FaultyService, page
@@ -78,7 +79,7 @@ def test_the_timeout_of_a_request_is_its_own(ended, service):
 @pytest.mark.parametrize("name", ["large", "large-in-browser", "over", "small"])
 def test_a_page_that_is_too_large_is_cancelled_as_in_scrapy_and_not_asked_for_again(ended, service, name):
     failed = outcome(ended, name)
-    assert "DownloadCancelledError" in failed.kinds
+    assert DownloadCancelledError.__name__ in failed.kinds
     assert service.count(f"{name}.example") == 1
 
 

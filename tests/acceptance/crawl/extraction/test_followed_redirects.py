@@ -128,10 +128,13 @@ class TestByAService:
             "redirect_reasons": ["extract-api"],
         }
 
+    @pytest.mark.scrapy(oldest="2.18", why="the message of the offsite middleware")
+    def test_one_that_led_offsite_has_the_message_of_scrapy(self, ended):
+        assert "offsite" in ended[1]["/away"]["message"]
+
     def test_one_that_led_offsite_is_filtered_as_in_scrapy(self, ended):
         crawl, items = ended
         assert items["/away"]["error"] == "IgnoreRequest"
-        assert "offsite" in items["/away"]["message"]
         assert crawl.stat("offsite/filtered") == 1
         assert items["/away-allowed"]["url"] == "https://other-allowed.example/"
 

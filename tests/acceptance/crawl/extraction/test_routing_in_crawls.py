@@ -88,6 +88,7 @@ def test_a_service_that_answers_everything_with_a_page_of_its_own_stops_the_craw
     assert crawls.outcomes == []
 
 
+@pytest.mark.scrapy(oldest="2.19", why="a download handler of aiohttp, for direct requests without a reactor")
 def test_reactorless_mode_routes_and_goes_direct_as_the_other(tmp_path, service, site):
     crawls = Plan(tmp_path, service, {}, ALONE + "TWISTED_REACTOR_ENABLED = False\n")
     straight = [{"url": f"{site.url}/page/{n}", "meta": {"extract_api": False}} for n in range(5)]

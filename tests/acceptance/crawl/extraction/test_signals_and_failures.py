@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.compatibility import scrapy as classes
 from tests.support import faulty_service
 from tests.support.crawls import Crawl, Project
 from tests.support.faulty_service import HALF, NEVER, FaultyService, page, problem
@@ -22,9 +23,11 @@ import json
 import scrapy
 from scrapy import exceptions, signals
 
+from scrapy_ext.compatibility import scrapy as classes
+
 CHECKED = (
     "CannotResolveHostError", "DownloadConnectionRefusedError", "DownloadTimeoutError", "DownloadCancelledError",
-    "DownloadFailedError", "ResponseDataLossError", "StopDownload",
+    "DownloadFailedError", "ResponseDataLossError",
 )
 
 
@@ -62,7 +65,8 @@ class Listening(scrapy.Spider):
 
     def failed(self, failure):
         response = getattr(failure.value, "response", None)
-        checked = [name for name in CHECKED if failure.check(getattr(exceptions, name))]
+        checked = [name for name in CHECKED if failure.check(getattr(classes, name))]
+        checked += ["StopDownload"] if failure.check(exceptions.StopDownload) else []
         yield {**self.outcome(failure.request.url, response), "checked": checked, "message": str(failure.value),
                "retry": failure.request.meta.get("retry_times", 0), "dont_retry": "dont_retry" in failure.request.meta,
                "type": type(failure.value).__name__}
@@ -158,7 +162,7 @@ class TestOneCrawl:
         ],
     )
     def test_a_failure_of_the_site_is_the_class_of_scrapy_and_no_other(self, ended, name, checked):
-        assert ended[1][f"/{name}"]["checked"] == [checked]
+        assert {getattr(classes, each) for each in ended[1][f"/{name}"]["checked"]} == {getattr(classes, checked)}
 
     def test_a_failure_of_the_service_is_none_of_them(self, ended):
         assert ended[1]["/forbidden"]["checked"] == ended[1]["/half"]["checked"] == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from scrapy_ext.server.extraction.browser.executable import find_browser
 from tests.support.servers import RunningServer
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
-_AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+_AXE = resources.files("axe_playwright_python").joinpath("axe.min.js")
 
 #: Target of deliveries, a folder that does not exist.
 ARCHIVE = "file:///nowhere/archive"
@@ -66,11 +67,17 @@ async def logged_in(chromium: Browser, ui_server: RunningServer) -> Any:
 @pytest_asyncio.fixture(loop_scope="session")
 async def open_page(chromium: Browser, ui_server: RunningServer, logged_in: Any) -> AsyncIterator[OpenPage]:
     """Opens a path of the server: ``scheme`` light or dark, ``width`` in pixels, ``scripts`` on or off, ``stranger``
-    for who has not logged in."""
+    for who has not logged in, ``interrupted`` where the server fails."""
     contexts, faults = [], []
 
     async def open_path(
-        path: str, *, scheme: Any = "light", width: int = 1280, scripts: bool = True, stranger: bool = False
+        path: str,
+        *,
+        scheme: Any = "light",
+        width: int = 1280,
+        scripts: bool = True,
+        stranger: bool = False,
+        interrupted: bool = False,
     ) -> Page:
         context = await chromium.new_context(
             base_url=ui_server.url,
@@ -86,7 +93,8 @@ async def open_page(chromium: Browser, ui_server: RunningServer, logged_in: Any)
         def report(message: ConsoleMessage) -> None:
             # Chromium also logs the status over 400 of a page that refuses a form.
             refused = "the server responded with a status of 4" in message.text and "/static/" not in message.text
-            if message.type in ("error", "warning") and not refused:
+            failed = interrupted and ("net::ERR_" in message.text or "a status of 503" in message.text)
+            if message.type in ("error", "warning") and not refused and not failed:
                 faults.append(message.text)
 
         page.on("console", report)

@@ -327,19 +327,6 @@ async def test_pages_work_without_scripts(open_page: OpenPage, ui_server: Runnin
     await expect(page.locator("ol.log li").last).to_contain_text("239")
 
 
-async def test_pages_work_without_what_is_not_ours(open_page: OpenPage, ui_server: RunningServer, project: int) -> None:
-    key = await filled(ui_server, project, "running")
-    page = await open_page(f"/ui/{project}/jobs")
-    await page.route("**/vendor/**", lambda route: route.fulfill(body="", content_type="text/javascript"))
-    await page.reload()
-    assert await page.evaluate("window.htmx") is None
-    await page.get_by_label(f"Choose job {key}").check()
-    await page.get_by_role("button", name="Run again").click()
-    await expect(page.get_by_role("status")).to_have_text("1 job was scheduled again.")
-    await page.goto(f"/ui/{key}/log")
-    await expect(page.locator("[data-live-status]")).to_have_text("Live: new lines appear as they arrive.")
-
-
 async def test_a_link_of_another_site_leads_to_the_page(
     open_page: OpenPage, ui_server: RunningServer, project: int
 ) -> None:
@@ -352,14 +339,6 @@ async def test_a_link_of_another_site_leads_to_the_page(
         await page.get_by_role("link", name="a job").click()
         await page.wait_for_url(lambda url, wanted=wanted: url.startswith(wanted))
         await expect(page.get_by_role("button", name="Log out" if not stranger else "Log in")).to_be_visible()
-
-
-async def test_a_page_that_is_open_when_the_session_ends_leads_to_the_login(
-    open_page: OpenPage, ui_server: RunningServer, project: int
-) -> None:
-    page = await open_page(f"/ui/{project}/jobs")
-    await page.context.clear_cookies()
-    await page.wait_for_url(f"{ui_server.url}/login?next=%2Fui%2F{project}%2Fjobs")
 
 
 async def focused(page: Page) -> str:

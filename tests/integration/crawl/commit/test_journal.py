@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from scrapy_ext.client.retry import Backoff, Retry
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, UnreadableJournal
 from tests.support.crawl_processes import PROJECT, add, journal
@@ -188,6 +189,6 @@ async def test_a_slot_that_holds_something_else_is_named(client, frontier, retry
 
 async def test_an_append_to_a_slot_that_holds_something_else_is_reported(client, frontier, retry):
     await add(client, frontier, "journal", "1")
-    async with asyncio.timeout(60):
+    async with timeout_after(60):
         with pytest.raises(UnreadableJournal):
             await journal(client, frontier, "a", retry).append(1, {})

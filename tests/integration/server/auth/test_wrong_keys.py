@@ -18,8 +18,10 @@ from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.auth.rates import BURST, SCOPE_KEY, WrongKeys, address_of
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http.access import AccessCheck, presented
-from scrapy_ext.server.http.health import ROUTES, Health
+from scrapy_ext.server.http.health import ROUTES, Health, ServerMetrics
 from scrapy_ext.server.http.middleware import RequestMiddleware
+from scrapy_ext.server.http.request_context import SCOPE_KEY as CONTEXT_KEY
+from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from tests.support.servers import RunningServer
@@ -103,7 +105,7 @@ async def test_keys_that_cannot_be_looked_up_now_count_as_wrong_ones(tmp_path: P
     front = RequestMiddleware(Starlette(), slow=1, client_timeout=1, memory=2**20)
     front.ending = True  # not ready
     store = await Store.open(tmp_path)
-    health = Health(front, store, partial(presented, grant_of=grant_of), ())
+    health = Health(front, store, partial(presented, grant_of=grant_of), ServerMetrics(front, store, ()))
     check = AccessCheck(grant_of, JobTokens(store), AttemptTokens(store), None)
     service = Service(ROUTES, store, check, {Health: health})
     statuses: list[int] = []
@@ -116,6 +118,7 @@ async def test_keys_that_cannot_be_looked_up_now_count_as_wrong_ones(tmp_path: P
     scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
     scope |= {"headers": headers, "client": ("192.0.2.7", 1), SCOPE_KEY: WrongKeys()}
     for _ in range(BURST + 20):
+        scope[CONTEXT_KEY] = RequestContext(scope, _nothing, send, front.memory, 1)
         await service(scope, _nothing, send)
     await store.close()
     assert statuses[:BURST] == [503] * BURST

@@ -16,6 +16,7 @@ from scrapy_ext.server.config.command_line import add_options, config_from
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.executable import clean_environment
+from scrapy_ext.server.observability.metrics import lines
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 
@@ -93,7 +94,7 @@ def attributes(service: Service, target: Target, asked: dict[str, Any] = ASKED) 
 
 
 def metrics(service: Service) -> str:
-    return "\n".join(service.service.metrics())
+    return "\n".join(lines(service.service.metrics()))
 
 
 # ── by rules ──

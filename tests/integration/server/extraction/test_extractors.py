@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from scrapy_ext.api.extraction.problems import ExtractionError
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask, message
@@ -140,7 +141,7 @@ async def test_pages_that_hang_take_the_processes_of_their_key_and_domain_and_no
 
     hanging = [asyncio.create_task(work("hang", "one", "evil.example")) for _ in range(5)]
     await asyncio.sleep(0)  # they have what they get
-    async with asyncio.timeout(60):  # and would keep it for an hour
+    async with timeout_after(60):  # and would keep it for an hour
         assert (await work("", "one", "good.example")).item
         assert (await work("", "two", "evil.example")).item
         assert (await work("", "two", "good.example")).item

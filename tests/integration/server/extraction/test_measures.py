@@ -9,6 +9,7 @@ import threading
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.measures import LONGEST, PAIRS, Tags
+from scrapy_ext.server.observability.metrics import lines
 from tests.support.eventually import eventually
 from tests.support.extraction_service import Service, head
 from tests.support.handwritten_site import Call, Target
@@ -19,8 +20,8 @@ COUNT = "scrapy_ext_extraction_duration_seconds_count"
 
 
 async def told_of(running: Service) -> dict[str, float]:
-    lines = [line for line in running.service.metrics() if not line.startswith("#")]
-    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+    found = [line for line in lines(running.service.metrics()) if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in found)}
 
 
 def counted(by: str, kind: str, status: str) -> str:

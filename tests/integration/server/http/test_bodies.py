@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import re
 import time
@@ -16,6 +15,7 @@ import msgspec
 import pytest
 
 from scrapy_ext.api.json_decoder import decoder, weight
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.routes import Route
 from scrapy_ext.server.http.schemas import FORM, JSON, MULTIPART
@@ -212,7 +212,7 @@ async def test_a_document_that_is_too_large_is_refused_before_it_ends(
         for _ in range(count):
             await raw.chunk(piece)
         assert (await raw.answer()).status == 413
-        async with asyncio.timeout(60), Http(small.url, small.platform_key) as http:
+        async with timeout_after(60), Http(small.url, small.platform_key) as http:
             while await held(http):
                 pass  # although its sender may still send
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.jobprocess.proc import cgroup_limits, machine_memory
 from scrapy_ext.server.http import limits, memory
 from scrapy_ext.server.http.connections import RESERVE, Connections, limit_of
@@ -287,7 +288,7 @@ async def test_long_work_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_server_that_cannot_store_a_large_record_is_not_ready_until_it_can(tmp_path: Path) -> None:
     with RunningServer(tmp_path, file_limit=3_000_000) as server:
         async with Http(server.url, server.platform_key) as http:
-            async with asyncio.timeout(60):
+            async with timeout_after(60):
                 start = 0
                 while (answer := await http.post(f"/items/1/1/1?start={start}", [_large()])).status == 200:
                     start += 1

@@ -17,6 +17,7 @@ import pytest
 
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo, Version, VersionState
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import run
 from scrapy_ext.server.jobs.versions import archives, environments, retention
@@ -244,7 +245,7 @@ async def test_a_project_that_hangs_is_ended_with_all_it_started(tmp_path: Path)
 
 async def ended(pid: int) -> None:
     """Wait until there is no such process, or only what is left of one."""
-    async with asyncio.timeout(60):
+    async with timeout_after(60):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             await eventually_async(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
 

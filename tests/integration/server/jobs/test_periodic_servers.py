@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ async def test_a_server_that_is_killed_in_the_middle_loses_and_doubles_nothing(
     store = await Store.open(DatabaseUrl(url))
     try:
         # Due in this minute, and then tomorrow: whatever runs twice has run twice for the same minute.
-        now = datetime.fromtimestamp(time.time() // 60 * 60, UTC)
+        now = datetime.fromtimestamp(time.time() // 60 * 60, timezone.utc)
         for number in range(SCHEDULES):
             await store.periodic.add(
                 PeriodicJob(

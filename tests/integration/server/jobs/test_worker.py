@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -120,6 +121,65 @@ async def test_the_jobs_of_a_worker_alone_may_ask_it(keeper: RunningServer, shop
         async with Http(f"http://127.0.0.1:{int(address.partition(':')[2], 16)}", keeper.platform_key) as http:
             assert (await http.call("GET", "/jobs/1/1/1")).status == 401
             assert (await http.call("GET", "/")).status == 404
+
+
+async def test_a_worker_reports_its_health_and_metrics_at_an_address_of_its_own(
+    keeper: RunningServer, shop: Path, platform: Http
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with worker(keeper, shop, "--status-address", f"127.0.0.1:{port}", "--units", "3") as running:
+        async with Http(f"http://127.0.0.1:{port}", None) as status, Http(keeper.url, keeper.platform_key) as server:
+            assert (await status.get("/healthz")).text == "ok\n"
+            assert (await status.get("/readyz")).json == {"status": "ok"}
+            # Nothing else is there, for no key.
+            assert (await status.get("/jobs/1/1/1")).status == 401
+            assert (await server.get("/jobs/1/1/1")).status != 401
+            endless = await run(platform, "endless")
+            await first_item(platform, endless)
+            for each in (status, server):  # the numbers are those of the database
+                metrics = (await each.get("/metrics")).text
+                assert "\nscrapy_ext_node_units 3\n" in metrics
+                assert "\nscrapy_ext_node_units_used 1\n" in metrics
+                assert "\nscrapy_ext_jobs_pending_units 0\n" in metrics
+            # It ends while its job is stopped, and reports that it takes no more.
+            os.kill(working(running.process.pid)[0], signal.SIGSTOP)
+            running.process.send_signal(signal.SIGTERM)
+            await until_one_drains(keeper)
+            assert (await status.get("/readyz")).status == 503
+            assert (await status.get("/healthz")).status == 200
+            running.process.send_signal(signal.SIGTERM)
+            running.wait()
+    await platform.call("POST", "/api/jobs/stop.json", {"project": "1", "job": endless})
+
+
+async def test_a_server_without_units_leaves_its_jobs_to_workers(
+    postgresql: Cluster, shop: Path, tmp_path: Path
+) -> None:
+    options = ["--units", "0", "--local-project", str(shop)]
+    with RunningServer(tmp_path, database=postgresql.database(), options=options) as server:
+        async with Http(server.url, server.platform_key) as http:
+            quick = await run(http, "quick")
+            metrics = (await http.get("/metrics")).text
+            assert "\nscrapy_ext_node_units 0\n" in metrics
+            assert "\nscrapy_ext_jobs_pending_units 1\n" in metrics
+            assert "\nscrapy_ext_jobs_pending_unfit 1\n" in metrics
+            with worker(server, shop):
+                assert (await until(http, quick, "finished"))["close_reason"] == "finished"
+
+
+async def test_an_address_that_is_taken_is_reported_in_a_line(keeper: RunningServer) -> None:
+    taken = f"127.0.0.1:{keeper.url.rpartition(':')[2]}"
+    done = subprocess.run(
+        command("worker", "--status-address", taken),
+        capture_output=True,
+        timeout=START_SECONDS,
+        check=False,
+        env={**without_keys(), "SERVER_DATABASE": keeper.database or ""},
+    )
+    assert done.returncode == 1
+    line = f"error: cannot listen on {taken}: Address already in use. Choose another --status-address.\n"
+    assert done.stderr.decode() == line
 
 
 WRONG = {

@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import FAILURE_HEADER, PageProxy
@@ -21,7 +22,7 @@ async def speak(proxy: PageProxy, request: str, then: bytes = b"") -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
     writer.write(request.replace("\n", "\r\n").encode() + then)
     try:
-        async with asyncio.timeout(60):
+        async with timeout_after(60):
             return await reader.read()
     finally:
         writer.close()

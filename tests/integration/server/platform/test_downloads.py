@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import csv
 import io
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
+from scrapy_ext.compatibility.python import timeout_after
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
@@ -181,7 +181,7 @@ async def test_a_client_that_goes_away_ends_the_work(http: Http, server: Running
     before = unnamed_files(server)
     for _ in range(5):
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
+            async with timeout_after(0.05):
                 await http.get(f"/items/{key}?format=xlsx")
     # The memory that its answers have held is free again, and so are their files.
     await eventually_async(lambda: unnamed_files(server) == before)

@@ -9,6 +9,7 @@ from typing import Any
 from scrapy.settings import Settings
 
 from scrapy_ext.commands.platform import load, parser_of
+from scrapy_ext.compatibility.python import timeout_after
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.page_forms import page, submit, texts
@@ -44,7 +45,7 @@ async def test_a_key_of_one_project_sees_its_use_only(server: RunningServer, htt
     await filled(http, project)
     fields = {"action": "add", "name": f"usage-{project}", "opens": "platform", "projects": str(project)}
     (key,) = texts(page(await submit(http, "/ui/keys", fields)), "//code[@class='secret']")
-    async with Http(server.url, key) as other, asyncio.timeout(60):
+    async with Http(server.url, key) as other, timeout_after(60):
         path = f"/api/projects/{project}/usage"
         answer = await eventually_async(lambda: other.get(path), lambda answer: answer.status != 401)
         assert answer.json["bytes"] > 0

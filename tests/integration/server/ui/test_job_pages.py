@@ -144,7 +144,7 @@ async def test_secrets_within_values_are_not_shown(http: Http, project: int) -> 
 async def test_the_head_of_a_job_that_goes_on_is_got_anew_on_every_part_of_it(http: Http, project: int) -> None:
     key = await job(http, project)
     for part in ("items", "requests", "log", "stats"):
-        (where,) = page(await http.get(f"/ui/{key}/{part}?q=x")).xpath("//div[@id='head']/@hx-get")
+        (where,) = page(await http.get(f"/ui/{key}/{part}?q=x")).xpath("//div[@id='head']/@data-refresh")
         head = page(await http.get(where)).xpath("//div[@id='head']")[0]
         assert head.xpath(".//nav[@class='tabs']/a[@aria-current]/@href") == [f"/ui/{key}/{part}"]
     await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.ui.live import MAX_STREAMS
 from tests.integration.server.ui.test_pages import job
 from tests.support.eventually import eventually_async
@@ -28,7 +29,7 @@ class Stream:
     async def event(self) -> tuple[str, Any, str]:
         """The next event: its name, its data, its id."""
         fields: dict[str, str] = {}
-        async with asyncio.timeout(TIMEOUT):
+        async with timeout_after(TIMEOUT):
             while True:
                 line = (await self.answer.content.readline()).decode()
                 assert line, "the stream has ended"
@@ -121,7 +122,7 @@ async def test_a_server_that_ends_waits_for_no_live_page(tmp_path: Path) -> None
             key = await job(http, 1)
         async with stream(server, f"/ui/{key}/log/live") as live:
             ended = asyncio.create_task(asyncio.to_thread(server.terminate))
-            async with asyncio.timeout(TIMEOUT):
+            async with timeout_after(TIMEOUT):
                 await live.answer.content.read()  # ends, and is not cut off
                 assert await ended == 0
         assert "did not end within" not in server.log()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs import placing as waiting
 from scrapy_ext.server.store.jobs.jobs import NewJob
@@ -59,7 +59,7 @@ async def test_a_node_is_shown_with_its_units_and_jobs_and_what_waits(running: R
 async def test_a_key_of_some_projects_does_not_see_the_nodes(server: RunningServer, http: Http, project: int) -> None:
     fields = {"action": "add", "name": f"nodes-{project}", "opens": "platform", "projects": str(project)}
     (key,) = texts(page(await submit(http, "/ui/keys", fields)), "//code[@class='secret']")
-    async with Http(server.url, key) as other, asyncio.timeout(60):
+    async with Http(server.url, key) as other, timeout_after(60):
         answer = await eventually_async(lambda: other.get("/ui/nodes"), lambda answer: answer.status != 401)
         document = page(answer, 403)
         assert not document.xpath("//nav//a[text()='Nodes']")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -28,11 +28,11 @@ async def stored(http: Http, project: int) -> list[dict[str, Any]]:
 
 
 def test_the_next_runs_follow_each_other() -> None:
-    now = datetime(2026, 2, 27, 12, 30, 15, tzinfo=UTC)
+    now = datetime(2026, 2, 27, 12, 30, 15, tzinfo=timezone.utc)
     job = PeriodicJob(
         id=1, project=1, disabled=False, type="", description="", cron="0 6 * * *", addtags=[], tasks=[Task(name="s")]
     )
-    times = [datetime.fromtimestamp(time / 1000, UTC) for time in next_runs(job, int(now.timestamp() * 1000))]
+    times = [datetime.fromtimestamp(time / 1000, timezone.utc) for time in next_runs(job, int(now.timestamp() * 1000))]
     assert [f"{time:%m-%d %H:%M}" for time in times] == ["02-28 06:00", *(f"03-0{day} 06:00" for day in (1, 2, 3, 4))]
     job.cron = "no cron"
     assert next_runs(job, 0) == []
@@ -43,7 +43,7 @@ async def test_periodic_jobs_are_listed_with_their_next_runs(http: Http, project
     await schedule(http, project, disabled=True, tasks=[{"name": "py:clean.py"}, {"name": "py:b.py"}])
     document = page(await http.get(f"/ui/{project}/periodic"))
     first, second = rows(document)
-    following = Cron.parse("30 4 * * 1").next_after(datetime.now(UTC))
+    following = Cron.parse("30 4 * * 1").next_after(datetime.now(timezone.utc))
     assert following is not None
     assert first[1:3] == ["books nightly", "30 4 * * 1"]
     assert first[3].startswith(f"{following:%Y-%m-%d %H:%M}")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.store import Store
 from tests.support.eventually import eventually_async
@@ -92,7 +93,7 @@ async def test_a_key_that_may_only_read_makes_none(server: RunningServer, projec
         key = await add_key(store, f"reader-{project}", frozenset({project}), may_write=False)
     finally:
         await store.close()
-    async with Http(server.url, key) as reader, asyncio.timeout(60):
+    async with Http(server.url, key) as reader, timeout_after(60):
         await eventually_async(
             lambda: reader.get(f"/api/projects/{project}/webhooks"), lambda answer: answer.status == 200
         )
@@ -131,7 +132,7 @@ async def test_a_delivery_is_made_again_when_its_server_was_killed_in_the_middle
     # As a minute passes: what was claimed is free again.
     await change("UPDATE webhook_deliveries SET due = 1 WHERE due IS NOT NULL")
     second = await asyncio.to_thread(two)
-    async with Http(second.url, second.platform_key) as http, asyncio.timeout(60):
+    async with Http(second.url, second.platform_key) as http, timeout_after(60):
         once, again = await receiver.has(2)
         assert once == again
         assert once["message"]["event"] == "job:scheduled"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -12,7 +12,7 @@ from scrapy_ext.api.platform.periodic import Cron
 
 
 def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)
+    return datetime(*parts, tzinfo=timezone.utc)
 
 
 def runs_at(cron: str, when: datetime) -> bool:

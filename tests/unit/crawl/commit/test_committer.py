@@ -13,6 +13,7 @@ from scrapy import Request
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform.errors import Unreachable
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.crawl.commit.committer import Committer
 from scrapy_ext.crawl.commit.events import Checkpoint, Lot, OpenBatch, Progress, Stored
 from scrapy_ext.crawl.commit.journal import Fenced
@@ -343,7 +344,7 @@ async def test_who_waits_for_room_goes_on_when_something_is_stored(committer, re
     commits = committer()
     commits.add(Lot([b"x" * 100]))
     assert commits.commits.pending_bytes == 100
-    async with asyncio.timeout(60):
+    async with timeout_after(60):
         while commits.commits.pending_bytes:
             await commits.wait_for_progress()
     assert list(recorder.items.values()) == ["x" * 100]
@@ -354,14 +355,14 @@ async def test_who_waits_for_room_goes_on_when_it_fails(committer, recorder, ste
     commits = committer()
     recorder.fail = step
     commits.add(Lot([b"x"]))
-    async with asyncio.timeout(60):
+    async with timeout_after(60):
         while commits.commits.failure is None:
             await commits.wait_for_progress()
         await commits.wait_for_progress()
 
 
 async def test_nobody_waits_when_nothing_does(committer):
-    async with asyncio.timeout(60):
+    async with timeout_after(60):
         await committer().wait_for_progress()
 
 
@@ -369,7 +370,7 @@ async def test_who_waits_for_an_early_payload_goes_on_when_it_is_staged(committe
     commits = committer()
     commits.spill(spilling(OpenBatch(0, "a", 1), b"x" * 10))
     assert commits.commits.pending_bytes == 10
-    async with asyncio.timeout(60):
+    async with timeout_after(60):
         while commits.commits.pending_bytes:
             await commits.wait_for_progress()
 

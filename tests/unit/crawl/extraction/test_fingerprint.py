@@ -5,9 +5,9 @@ import base64
 import pytest
 from scrapy import Request
 from scrapy.utils.request import fingerprint as scrapy_fingerprint
-from scrapy.utils.test import get_crawler
 
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
+from tests.support.crawlers import get_crawler
 
 URL = "https://books.example/page?b=2&a=1"
 

@@ -11,13 +11,13 @@ from scrapy import Request, Spider
 from scrapy.extensions.httpcache import DbmCacheStorage, FilesystemCacheStorage
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.settings import Settings
-from scrapy.utils.response import response_from_dict
-from scrapy.utils.test import get_crawler
 from zyte_common_items import Article, Product, Serp
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
+from scrapy_ext.crawl.extraction.response_classes import LostResultError, without_result
 from scrapy_ext.crawl.extraction.results import to_response
+from tests.support.crawlers import get_crawler
 
 URL = "https://books.example/"
 RESULTS = [
@@ -67,7 +67,15 @@ def test_another_body_has_its_own_text_and_leaves_the_result_as_it_was_answered(
     assert again.body == b"<p>other</p>"
     assert text_of(again) in ("<p>other</p>", None)
     assert again.extract_result == response.extract_result
-    assert response_from_dict(again.to_dict()).extract_result == response.extract_result
+
+
+@pytest.mark.scrapy(oldest="2.19", why="Response.to_dict")
+@pytest.mark.parametrize("result", RESULTS)
+def test_another_body_is_kept_with_the_result(result):
+    from scrapy.utils.response import response_from_dict  # 2.19
+
+    again = made(result).replace(body=b"<p>other</p>")
+    assert response_from_dict(again.to_dict()).extract_result == made(result).extract_result
     assert response_from_dict(again.to_dict()).body == b"<p>other</p>"
 
 
@@ -88,7 +96,9 @@ def test_a_response_can_be_made_into_one_of_scrapys_own_classes(kind):
 
 def cached(storage, response: Response, folder: Path) -> Response:
     """Response that a cache returns for a stored one."""
-    cache = storage(Settings({"HTTPCACHE_DIR": str(folder), "HTTPCACHE_EXPIRATION_SECS": 0}))
+    # Not that of SQLite, which Python 3.13 prefers.
+    settings = {"HTTPCACHE_DIR": str(folder), "HTTPCACHE_EXPIRATION_SECS": 0, "HTTPCACHE_DBM_MODULE": "dbm.dumb"}
+    cache = storage(Settings(settings))
     crawler = get_crawler(Spider)
     spider = crawler.spider = Spider.from_crawler(crawler, "books")
     request = Request(URL)
@@ -100,6 +110,21 @@ def cached(storage, response: Response, folder: Path) -> Response:
     return again
 
 
+CACHE_KEEPS_RESULTS = pytest.mark.scrapy(oldest="2.19", why="the HTTP cache stores a response's own attributes")
+
+
+@pytest.mark.scrapy(newest="2.18", why="the HTTP cache stores no result")
+@pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
+async def test_a_result_that_the_cache_has_lost_is_reported_where_it_is_needed(storage, tmp_path):
+    page = without_result(cached(storage, made(RESULTS[0]), tmp_path))
+    assert (page.text, page.status, page.url, isinstance(page, TextResponse)) == ("<p>ä</p>", 404, URL, True)
+    for again in (page, page.copy(), without_result(page)):
+        for name in ("extract_result", "extract_item", "screenshot"):
+            with pytest.raises(LostResultError, match=r"https://books\.example/ comes from the HTTP cache.*dont_cache"):
+                getattr(again, name)
+
+
+@CACHE_KEEPS_RESULTS
 @pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
 @pytest.mark.parametrize("result", RESULTS)
 async def test_the_http_cache_of_scrapy_keeps_class_body_and_result(storage, result, tmp_path):
@@ -114,6 +139,7 @@ async def test_the_http_cache_of_scrapy_keeps_class_body_and_result(storage, res
     assert again.flags == ["extract-api"]
 
 
+@CACHE_KEEPS_RESULTS
 @pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
 async def test_what_comes_out_of_the_cache_holds_the_body_once(storage, tmp_path):
     page = cached(storage, made(RESULTS[5]), tmp_path / "1")
@@ -178,6 +204,7 @@ def test_fields_that_make_no_item_are_an_error(fields):
     assert response.extract_result == {"product": fields}
 
 
+@CACHE_KEEPS_RESULTS
 @pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
 async def test_the_item_is_there_after_the_cache_and_in_copies(storage, tmp_path):
     response = made({"product": {"url": URL, "name": "x"}, "screenshot": "iQ=="})
@@ -187,6 +214,7 @@ async def test_the_item_is_there_after_the_cache_and_in_copies(storage, tmp_path
 
 def test_without_the_package_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "zyte_common_items", None)
+    monkeypatch.delitem(sys.modules, "scrapy_ext.compatibility.items", raising=False)
     response = made({"product": {"url": URL}})
     with pytest.raises(ImportError, match=r'pip install "scrapy-ext\[poet\]"'):
         _ = response.extract_item

@@ -9,11 +9,11 @@ import pytest
 from scrapy import Request
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
-from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import ExtractResult, Header
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.crawl.extraction.results import to_response
+from tests.support.crawlers import get_crawler
 
 URL = "https://books.example/page?a=1"
 
@@ -298,6 +298,7 @@ def test_headers_that_no_encoding_can_hold_do_not_fail():
     assert response_of({"browserHtml": "", "httpResponseHeaders": headers}).headers == {b"X-?": [b"?"]}
 
 
+@pytest.mark.scrapy(oldest="2.15", why="slots of responses")
 def test_a_response_has_no_dict_of_its_own():
     assert not hasattr(response_of({"browserHtml": ""}), "__dict__")
 

@@ -9,7 +9,6 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.http import Response
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
 from scrapy_ext.api.extraction.fields import MAX_COOKIES
@@ -27,6 +26,7 @@ from scrapy_ext.crawl.extraction.translate import (
 )
 from scrapy_ext.crawl.frontier.marks import note_headers
 from scrapy_ext.server.extraction.outgoing import read_cookies
+from tests.support.crawlers import get_crawler
 
 URL = "https://books.example/page?a=1"
 PAGE = {"url": URL, "httpResponseBody": True, "httpResponseHeaders": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
 import pytest
@@ -44,7 +44,7 @@ def test_a_site_may_ask_for_so_many_seconds_and_gets_an_hour_at_most(status, val
 
 
 def test_a_site_may_ask_for_a_time_of_day():
-    later, earlier = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (10, -10))
+    later, earlier = (datetime.now(timezone.utc) + timedelta(minutes=minutes) for minutes in (10, -10))
     assert 500 < retry_after(answer(503, format_datetime(later, usegmt=True))) <= 600
     assert retry_after(answer(503, format_datetime(earlier, usegmt=True))) is None
     assert retry_after(answer(503, "Fri, 31 Dec 9999 23:59:59 GMT")) == 3600.0

@@ -10,6 +10,7 @@ from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Backoff, Retry
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.frontier.feeder import Feeder, SlotReader
 
@@ -54,7 +55,7 @@ class Consumer:
         self.changed.set()
 
     async def until(self, condition):
-        async with asyncio.timeout(60):
+        async with timeout_after(60):
             while not condition():
                 self.changed.clear()
                 await self.changed.wait()

@@ -1,6 +1,6 @@
 """A request survives its way through the frontier."""
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import msgspec
@@ -70,7 +70,7 @@ def same(one, other):
                 "set": {1, 2},
                 "frozenset": frozenset("a"),
                 "bytes": b"\x00",
-                "datetime": datetime(2026, 1, 2, tzinfo=UTC),
+                "datetime": datetime(2026, 1, 2, tzinfo=timezone.utc),
                 "date": date(2026, 1, 2),
                 "decimal": Decimal("1.10"),
                 "keys": {1: "a", None: "b", (1, 2): "c"},

@@ -3,7 +3,7 @@
 import json
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from enum import Enum
 from uuid import UUID
@@ -37,7 +37,7 @@ class Book(scrapy.Item):
 
 @dataclass
 class Everything:
-    when: datetime = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    when: datetime = datetime(2026, 1, 2, 3, 4, tzinfo=timezone.utc)
     day: date = date(2026, 1, 2)
     raw: bytes = b"\xff"
     colour: Colour = Colour.RED

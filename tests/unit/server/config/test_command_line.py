@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_ext.server.config.command_line import OPTIONS, SuggestingParser, add_options, config_from, table
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.config.option import Option, Role
+from scrapy_ext.server.config.option import Option, Role, listen_address
 from scrapy_ext.server.net.guard import Guard, GuardRuleError
 
 UNITS = {
@@ -37,7 +37,7 @@ UNITS = {
     "--keep-activity-messages": "a whole number of messages from 1 to 1000000",
     "--keep-deliveries": "a whole number of days from 0 to 1000000",
     "--keep-dead-letters": "a whole number of days from 0 to 1000000",
-    "--units": "a whole number of units from 1 to 1000000",
+    "--units": "a whole number of units from 0 to 1000000",
     "--local-project-id": "a whole number from 1 to 1000000",
     "--port": "0 to 65535",
 }
@@ -148,3 +148,47 @@ def test_a_setting_comes_before_the_environment(option: Option) -> None:
 def test_rules_that_cannot_be_read_are_named_as_their_options(options: dict[str, list[str]], message: str) -> None:
     with pytest.raises(GuardRuleError, match=re.escape(message)):
         Guard(**options)  # type: ignore[arg-type]
+
+
+SECRET = [option for option in OPTIONS if option.secret]
+
+
+@pytest.mark.parametrize("option", SECRET, ids=lambda option: option.field)
+def test_a_secret_may_come_from_a_file(option: Option, tmp_path: Path) -> None:
+    text = "postgresql://me@host/there" if option.field == "database" else "sesame"
+    file = tmp_path / "secret"
+    file.write_text(f"{text}\n")  # as editors and echo end it
+    named = {f"{option.variable}_FILE": str(file)}
+    given = getattr(config_from(argparse.Namespace(), named), option.field)
+    assert given in (option.reader(text), (text,))
+    # The variable itself comes first: the processes of jobs get their own keys.
+    first = {**named, option.variable: f"{text}2"}
+    assert getattr(config_from(argparse.Namespace(), first), option.field) != given
+
+
+def test_the_password_of_the_database_may_come_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("sesame")
+    given = {"SERVER_DATABASE": "postgresql://me@host/there", "PGPASSWORD_FILE": str(tmp_path / "secret")}
+    database = config_from(argparse.Namespace(), given).database
+    assert database is not None
+    assert database.secret == "postgresql://me@host/there?password=sesame"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "cannot be read"), (b" \n", "is empty"), (b"\xff", "is not text"), (b"x" * 70_000, "is longer than")],
+)
+def test_a_file_without_a_secret_is_named(content: bytes | None, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigError, match=f"PLATFORM_API_KEY_FILE names {file}, which {reason}.*set PLATFORM_API_KEY"):
+        config_from(argparse.Namespace(), {"PLATFORM_API_KEY_FILE": str(file)})
+
+
+@pytest.mark.parametrize("text", ["8700", ":8700", "host:", "host:70000", "::1:8700", "[::1:8700"])
+def test_an_address_to_listen_on_has_a_host_and_a_port(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="must be HOST:PORT"):
+        listen_address(text)
+    assert listen_address("0.0.0.0:0") == "0.0.0.0:0"
+    assert listen_address("[::1]:8700") == "[::1]:8700"

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from scrapy_ext.api.extraction.problems import ExtractionError
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.net.guard import Endpoint, Guard, GuardRuleError, is_public
 from tests.support.eventually import eventually_async
 
@@ -166,7 +167,7 @@ async def test_names_whose_servers_are_silent_do_not_keep_others_from_being_look
     silent = [asyncio.create_task(guard.endpoints(f"silent-{number % 30}.example", 443)) for number in range(90)]
     try:
         await eventually_async(lambda: len(asked) >= 30)
-        async with asyncio.timeout(60):
+        async with timeout_after(60):
             assert await guard.endpoints("answers.example", 443) == [Endpoint(PUBLIC, 443)]
         # One who leaves does not end the lookup for the two others who wait for the same name.
         silent.pop().cancel()

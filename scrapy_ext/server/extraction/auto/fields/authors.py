@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import Author
 
+from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.text import letters_of

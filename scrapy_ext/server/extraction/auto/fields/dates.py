@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Final, NamedTuple
 
 import dateparser
@@ -95,7 +95,7 @@ def _of_machine(text: str) -> datetime | None:
 
 def _zone(text: str) -> timezone:
     if text.upper() in {"Z", "UTC", "GMT"}:
-        return UTC
+        return timezone.utc
     digits = text[1:].replace(":", "")
     offset = timedelta(hours=int(digits[:2]) % 24, minutes=int(digits[2:]) % 60)
     return timezone(-offset if text[0] == "-" else offset)
@@ -111,7 +111,7 @@ def _moment(parts: list[int]) -> datetime | None:
 
 
 def _plausible(moment: datetime) -> datetime | None:
-    return moment if EARLIEST_YEAR <= moment.year <= (datetime.now(UTC) + LATEST).year else None
+    return moment if EARLIEST_YEAR <= moment.year <= (datetime.now(timezone.utc) + LATEST).year else None
 
 
 def _of_people(text: str, page: Page) -> Date | None:

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import Breadcrumb
-from zyte_parsers import extract_breadcrumbs
 
+from scrapy_ext.server.extraction.auto.fields.breadcrumb_trail import trail_of
+from scrapy_ext.server.extraction.auto.items import Breadcrumb
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 
@@ -104,10 +104,9 @@ def _nodes(page: Page) -> Iterator[HtmlElement]:
 def _of_node(page: Page, node: HtmlElement) -> list[Breadcrumb]:
     if len(list(islice(node.iter("a"), MAX_LINKS + 1))) > MAX_LINKS:
         return []
-    found = extract_breadcrumbs(node, base_url=page.base_url) or ()
     trail = [
         Breadcrumb(name=one_line(crumb.name) or None, url=page.link(crumb.url))
-        for crumb in found
+        for crumb in trail_of(node, page.base_url)
         if crumb.name and len(crumb.name) <= MAX_NAME_LENGTH
     ]
     # One link is no trail, and more are a menu.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import Image
 
+from scrapy_ext.server.extraction.auto.items import Image
 from scrapy_ext.server.extraction.auto.page import Page, Thing
 
 MAX_IMAGES: Final = 100

@@ -6,13 +6,14 @@ import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from itertools import islice
 from typing import Final
 
 import html_text
 from lxml.html import HtmlElement
 
+from scrapy_ext.compatibility.python import datetime_of_iso
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
 from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, one_line
@@ -123,7 +124,7 @@ def _date(page: Page, node: HtmlElement) -> str | None:
     for name in _TIME_ATTRIBUTES:
         value = (node.get(name) or "").strip()
         if value.isascii() and value.isdigit() and len(value) in {10, 13}:
-            return in_utc(datetime.fromtimestamp(int(value[:10]), UTC).isoformat())
+            return in_utc(datetime.fromtimestamp(int(value[:10]), timezone.utc).isoformat())
         found = read(value, page) if value and any(map(str.isdigit, value)) and len(value) <= 60 else None
         if found is not None:
             return in_utc(found.iso)
@@ -133,8 +134,8 @@ def _date(page: Page, node: HtmlElement) -> str | None:
 
 def in_utc(iso: str) -> str:
     """Return a date with a zone in UTC; unchanged without a zone."""
-    moment = datetime.fromisoformat(iso)
-    return iso if moment.tzinfo is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = datetime_of_iso(iso)
+    return iso if moment.tzinfo is None else moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _number(box: HtmlElement, body: HtmlElement, around: list[HtmlElement]) -> str | None:

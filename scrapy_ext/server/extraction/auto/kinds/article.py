@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import Article, ArticleMetadata, Audio, Image, Video
 
 from scrapy_ext.server.extraction.auto.articles.body import (
     ARTICLE_TYPES,
@@ -19,6 +18,7 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.dates import modified_on, published_on
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
+from scrapy_ext.server.extraction.auto.items import Article, Audio, DetailsMetadata, Image, Video
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now
 from scrapy_ext.server.extraction.auto.page.text import first, plain
 
@@ -60,7 +60,7 @@ def extract(page: Page) -> Article:
         articleBodyHtml=body_html(page, body),
         videos=[Video(url=url) for url in _media(page, thing, body.part, "video", "VideoObject")],
         audios=[Audio(url=url) for url in _media(page, thing, body.part, "audio", "AudioObject")],
-        metadata=ArticleMetadata(dateDownloaded=now(), probability=_probability(thing, body, published is not None)),
+        metadata=DetailsMetadata(dateDownloaded=now(), probability=_probability(thing, body, published is not None)),
     )
 
 

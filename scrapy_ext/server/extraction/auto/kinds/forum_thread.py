@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from zyte_common_items import (
+from scrapy_ext.server.extraction.auto.fields.headings import headline_of, without_site
+from scrapy_ext.server.extraction.auto.forum.posts import Post, posts_in, posts_of, thread_of
+from scrapy_ext.server.extraction.auto.items import (
+    DetailsMetadata,
     ForumThread,
-    ForumThreadMetadata,
+    ListMetadata,
     Reactions,
     SocialMediaPost,
     SocialMediaPostAuthor,
-    SocialMediaPostMetadata,
     Topic,
     Url,
 )
-
-from scrapy_ext.server.extraction.auto.fields.headings import headline_of, without_site
-from scrapy_ext.server.extraction.auto.forum.posts import Post, posts_in, posts_of, thread_of
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
 from scrapy_ext.server.extraction.auto.page.records import origin
 from scrapy_ext.server.extraction.auto.page.text import letters_of
@@ -56,7 +55,7 @@ def extract(page: Page) -> ForumThread:
             ("link canonical", lambda: _id_of(page.canonical_url or "")),
         ),
         posts=[_item(page, post, sure) for post in posts] or None,
-        metadata=ForumThreadMetadata(dateDownloaded=now()),
+        metadata=ListMetadata(dateDownloaded=now()),
     )
 
 
@@ -113,7 +112,7 @@ def _item(page: Page, post: Post, sure: float) -> SocialMediaPost:
         hashtags=post.hashtags or None,
         mediaUrls=[Url(url=url) for url in post.media] or None,
         author=author if post.location or post.joined else None,
-        metadata=SocialMediaPostMetadata(dateDownloaded=now(), probability=sure),
+        metadata=DetailsMetadata(dateDownloaded=now(), probability=sure),
     )
 
 

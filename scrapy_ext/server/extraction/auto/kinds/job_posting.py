@@ -8,10 +8,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from zyte_common_items import BaseSalary, HiringOrganization, JobLocation, JobPosting, JobPostingMetadata
-
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
 from scrapy_ext.server.extraction.auto.fields.headings import headline_of
+from scrapy_ext.server.extraction.auto.items import (
+    BaseSalary,
+    DetailsMetadata,
+    HiringOrganization,
+    JobLocation,
+    JobPosting,
+)
 from scrapy_ext.server.extraction.auto.job_postings import (
     JobDescription,
     TextReader,
@@ -98,7 +103,7 @@ class _Extraction:
         item.remoteStatus = self._remote_status(item)
         item.jobPostingId = self._identifier()
         self._set_dates(item)
-        item.metadata = JobPostingMetadata(dateDownloaded=now(), probability=self._probability(item, description))
+        item.metadata = DetailsMetadata(dateDownloaded=now(), probability=self._probability(item, description))
         return item
 
     def _title(self, headline: str | None) -> str | None:

@@ -9,24 +9,22 @@ import re
 from collections import Counter
 from typing import Final
 
-from zyte_common_items import (
-    ArticleFromList,
-    ArticleList,
-    ArticleListMetadata,
-    Breadcrumb,
-    Link,
-    ProbabilityMetadata,
-    ProductFromList,
-    ProductList,
-    ProductListMetadata,
-)
-
 from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_in
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import iso_code
+from scrapy_ext.server.extraction.auto.items import (
+    ArticleFromList,
+    ArticleList,
+    Breadcrumb,
+    Link,
+    ListMetadata,
+    ProbabilityMetadata,
+    ProductFromList,
+    ProductList,
+)
 from scrapy_ext.server.extraction.auto.job_postings import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
@@ -186,7 +184,7 @@ def article_list(page: Page) -> ArticleList:
         canonicalUrl=page.canonical_url,
         breadcrumbs=breadcrumbs_of(page),
         articles=found or None,
-        metadata=ArticleListMetadata(dateDownloaded=now()),
+        metadata=ListMetadata(dateDownloaded=now()),
     )
 
 
@@ -234,7 +232,7 @@ def product_list(page: Page) -> ProductList:
         pageNumber=pagination.number,
         paginationNext=Link(url=following.url, text=following.name) if following else None,
         products=_products(page, listed),
-        metadata=ProductListMetadata(dateDownloaded=now()),
+        metadata=ListMetadata(dateDownloaded=now()),
     )
 
 

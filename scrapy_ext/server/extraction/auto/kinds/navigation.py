@@ -9,18 +9,16 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from lxml.html import HtmlElement
-from zyte_common_items import (
+
+from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.items import (
     ArticleNavigation,
-    ArticleNavigationMetadata,
     JobPostingNavigation,
-    JobPostingNavigationMetadata,
+    ListMetadata,
     ProbabilityMetadata,
     ProbabilityRequest,
     ProductNavigation,
-    ProductNavigationMetadata,
 )
-
-from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, articles_on, category_of, jobs_on, products_on
 from scrapy_ext.server.extraction.auto.lists.listing import PageList
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
@@ -43,7 +41,6 @@ _NO_CATEGORY, _NOT_UNDER = _VOCABULARY.patterns("no_category", "not_under", flag
 
 def _navigation(
     item: type[T],
-    metadata: Callable[..., Any],
     things_on: Callable[[Page], PageList],
     page: Page,
     *,
@@ -62,17 +59,15 @@ def _navigation(
         items=requests(listed),
         nextPage=pagination.next,
         pageNumber=pagination.number,
-        metadata=metadata(dateDownloaded=now()),
+        metadata=ListMetadata(dateDownloaded=now()),
         **category,
     )
 
 
-article_navigation: Final = partial(_navigation, ArticleNavigation, ArticleNavigationMetadata, articles_on)
-product_navigation: Final = partial(_navigation, ProductNavigation, ProductNavigationMetadata, products_on)
+article_navigation: Final = partial(_navigation, ArticleNavigation, articles_on)
+product_navigation: Final = partial(_navigation, ProductNavigation, products_on)
 #: The schema has no categories of jobs: links like them may as well be places, companies and working hours.
-job_posting_navigation: Final = partial(
-    _navigation, JobPostingNavigation, JobPostingNavigationMetadata, jobs_on, categorised=False
-)
+job_posting_navigation: Final = partial(_navigation, JobPostingNavigation, jobs_on, categorised=False)
 
 
 def requests(listed: PageList) -> list[ProbabilityRequest] | None:

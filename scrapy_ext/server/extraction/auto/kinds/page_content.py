@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import PageContent, PageContentMetadata
 
 from scrapy_ext.server.extraction.auto.content.main_content import main_content
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
+from scrapy_ext.server.extraction.auto.items import DetailsMetadata, PageContent
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination, pagination_links
 from scrapy_ext.server.extraction.auto.navigation.site_links import footer_links, header_links, sidebar_links
 from scrapy_ext.server.extraction.auto.page import Focus, Page, now
@@ -38,7 +38,7 @@ def extract(page: Page) -> PageContent:
         navigationSidebar=sidebar_links(page),
         pagination=pagination_links(page),
         nextPage=Pagination(page).next,
-        metadata=PageContentMetadata(dateDownloaded=now(), probability=sure),
+        metadata=DetailsMetadata(dateDownloaded=now(), probability=sure),
     )
 
 

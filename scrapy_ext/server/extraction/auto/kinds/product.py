@@ -11,11 +11,11 @@ from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import AdditionalProperty, Brand, Image, Product, ProductMetadata
 
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup, iso_code
+from scrapy_ext.server.extraction.auto.items import AdditionalProperty, Brand, DetailsMetadata, Image, Product
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, now, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Pair
 from scrapy_ext.server.extraction.auto.page.text import first
@@ -92,7 +92,7 @@ class _Extraction:
         item.variants = variants_of(page, product)
         item.features = self._features()
         item.additionalProperties = self._properties()
-        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item, stated))
+        item.metadata = DetailsMetadata(dateDownloaded=now(), probability=self._probability(item, stated))
         return item
 
     def _set_price(self, item: Product) -> None:

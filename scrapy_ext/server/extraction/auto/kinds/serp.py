@@ -17,8 +17,8 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from lxml.html import HtmlElement
-from zyte_common_items import Serp, SerpMetadata, SerpOrganicResult
 
+from scrapy_ext.server.extraction.auto.items import Serp, SerpMetadata, SerpOrganicResult
 from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.page import Page, node_text, now, one_line

@@ -9,12 +9,12 @@ from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import Author, Image
 
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
+from scrapy_ext.server.extraction.auto.items import Author, Image
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS

@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
-from zyte_common_items import NamedLink, Request
 
+from scrapy_ext.server.extraction.auto.items import NamedLink, Request
 from scrapy_ext.server.extraction.auto.navigation.next_links import OF_PAGES, PAGE_NAME, SignsOfNext
 from scrapy_ext.server.extraction.auto.navigation.numbers import Address, address_of
 from scrapy_ext.server.extraction.auto.navigation.rows import PageRow, rows_of

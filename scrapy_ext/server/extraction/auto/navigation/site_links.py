@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import NamedLink
 
+from scrapy_ext.server.extraction.auto.items import NamedLink
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import small_boxes
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.lenient_json import JsonValue, loads
+from scrapy_ext.server.extraction.auto.page.microdata import MicrodataReader
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
 from scrapy_ext.server.extraction.auto.page.urls import absolute, parts_of
 
@@ -216,16 +217,12 @@ def _microdata(tree: HtmlElement, base_url: str) -> list[Any]:
     if tree.xpath(f"boolean(//*[@itemprop][count(ancestor::*[@itemprop]) > {MAX_ITEMPROP_DEPTH}])"):
         return []
     _bound_references(tree)
-    # extruct fails on addresses that urljoin refuses.
+    # urljoin fails on such addresses.
     for node in marked:
         for attribute in ("href", "src", "data"):
             if node.get(attribute) and absolute(base_url, node.get(attribute)) is None:
                 del node.attrib[attribute]
-    # Imported here: it brings an RDF library along, which takes half a second.
-    from extruct.w3cmicrodata import MicrodataExtractor
-
-    items = MicrodataExtractor().extract_items(tree, base_url if parts_of(base_url).scheme else "")
-    return [_as_json_ld(item, 0) for item in items]
+    return MicrodataReader(tree, base_url if parts_of(base_url).scheme else "").items()
 
 
 def _bound_references(tree: HtmlElement) -> None:
@@ -248,14 +245,3 @@ def _bound_references(tree: HtmlElement) -> None:
                 left -= weights[name]
                 kept.append(name)
         item.set("itemref", " ".join(kept))
-
-
-def _as_json_ld(value: Any, depth: int) -> Any:
-    if isinstance(value, list):
-        return [_as_json_ld(inner, depth) for inner in value]
-    if not isinstance(value, dict) or depth > MAX_THING_DEPTH:
-        return value
-    members = {name: _as_json_ld(inner, depth + 1) for name, inner in value.get("properties", {}).items()}
-    if "value" in value:
-        members["@value"] = value["value"]
-    return {"@type": value.get("type"), "@id": value.get("id"), **members}

@@ -1,4 +1,4 @@
-"""Items as plain data, and the sources of their fields (``fieldSources``).
+"""Sources of the fields of items (``fieldSources``).
 
 An extractor that tries several places for a field names each of them, and the place that had the value is recorded.
 For other fields the places of the page are searched afterwards, the most reliable first, for exactly their value.
@@ -6,14 +6,12 @@ For other fields the places of the page are searched afterwards, the most reliab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from itemadapter import ItemAdapter
 from lxml.html import HtmlElement
-from zyte_common_items import Item, ZyteItemAdapter
 
 from scrapy_ext.server.extraction.auto.page.text import one_line
 
@@ -22,18 +20,9 @@ if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page.page import Page
 
 
-class _Adapter(ItemAdapter):
-    ADAPTER_CLASSES: Iterable[type] = (ZyteItemAdapter,)
-
-
-def as_dict(item: Item) -> dict[str, Any]:
-    """Return an item as plain data in its schema, fields without a value left out."""
-    return dict(_Adapter(item).asdict())
-
-
 def now() -> str:
     """Return the current time in UTC, in the format of metadata."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
-from zyte_common_items import AggregateRating
 
+from scrapy_ext.server.extraction.auto.items import AggregateRating
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain

@@ -9,17 +9,20 @@ from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+import html_text
 from lxml.html import HtmlElement
-from zyte_common_items import Gtin
-from zyte_parsers import extract_brand_name, extract_gtin
 
+from scrapy_ext.server.extraction.auto.items import Gtin
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
+from scrapy_ext.server.extraction.auto.products.gtins import gtin_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_BRAND_LENGTH: Final = 60
 MAX_BRAND_NODES: Final = 200
+#: Most characters of the text of an image, or of several elements, that is a brand.
+SHORT_BRAND: Final = 50
 #: Greatest distance from the heading, in elements, of an element named as the brand that no title contains.
 NEAR: Final = 12
 
@@ -155,7 +158,11 @@ def _of_beginning_of_title(page: Page, focus: Focus) -> str | None:
 def _text(node: HtmlElement) -> str | None:
     if node.tag == "meta":
         return str(node.get("content") or "")
-    return extract_brand_name(node, search_depth=3) or node_text(node, 100)
+    if text := html_text.extract_text(node, guess_layout=False):
+        return text if len(text) < SHORT_BRAND else node_text(node, 100)
+    images = node.xpath("self::img | img | */img | */*/img")
+    texts = ((image.get(name) or "").strip() for image in images for name in ("alt", "title"))
+    return next((text for text in texts if 0 < len(text) < SHORT_BRAND), None)
 
 
 def cleaned(text: str | None) -> str | None:
@@ -232,9 +239,9 @@ def gtins_of(product: Thing | None, others: Iterable[str] = ()) -> list[Gtin]:
         texts += [text for name in _GTIN_PROPERTIES for text in holder.texts(name)]
     found: dict[str, Gtin] = {}
     for text in texts:
-        gtin = extract_gtin(text[:100])
+        gtin = gtin_of(text[:100])
         if gtin is not None and gtin.value.strip("0"):
-            found.setdefault(gtin.value, Gtin(type=gtin.type, value=gtin.value))
+            found.setdefault(gtin.value, gtin)
     return list(found.values())
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from zyte_common_items import ProductVariant
-
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup
+from scrapy_ext.server.extraction.auto.items import ProductVariant
 from scrapy_ext.server.extraction.auto.page import Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.products.identity import gtins_of
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import asyncpg
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
@@ -21,7 +22,7 @@ DATABASE_ERRORS: Final = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     OSError,
-    TimeoutError,
+    *TIMEOUT_ERRORS,
 )
 
 #: Serialization failure and deadlock: the transaction was rolled back, and may run again.
@@ -48,7 +49,7 @@ def failure_of(error: BaseException) -> Failure:
     # Two processes created the same table: IF NOT EXISTS does not see uncommitted tables.
     if state in _CREATED_TWICE or (state == "23505" and getattr(error, "schema_name", None) == "pg_catalog"):
         return Failure.ROLLED_BACK
-    if isinstance(error, asyncpg.PostgresConnectionError | OSError) or state in _AWAY:  # OSError: TimeoutError too
+    if isinstance(error, (asyncpg.PostgresConnectionError, OSError, *TIMEOUT_ERRORS)) or state in _AWAY:
         return Failure.LOST
     # The connection was lost within a call of the driver.
     if isinstance(error, asyncpg.InternalClientError):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS
 
 #: Seconds without use after which a connection is replaced: a firewall in between may have dropped it.
@@ -32,11 +33,11 @@ class Pool:
         """Return a connection for exclusive use; raise :class:`NoFreeConnectionError`, or the error of opening one."""
         try:
             if self._free.locked():
-                async with asyncio.timeout(seconds):
+                async with timeout_after(seconds):
                     await self._free.acquire()
             else:
                 await self._free.acquire()
-        except TimeoutError as error:
+        except TIMEOUT_ERRORS as error:
             raise NoFreeConnectionError from error
         try:
             while self._idle:
@@ -62,8 +63,8 @@ class Pool:
 
     async def close(self, seconds: float) -> None:
         """Wait up to ``seconds`` for connections in use, and close all released ones."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+        with contextlib.suppress(*TIMEOUT_ERRORS):
+            async with timeout_after(seconds):
                 for _ in range(self.size):
                     await self._free.acquire()
         while self._idle:

@@ -46,6 +46,7 @@ from scrapy_ext.server.store.engine.postgresql.transaction import (
     PostgresqlTransaction,
     SeveralStatements,
 )
+from scrapy_ext.telemetry.spans import inner_span
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ RETRY_SECONDS: Final = 15.0
 _RETRY_AT_START: Final = 3.0
 _LONGEST_PAUSE: Final = 0.5
 
+_SPAN: Final = {"db.system.name": "postgresql"}
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -95,7 +97,8 @@ class PostgresqlEngine:
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._check_open()
-        return await self._loop.run(self._write(lambda tx: operation(tx, *args, **kwargs)))
+        with inner_span("commit", _SPAN):
+            return await self._loop.run(self._write(lambda tx: operation(tx, *args, **kwargs)))
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._check_open()

@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 from typing import Final
 
+from scrapy_ext.compatibility import sqlite
 from scrapy_ext.server.store.engine.errors import SchemaError, StoreBusyError, StoreError, StoreFullError
 
 #: Maximum wait for a lock of another process.
 BUSY_SECONDS: Final = 30.0
-LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+LOCKED: Final = (sqlite.BUSY, sqlite.LOCKED)
 
 _OLDEST_SQLITE: Final = (3, 35, 0)
 _RETURNS_SPACE: Final = "PRAGMA auto_vacuum = INCREMENTAL"
@@ -63,6 +64,8 @@ def open_writer(path: Path) -> sqlite3.Connection:
         _enter_wal(connection)
         # FULL syncs the log at every commit, so that a stored record survives a power cut, not only a crash.
         connection.execute("PRAGMA synchronous = FULL")
+        # On macOS a sync reaches the disk itself only with this; elsewhere it changes nothing.
+        connection.execute("PRAGMA fullfsync = ON")
         # The thread of ``checkpoints`` writes the log back earlier, unless a reader prevents that.
         connection.execute("PRAGMA wal_autocheckpoint = 48000")
         connection.execute("PRAGMA journal_size_limit = 67108864")
@@ -100,31 +103,26 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if sqlite.code_of(error) != sqlite.BUSY or time.monotonic() > deadline:
                 raise
         time.sleep(0.02)
 
 
-def code_of(error: sqlite3.Error) -> int:
-    """Return the primary result code of SQLite."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
 def translated(error: sqlite3.Error, path: Path) -> StoreError:
-    code = code_of(error)
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+    code = sqlite.code_of(error)
+    if code in (sqlite.FULL, sqlite.IOERR):
         return StoreFullError(
             f"{path} cannot be written ({error}). The disk is full, over a quota or failing: make room and try again."
         )
     if code in LOCKED:
         return StoreBusyError(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Try again.")
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+    if code in (sqlite.READONLY, sqlite.CANTOPEN, sqlite.PERM, sqlite.AUTH):
         # The system makes a failing disk read-only.
-        kind = StoreFullError if code == sqlite3.SQLITE_READONLY else StoreError
+        kind = StoreFullError if code == sqlite.READONLY else StoreError
         return kind(
             f"{path} cannot be written ({error}). Check the permissions of the data directory, or use another one."
         )
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+    if code in (sqlite.NOTADB, sqlite.CORRUPT):
         return StoreError(
             f"{path} is damaged or not a database ({error}). Move it elsewhere to start empty, or restore a backup."
         )

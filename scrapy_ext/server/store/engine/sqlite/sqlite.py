@@ -22,12 +22,12 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from scrapy_ext.compatibility import sqlite
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction, pause_after
 from scrapy_ext.server.store.engine.sqlite.checkpoints import Checkpoints
 from scrapy_ext.server.store.engine.sqlite.file import (
     LOCKED,
-    code_of,
     connect,
     connect_reader,
     open_writer,
@@ -37,6 +37,7 @@ from scrapy_ext.server.store.engine.sqlite.file import (
 )
 from scrapy_ext.server.store.engine.sqlite.space import free_bytes, is_returnable, return_pages
 from scrapy_ext.server.store.engine.sqlite.transaction import SqliteTransaction, Start, drive, run_reading
+from scrapy_ext.telemetry.spans import inner_span
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ _INLINE_STEPS: Final = 1000
 #: Seconds between two looks at a log that is too long for a return of space, and until that is given up.
 _LOG_WAIT: Final = 1.0
 _LONGEST_LOG_WAIT: Final = 30.0
+_SPAN: Final = {"db.system.name": "sqlite"}
 _CLOSED: Final = "The store is closed. The server is shutting down; try again when it is back."
 
 
@@ -110,8 +112,9 @@ class SqliteEngine:
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         job = _Job(lambda tx: operation(tx, *args, **kwargs), asyncio.get_running_loop())
-        self._writer.submit(job)
-        return await job.future
+        with inner_span("commit", _SPAN):
+            self._writer.submit(job)
+            return await job.future
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._closed:
@@ -348,7 +351,7 @@ class _Writer(threading.Thread):
             self._commit(group)
         except sqlite3.Error as error:
             # One by one, the operations that did not cause the error succeed.
-            if len(group) > 1 and code_of(error) not in LOCKED:
+            if len(group) > 1 and sqlite.code_of(error) not in LOCKED:
                 for job in group:
                     self._run_group([job])
                 return

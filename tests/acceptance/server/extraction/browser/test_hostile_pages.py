@@ -223,12 +223,12 @@ def _huge_png(side: int = 50_000) -> bytes:
     """A picture of a few hundred kilobytes that is gigabytes when it is decoded."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return len(data).to_bytes(4) + kind + data + zlib.crc32(kind + data).to_bytes(4)
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
 
     packer = zlib.compressobj(1)
     row = bytes(1 + side // 8)
     data = b"".join(packer.compress(row * 100) for _ in range(side // 100)) + packer.flush()
-    head = side.to_bytes(4) * 2 + bytes([1, 0, 0, 0, 0])
+    head = side.to_bytes(4, "big") * 2 + bytes([1, 0, 0, 0, 0])
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 

@@ -22,7 +22,7 @@ def picture(result: dict[str, str]) -> tuple[str, int, int]:
     assert data.startswith(b"\xff\xd8\xff")
     place = 2
     while data[place + 1] not in (0xC0, 0xC2):  # to the frame's header, over the segments before it
-        place += 2 + int.from_bytes(data[place + 2 : place + 4])
+        place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
     height, width = struct.unpack(">HH", data[place + 5 : place + 9])
     return "JPEG", width, height
 

@@ -24,6 +24,7 @@ import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import parent_of
+from scrapy_ext.server.observability.metrics import lines
 from tests.acceptance.server.extraction.browser.processes import browsers, children, of_this_run, renderers
 from tests.support.eventually import eventually, eventually_async
 from tests.support.extraction_service import Service, head
@@ -70,9 +71,9 @@ def test_a_killed_browser_costs_nothing_because_its_pages_are_loaded_once_more(o
     result = running.result(url=site.handle("/killer", kill_first), browserHtml=True)
     assert "again" in result["browserHtml"]
     assert running.service.browser.launches == 2
-    lines = list(running.service.metrics())
-    assert 'scrapy_ext_browser_crashes_total{of="browser"} 1' in lines
-    assert "scrapy_ext_browser_launches_total 2" in lines
+    found = list(lines(running.service.metrics()))
+    assert 'scrapy_ext_browser_crashes_total{of="browser"} 1' in found
+    assert "scrapy_ext_browser_launches_total 2" in found
 
 
 def test_a_page_whose_process_dies_once_is_loaded_once_more(own: Any, site: Target) -> None:
@@ -89,7 +90,7 @@ def test_a_page_whose_process_dies_once_is_loaded_once_more(own: Any, site: Targ
     url = site.page("/fragile", f"<h1>again</h1><script>fetch('{site.handle('/kill', kill_first)}')</script>")
     assert "again" in running.result(url=url, browserHtml=True)["browserHtml"]
     assert (len(site.calls_of("/fragile")), running.service.browser.launches) == (2, 1)
-    assert 'scrapy_ext_browser_crashes_total{of="page"} 1' in list(running.service.metrics())
+    assert 'scrapy_ext_browser_crashes_total{of="page"} 1' in list(lines(running.service.metrics()))
 
 
 def test_a_page_that_ends_the_browser_twice_is_520(own: Any, site: Target) -> None:
@@ -126,7 +127,7 @@ def test_a_browser_that_hangs_in_the_middle_of_a_page_costs_nothing(hanging: Any
 
     result = running.result(url=site.handle("/hangs", hang_first), browserHtml=True)
     assert "again" in result["browserHtml"]
-    assert 'scrapy_ext_browser_retirements_total{reason="hang"} 1' in list(running.service.metrics())
+    assert 'scrapy_ext_browser_retirements_total{reason="hang"} 1' in list(lines(running.service.metrics()))
 
 
 def test_a_dead_driver_is_replaced(own: Any, site: Target) -> None:
@@ -378,10 +379,10 @@ def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: 
         await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
 
     running.run(asyncio.wait_for(balanced(), 60))
-    lines = dict(line.rsplit(" ", 1) for line in running.service.metrics() if not line.startswith("#"))
-    opened, closed = (lines[f"scrapy_ext_browser_contexts_{what}_total"] for what in ("opened", "closed"))
+    found = dict(line.rsplit(" ", 1) for line in lines(running.service.metrics()) if not line.startswith("#"))
+    opened, closed = (found[f"scrapy_ext_browser_contexts_{what}_total"] for what in ("opened", "closed"))
     assert opened == closed
-    assert lines["scrapy_ext_browser_pages_open"] == "0"
+    assert found["scrapy_ext_browser_pages_open"] == "0"
 
 
 def free_port() -> int:

@@ -13,6 +13,7 @@ from typing import cast
 
 import pytest
 
+from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.sqlite import checkpoints as sqlite_checkpoints
 from scrapy_ext.server.store.engine.sqlite import sqlite
@@ -52,7 +53,7 @@ async def test_commits_go_on_while_the_log_is_written_back_and_begun_anew(
         assert await store.frontier.add(SLOT, requests) == 100
         return int.from_bytes(log.read_bytes()[16:20], sys.byteorder)
 
-    async with asyncio.timeout(60):
+    async with timeout_after(60):
         while anew < 3:
             length = await write()
             anew, longest = anew + (length < longest), 0 if length < longest else length
@@ -109,6 +110,6 @@ async def test_a_store_is_closed_while_its_log_is_written_back(tmp_path: Path, m
     monkeypatch.setattr(sqlite_checkpoints, "_PAGES", 1)
     monkeypatch.setattr(sqlite, "Checkpoints", slow)
     store = await Store.open(tmp_path)
-    async with asyncio.timeout(60):
+    async with timeout_after(60):
         await begun.wait()
         await store.close()

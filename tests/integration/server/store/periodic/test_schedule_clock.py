@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import pytest
 
@@ -69,7 +69,7 @@ async def test_a_missed_run_is_made_up_for_within_an_hour(store: Store, clock: C
         assert "2026-03-10 04:00 UTC" in event["message"]
     state = await store.periodic.state(PROJECT, 1)
     assert state is not None
-    day = datetime.fromtimestamp(back / 1000, UTC).day
+    day = datetime.fromtimestamp(back / 1000, timezone.utc).day
     assert state.next_run == at(2026, 3, day + 1, 4)
     assert state.last_run == (at(2026, 3, day, 4) if runs else None)
 

@@ -13,13 +13,13 @@ from zyte_common_items import (
     Item,
     JobPosting,
     JobPostingNavigation,
-    PageContent,
     Product,
     ProductList,
     ProductNavigation,
     Serp,
 )
 
+from scrapy_ext.compatibility.items import PageContent
 from scrapy_ext.server.extraction.auto import KINDS, UnsupportedKindError, extract, preload
 
 URL = "https://example.com/a"

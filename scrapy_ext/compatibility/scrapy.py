@@ -1,0 +1,84 @@
+"""All that differs between the supported versions of Scrapy, 2.14 and later.
+
+Private names of Scrapy's engine are in ``crawl/session/scrapy_engine.py``: all supported versions have them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import scrapy
+from scrapy import exceptions, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
+
+if TYPE_CHECKING or hasattr(exceptions, "DownloadFailedError"):
+    from scrapy.exceptions import (
+        CannotResolveHostError,
+        DownloadCancelledError,
+        DownloadConnectionRefusedError,
+        DownloadFailedError,
+        DownloadTimeoutError,
+        ResponseDataLossError,
+    )
+else:
+    # Scrapy 2.14 gives errbacks the exceptions of Twisted that later versions replace.
+    from twisted.internet.defer import CancelledError as DownloadCancelledError
+    from twisted.internet.error import ConnectionRefusedError as DownloadConnectionRefusedError
+    from twisted.internet.error import DNSLookupError as CannotResolveHostError
+    from twisted.internet.error import TimeoutError as DownloadTimeoutError
+    from twisted.web.client import ResponseFailed as DownloadFailedError
+
+    ResponseDataLossError = DownloadFailedError
+
+
+__all__ = (
+    "CACHE_KEEPS_RESULTS",
+    "FAILED_ATTRIBUTES",
+    "CannotResolveHostError",
+    "DownloadCancelledError",
+    "DownloadConnectionRefusedError",
+    "DownloadFailedError",
+    "DownloadTimeoutError",
+    "ResponseDataLossError",
+    "close_at_start",
+)
+
+#: Attributes that errbacks read from the exceptions of Twisted.
+FAILED_ATTRIBUTES: Final[Mapping[str, Any]] = (
+    {} if hasattr(exceptions, "DownloadFailedError") else {"reasons": (), "response": None}
+)
+#: ``CloseSpider`` may be raised by ``start()`` and handlers of ``spider_opened`` (Scrapy 2.18 and later).
+_CLOSES_AT_START: Final = scrapy.version_info[:2] >= (2, 18)
+#: The HTTP cache stores a response with the attributes of its class (Scrapy 2.19 and later).
+CACHE_KEEPS_RESULTS: Final = hasattr(Response, "to_dict")
+
+#: Turns of the event loop between the signal ``engine_started`` and the start of the engine, with a wide margin.
+_MOST_TURNS: Final = 1000
+
+
+def close_at_start(crawler: Crawler, reason: str) -> None:
+    """Close the spider from a handler of ``spider_opened``, which must return after this call.
+
+    Raises ``CloseSpider`` where Scrapy takes that. Earlier versions would log it and crawl on: there the spider is
+    closed as soon as the engine runs.
+    """
+    if _CLOSES_AT_START:
+        raise CloseSpider(reason)
+
+    async def close() -> None:
+        for _ in range(_MOST_TURNS):
+            if crawler.engine.running:
+                await asyncio.sleep(0)  # the engine's loop starts first, which closing would stop
+                await crawler.engine.close_spider_async(reason=reason)
+                return
+            await asyncio.sleep(0)
+
+    def begin() -> None:
+        tasks.append(asyncio.ensure_future(close()))
+
+    tasks: list[asyncio.Future[None]] = []
+    crawler.signals.connect(begin, signal=signals.engine_started, weak=False)

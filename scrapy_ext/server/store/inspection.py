@@ -1,0 +1,73 @@
+"""A look at a store that changes nothing: no migration, no new file."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.schema import migrations
+
+_SCHEMA: Final = "SELECT max(version) FROM schema_version"
+#: Seconds to wait for a lock.
+_WAIT: Final = 5.0
+
+
+class Inspected(NamedTuple):
+    """A database. ``engine``: its name and version. ``schema``: version of the schema; 0 without tables."""
+
+    engine: str
+    schema: int
+    #: Seconds by which its clock is ahead of that of this machine.
+    ahead: float = 0.0
+    #: False: a commit may return before its data is on the disk.
+    is_synced: bool = True
+
+
+def supported_schemas() -> tuple[int, int]:
+    """Return the oldest version of a schema that can be migrated, and the newest one."""
+    known = migrations()
+    return known[0][0], known[-1][0]
+
+
+def of_file(file: Path) -> Inspected:
+    """Look at an SQLite file; raises :class:`StoreError` for another file, and ``sqlite3.Error``."""
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_WAIT)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables and "schema_version" not in tables:
+            raise StoreError(f"{file} is a database of another program. Choose another folder with --data.")
+        ((version,),) = connection.execute(_SCHEMA).fetchall() if tables else ((0,),)
+        return Inspected(f"SQLite {sqlite3.sqlite_version}", version or 0)
+
+
+async def of_database(url: DatabaseUrl) -> Inspected:
+    """Look at a PostgreSQL database; raises :class:`StoreError`."""
+    try:
+        # Imported where it is used: the driver is an extra.
+        from scrapy_ext.server.store.engine.postgresql.connection import connect
+        from scrapy_ext.server.store.engine.postgresql.errors import translated
+    except ImportError as error:
+        if error.name != "asyncpg":
+            raise
+        raise StoreError(f'{url} needs asyncpg. pip install "scrapy-ext[postgresql]"') from None
+    try:
+        connection = await connect(url)
+        try:
+            version = connection.get_server_version()
+            began = time.time()
+            seconds = await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())::float8")
+            middle = (began + time.time()) / 2
+            has_tables = await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL")
+            schema = await connection.fetchval(_SCHEMA) if has_tables else 0
+            is_synced = await connection.fetchval("SHOW fsync") != "off"
+        finally:
+            connection.terminate()
+    except StoreError:
+        raise
+    except Exception as error:  # those of the driver
+        raise translated(error, url) from None
+    return Inspected(f"PostgreSQL {version.major}.{version.minor}", schema or 0, seconds - middle, is_synced)

@@ -1,0 +1,179 @@
+"""The parts of ``scrapy platform doctor`` that need neither services nor a server."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from scrapy.settings import BaseSettings, Settings
+
+from scrapy_ext import settings as names
+from scrapy_ext.commands.doctor import installation, machine
+from scrapy_ext.commands.doctor.checking import Check, Finding, Status, findings, in_thread, ok, problem
+
+_MOUNTS = """\
+21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 21 0:40 / /srv rw,relatime shared:9 - nfs4 server:/export rw,vers=4.2
+31 30 8:2 / /srv/local\\040disk rw,relatime - xfs /dev/sdb1 rw
+32 21 0:41 / /home rw - fuse.sshfs me@there: rw
+"""
+
+
+def run(*checks: Check) -> list[Finding]:
+    async def all_of() -> list[Finding]:
+        return [finding async for finding in findings(checks)]
+
+    return asyncio.run(all_of())
+
+
+def of(subject: str, settings: BaseSettings, *, server: bool = False) -> list[Finding]:
+    return run(*(check for check in installation.checks(settings, server=server) if check.subject == subject))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in names.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_check_that_fails_or_hangs_does_not_keep_others_from_their_result() -> None:
+    waiting = threading.Event()
+
+    async def failing() -> Iterable[Finding]:
+        raise ZeroDivisionError("by zero")
+
+    def hanging() -> Iterable[Finding]:
+        waiting.wait()
+        return []
+
+    found = run(
+        Check("a", failing), in_thread("b", hanging, 0.05), in_thread("c", lambda: [ok("c", "fine")]),
+        Check("d", lambda: asyncio.sleep(3600, []), 0.05),
+    )  # fmt: skip
+    waiting.set()
+    assert [(each.subject, each.status) for each in found] == [
+        ("a", Status.PROBLEM),
+        ("b", Status.PROBLEM),
+        ("c", Status.OK),
+        ("d", Status.PROBLEM),
+    ]
+    assert "ZeroDivisionError: by zero" in found[0].text
+    assert "no result within" in found[1].text
+
+
+def test_checks_run_at_the_same_time() -> None:
+    barrier = threading.Barrier(3, timeout=60)
+
+    def meet() -> Iterable[Finding]:
+        barrier.wait()
+        return [ok("", "")]
+
+    assert [each.status for each in run(*[in_thread("", meet, 60)] * 3)] == [Status.OK] * 3
+
+
+def test_packages_of_other_versions_are_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    required = [
+        "scrapy>=99",
+        "no-such-package>=1",
+        "msgspec>=0.1",
+        'also-none; extra == "server"',
+        "other; python_version<'3'",
+    ]
+    monkeypatch.setattr(installation, "requires", lambda _: required)
+    found = of("versions", BaseSettings())
+    assert found[0].status is Status.OK
+    assert [each.remedy for each in found[1:]] == ["pip install 'scrapy>=99'", "pip install 'no-such-package>=1'"]
+    assert of("versions", BaseSettings(), server=True)[-1] == problem(
+        "versions", "also-none is not installed", 'pip install "scrapy-ext[server]"'
+    )
+
+
+def test_the_project_needs_the_addon_and_asyncio(project: Path) -> None:
+    assert "does not use the add-on" in of("project", Settings())[0].text
+    (with_addon,) = of("project", Settings({"ADDONS": {"scrapy_ext.Addon": 500}}))
+    assert with_addon.status is Status.OK
+    parts = {"ITEM_PIPELINES": {"scrapy_ext.pipelines.ItemStoragePipeline": 1}}
+    assert of("project", Settings(parts))[0].status is Status.OK
+    reactor = "twisted.internet.selectreactor.SelectReactor"
+    wrong = of("project", Settings({**parts, "TWISTED_REACTOR": reactor}))[1]
+    assert wrong.status is Status.PROBLEM
+    assert reactor in wrong.text
+
+
+def test_wrong_and_misspelt_settings_are_named(project: Path) -> None:
+    given = {"FRONTIER_SLOTS": "many", "PLATFROM_URL": "http://a", "PLATFORM_API_KEY": "secret"}
+    settings = Settings(given, priority="project")
+    found = of("settings", settings)
+    assert found[0] == problem(
+        "settings", "FRONTIER_SLOTS must be of type int, got 'many'", "Correct it where it is set."
+    )
+    assert any("PLATFORM_URL" in each.text and each.status is Status.WARNING for each in found)
+    (key,) = (each for each in found if each.text.startswith("PLATFORM_API_KEY"))
+    assert key.text == "PLATFORM_API_KEY is in the project's settings"
+    assert ".env" in key.remedy
+    assert "secret" not in str(found)
+
+
+def test_the_file_of_variables_is_private_and_well_formed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = project / ".env"
+    assert of(".env", Settings()) == [ok(".env", "there is none")]
+    file.write_text("PLATFORM_API_KEY=secret\nPLATFORM_PROJECT=7\n")
+    file.chmod(0o644)
+    monkeypatch.setenv("PLATFORM_PROJECT", "8")
+    found = of(".env", Settings())
+    assert found[0].text == f"{file} sets PLATFORM_API_KEY; the environment hides PLATFORM_PROJECT"
+    assert found[1].remedy == f"chmod 600 {file}"
+    file.chmod(0o600)
+    assert len(of(".env", Settings())) == 1
+    file.write_text("PLATFORM_API_KYE=secret\nOTHER=1\n")
+    (_, misspelt) = of(".env", Settings())
+    assert (misspelt.status, "PLATFORM_API_KEY" in misspelt.text) == (Status.WARNING, True)
+    file.write_text("PLATFORM_API_KEY='secret\n")
+    (wrong,) = of(".env", Settings())
+    assert (wrong.status, wrong.text) == (Status.PROBLEM, f"{file} has a malformed line 1")
+    assert "secret" not in str([*found, wrong])
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/var/data", ""),
+        ("/srv/data", "nfs4"),
+        ("/srv/local disk/data", ""),
+        ("/home/me/x", "fuse.sshfs"),
+        ("/homes", ""),
+    ],
+)
+def test_network_file_systems_are_found(path: str, kind: str) -> None:
+    assert machine.network_file_system(Path(path), _MOUNTS) == kind
+    assert machine.network_file_system(Path(path), "") == ""
+
+
+def test_a_data_folder_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def data_folder(path: Path) -> Finding:
+        return run(machine.checks(path)[0])[0]
+
+    assert data_folder(tmp_path / "new" / "er").status is Status.OK
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    assert "is no folder" in data_folder(tmp_path / "file" / "data").text
+    # Real and read-only, for every user.
+    if Path("/proc/sys").is_dir():
+        assert "cannot be written" in data_folder(Path("/proc/sys/data")).text
+    monkeypatch.setattr(machine, "_mounts", lambda: f"1 0 0:1 / {tmp_path} rw - nfs a:/ rw")
+    assert data_folder(tmp_path).status is Status.WARNING
+
+
+def test_little_room_on_a_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (enough, *_) = run(machine.checks(None)[0])
+    monkeypatch.setattr(machine, "_LITTLE", 2**70)
+    assert run(machine.checks(None)[0])[0].status is Status.WARNING
+    monkeypatch.setattr(machine, "_TOO_LITTLE", 2**70)
+    assert run(machine.checks(None)[0])[0].status is Status.PROBLEM
+    assert "GiB" in enough.text
