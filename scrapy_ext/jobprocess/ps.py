@@ -18,6 +18,8 @@ _ENVIRONMENT: Final = {"LC_ALL": "C", "TZ": "UTC", "COLUMNS": "100000"}
 _WITH_VARIABLES: tuple[str, ...] = ("-A", "-E", "-ww")
 _FOLDERS: Final = "/bin:/usr/bin"
 _SECONDS: Final = 10.0
+#: Calls of a program that does not end in that time: no answer must not be read as no processes.
+_TRIES: Final = 5
 
 
 class Row(NamedTuple):
@@ -60,19 +62,22 @@ def with_variable(name: str, value: str) -> list[int]:
 
 
 def _output(arguments: list[str]) -> tuple[int, bytes]:
-    """Return the ID of the program that was run, and its output; empty without the program."""
+    """Return the ID of the program that was run, and its output; empty without the program, or where it never ends."""
     # Imported where it is used: Linux does not need it.
     import subprocess
 
     program = shutil.which("ps", path=os.pathsep.join([_FOLDERS, os.environ.get("PATH", "")]))
     if program is None:
         return 0, b""
-    with subprocess.Popen(  # noqa: S603 - the system's own program
-        [program, *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_ENVIRONMENT,
-    ) as process:  # fmt: skip
-        try:
-            return process.pid, process.communicate(timeout=_SECONDS)[0]
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return process.pid, b""
+    number = 0
+    for _ in range(_TRIES):
+        with subprocess.Popen(  # noqa: S603 - the system's own program
+            [program, *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_ENVIRONMENT,
+        ) as process:  # fmt: skip
+            number = process.pid
+            try:
+                return number, process.communicate(timeout=_SECONDS)[0]
+            except subprocess.TimeoutExpired:
+                process.kill()
+    return number, b""

@@ -5,7 +5,7 @@ platform, the extraction service or both. On the platform they may be limited to
 extraction service their requests are limited by key and by organisation.
 
 Named keys are stored in the database, where commands change them while servers run: a server reads them again after
-:data:`REFRESH_SECONDS`. A suspended key has no access. The extraction service answers a known key without access with
+:data:`REFRESH_SECONDS`, and at once for a key that it does not know, so that a new key works when its owner has it. A suspended key has no access. The extraction service answers a known key without access with
 403; the platform answers 401, as for an unknown key.
 
 A key is looked up by a keyed hash with a secret per process, so the time of a lookup reveals nothing about stored keys.
@@ -70,6 +70,8 @@ def basic_credentials(authorization: str) -> tuple[str, str] | None:
 KEY_HOLDER: Final = "api"
 #: Maximum seconds until a changed key takes effect.
 REFRESH_SECONDS: Final = 2.0
+#: Minimum seconds between two reads for unknown keys: callers that guess keys must not load the database.
+_UNKNOWN_SECONDS: Final = 0.1
 #: Maximum named keys of a database.
 MAX_KEYS: Final = 1000
 
@@ -201,10 +203,13 @@ class Keyring:
 
     async def _look_up(self, digest: str) -> _Known | None:
         await self._be_fresh()
-        return self._named.get(self._blinded(digest))
+        blinded = self._blinded(digest)
+        if blinded not in self._named:
+            await self._be_fresh(_UNKNOWN_SECONDS)
+        return self._named.get(blinded)
 
-    async def _be_fresh(self) -> None:
-        if time.monotonic() - self._read_at >= REFRESH_SECONDS:
+    async def _be_fresh(self, seconds: float = REFRESH_SECONDS) -> None:
+        if time.monotonic() - self._read_at >= seconds:
             await self._refresh()
 
     def _blinded(self, digest: str) -> bytes:
