@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import zlib
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -18,8 +19,9 @@ _ENVIRONMENT: Final = {"LC_ALL": "C", "TZ": "UTC", "COLUMNS": "100000"}
 _WITH_VARIABLES: tuple[str, ...] = ("-A", "-E", "-ww")
 _FOLDERS: Final = "/bin:/usr/bin"
 _SECONDS: Final = 10.0
-#: Calls of a program that does not end in that time: no answer must not be read as no processes.
-_TRIES: Final = 5
+#: Seconds of all calls, where one does not end in its time, or where a signal ends it, such as those to all processes
+#: below its caller: what it has not listed must not be read as ended.
+_ALL_SECONDS: Final = 60.0
 
 
 class Row(NamedTuple):
@@ -62,7 +64,9 @@ def with_variable(name: str, value: str) -> list[int]:
 
 
 def _output(arguments: list[str]) -> tuple[int, bytes]:
-    """Return the ID of the program that was run, and its output; empty without the program, or where it never ends."""
+    """Return the ID of the program that was run, and its output; empty without the program, or where it never ends.
+
+    Needs its exit status: callers do not ignore SIGCHLD."""
     # Imported where it is used: Linux does not need it.
     import subprocess
 
@@ -70,14 +74,18 @@ def _output(arguments: list[str]) -> tuple[int, bytes]:
     if program is None:
         return 0, b""
     number = 0
-    for _ in range(_TRIES):
+    deadline = time.monotonic() + _ALL_SECONDS
+    while time.monotonic() < deadline:
         with subprocess.Popen(  # noqa: S603 - the system's own program
             [program, *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_ENVIRONMENT,
         ) as process:  # fmt: skip
             number = process.pid
             try:
-                return number, process.communicate(timeout=_SECONDS)[0]
+                output = process.communicate(timeout=_SECONDS)[0]
             except subprocess.TimeoutExpired:
                 process.kill()
+                continue
+        if process.returncode >= 0:
+            return number, output
     return number, b""

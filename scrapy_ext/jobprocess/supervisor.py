@@ -341,7 +341,8 @@ class _Supervisor:
 
     def _kill_all(self) -> None:
         deadline = time.monotonic() + _KILL_SECONDS
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # further ended processes need no wait
+        if self._seen is None:  # ``ps`` is waited for
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # further ended processes need no wait
         with contextlib.suppress(OSError):  # allowed for root: forking processes would leave this one little time
             os.setpriority(os.PRIO_PROCESS, 0, -20)
         if self._seen is not None:

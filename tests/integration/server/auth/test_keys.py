@@ -56,6 +56,19 @@ async def _until(http: Http, path: str, status: int, what: str) -> Answer:
     return await eventually_async(lambda: http.get(path), lambda answer: answer.status == status, what)
 
 
+async def test_a_new_key_works_when_its_owner_has_it(server: RunningServer) -> None:
+    async with Http(server.url, "0" * 32) as http:
+        assert (await http.get("/hcf/9001/list")).status == 401  # the server has read the keys now
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, "prompt", frozenset({9001}), may_write=False)
+    finally:
+        await store.close()
+    await asyncio.sleep(0.1)
+    async with Http(server.url, key) as http:
+        assert (await http.get("/hcf/9001/list")).status == 200
+
+
 async def test_a_key_opens_its_projects_and_no_other(clients: dict[str, Http]) -> None:
     http = clients["both"]
     assert (await http.post("/items/9002/1/1", [{"a": 1}])).status == 200

@@ -83,6 +83,18 @@ def test_ps_lists_the_same_as_proc() -> None:
     assert list(ps.rows(process.pid)) == []
 
 
+def test_a_list_that_a_signal_cuts_short_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "ps"
+    program.write_text(
+        f'#!/bin/sh\necho "{os.getpid()} one"\n'
+        f"echo >> {tmp_path}/calls; [ $(wc -l < {tmp_path}/calls) -lt 8 ] && kill -9 $$\n"
+        f'echo "{os.getppid()} two VARIABLE=value"\n'
+    )
+    program.chmod(0o700)
+    monkeypatch.setattr(ps, "_FOLDERS", str(tmp_path))
+    assert ps.with_variable("VARIABLE", "value") == [os.getppid()]
+
+
 def _two(root: int) -> dict[int, proc.Process] | None:
     tree = proc.below([root], proc.table())[root]
     return {process.pid: process for process in tree} if len(tree) == 2 else None
