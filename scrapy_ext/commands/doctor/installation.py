@@ -21,6 +21,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.commands.doctor.checking import Check, Finding, in_thread, ok, problem, warning
 from scrapy_ext.crawl.session import unknown_names
 from scrapy_ext.crawl.session.project import project_folder
+from scrapy_ext.server.config.secret_files import SUFFIX
 from scrapy_ext.settings import SETTINGS, VARIABLES, Setting, SettingError
 
 _PACKAGE: Final = "scrapy-ext"
@@ -162,6 +163,8 @@ def _source(settings: BaseSettings, key: Setting) -> Iterator[Finding]:
             )
     elif os.environ.get(key.name):
         yield ok("settings", f"{key.name} comes from the environment")
+    elif path := os.environ.get(key.name + SUFFIX):
+        yield ok("settings", f"{key.name} comes from the file {path}, which {key.name + SUFFIX} names")
 
 
 class _Messages(logging.Handler):
@@ -185,8 +188,8 @@ def _dotenv() -> Iterator[Finding]:
     except environment.DotenvError as error:
         yield problem(environment.NAME, f"{error.path} {error.rule}", error.remedy)
         return
-    used = [name for name in found if name not in os.environ]
-    hidden = [name for name in found if name in os.environ]
+    hidden = [name for name in found if name in os.environ or name + SUFFIX in os.environ]
+    used = [name for name in found if name not in hidden]
     texts = [f"sets {', '.join(used)}" if used else "sets nothing"]
     if hidden:
         texts.append(f"the environment hides {', '.join(hidden)}")

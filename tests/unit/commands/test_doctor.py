@@ -140,6 +140,21 @@ def test_the_file_of_variables_is_private_and_well_formed(project: Path, monkeyp
     assert "secret" not in str([*found, wrong])
 
 
+def test_a_secret_of_a_file_is_named_by_its_path_and_comes_before_that_of_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "key").write_text("sesame\n")
+    (project / ".env").write_text("PLATFORM_API_KEY=other\n")
+    (project / ".env").chmod(0o600)
+    monkeypatch.delenv("PLATFORM_API_KEY", raising=False)
+    monkeypatch.setenv("PLATFORM_API_KEY_FILE", str(project / "key"))
+    assert names.PLATFORM_API_KEY.read(Settings()) == "sesame"
+    text = f"PLATFORM_API_KEY comes from the file {project / 'key'}, which PLATFORM_API_KEY_FILE names"
+    assert ok("settings", text) in of("settings", Settings())
+    (found,) = of(".env", Settings())
+    assert found.text == f"{project / '.env'} sets nothing; the environment hides PLATFORM_API_KEY"
+
+
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
