@@ -23,7 +23,16 @@ DEVELOPMENT = "scrapy @ https://github.com/scrapy/scrapy/archive/refs/heads/mast
 #: What the tests below need beside the extras ``server`` and ``poet``, and no more: an environment takes a minute.
 TOOLS = (
     *("pytest>=8.3", "pytest-asyncio>=0.25", "pytest-timeout>=2.3", "pytest-xdist>=3.6"),
-    *("asyncpg>=0.30", "h2", "hypothesis>=6.135", "openpyxl>=3.1", "pyarrow>=18", "pyyaml>=6", "zyte-api>=0.11"),
+    *(
+        "asyncpg>=0.30",
+        "extruct>=0.18",
+        "h2",
+        "hypothesis>=6.135",
+        "openpyxl>=3.1",
+        "pyarrow>=18",
+        "pyyaml>=6",
+        "zyte-api>=0.11",
+    ),
 )
 
 #: Components in crawls, kill and resume, the example project, the HTTP cache, and page objects.

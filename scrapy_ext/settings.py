@@ -94,8 +94,9 @@ def variables() -> Mapping[str, str]:
         found = environment.from_dotenv(VARIABLES)
     except environment.DotenvError as error:
         raise SettingError(str(error.path), error.rule, error.remedy) from None
-    # A secret's file that the process names wins, too.
-    return ChainMap(os.environ, {name: value for name, value in found.items() if name + SUFFIX not in os.environ})
+    # A secret that the process has in another way wins, too.
+    hidden = {name for name in found if name + SUFFIX in os.environ or name.removesuffix(SUFFIX) in os.environ}
+    return ChainMap(os.environ, {name: value for name, value in found.items() if name not in hidden})
 
 
 _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
@@ -343,12 +344,15 @@ for _option in OPTIONS:
             separator=_option.separator,
         )
 SERVER_DATABASE = SETTINGS["SERVER_DATABASE"]
+#: Environment variables of secrets, whose values may also come from files.
+_SECRETS: Final = {*SECRETS, *(name for name, setting in SETTINGS.items() if setting.environment and setting.secret)}
 #: Environment variables that this package reads.
 VARIABLES: Final = frozenset(
     {
         *(name for name, setting in SETTINGS.items() if setting.environment),
         *(option.variable for option in OPTIONS if option.variable),
-        *SECRETS,
+        *_SECRETS,
+        *(name + SUFFIX for name in _SECRETS),
     }
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -87,7 +86,7 @@ def _url(text: str) -> DatabaseUrl:
     from scrapy_ext.server.store.engine.address import DatabaseUrl
 
     try:
-        password = secret_in(os.environ, DATABASE_PASSWORD)
+        password = secret_in(names.variables(), DATABASE_PASSWORD)
     except SecretFileError as error:
         raise SettingError(error.name, error.rule, error.remedy) from None
     return DatabaseUrl(text).with_password(password) if password else DatabaseUrl(text)

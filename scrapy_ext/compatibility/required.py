@@ -32,9 +32,26 @@ def fault_of(version: str) -> str | None:
 
 
 def require_scrapy() -> None:
-    """Raise :class:`OldScrapyError` if the installed version of Scrapy is too old."""
-    import scrapy
-
+    """Raise :class:`OldScrapyError` if the installed version of Scrapy is too old, or cannot be imported."""
+    try:
+        import scrapy
+    except Exception as error:  # an old version fails in many ways beside newer libraries
+        version = _installed()
+        fault = fault_of(version) or (
+            f"Scrapy {version} cannot be imported ({type(error).__name__}: {error}). Its requirements do not fit the "
+            "installed packages: require a version that does, and deploy or install it again"
+        )
+        raise OldScrapyError(fault) from error
     fault = fault_of(scrapy.__version__)
     if fault is not None:
         raise OldScrapyError(fault)
+
+
+def _installed() -> str:
+    """Return the version that was installed, without an import of it; "" if there is none."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("scrapy")
+    except PackageNotFoundError:
+        return ""

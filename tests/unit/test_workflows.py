@@ -109,7 +109,9 @@ def test_a_release_publishes_what_was_checked_and_without_a_password():
     workflow = load(ROOT / ".github/workflows/release.yml")
     jobs = workflow["jobs"]
     assert workflow["on"] == {"push": {"tags": ["v*"]}}
-    assert (jobs["packages"]["needs"], jobs["pypi"]["needs"]) == ("version", "packages")
+    assert jobs["packages"]["needs"] == jobs["tests"]["needs"] == "version"
+    assert set(jobs["pypi"]["needs"]) == {"tests", "packages"}
+    assert jobs["tests"]["uses"].endswith("/checks.yml")
     assert {jobs[name]["needs"] for name in ("image", "github")} == {"pypi"}
     assert jobs["pypi"]["environment"]["name"] == "pypi"
     assert jobs["pypi"]["permissions"] == {"id-token": "write"}
@@ -143,3 +145,14 @@ def test_hooks_of_pre_commit_run_the_tools_of_make_check():
     for line in re.search(r"(?m)^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"))[1].splitlines():
         tool = line.strip().replace("$(BIN)/", "").removesuffix(" .").replace(" --check", "")
         assert tool.split(" .")[0] in entries.replace(".venv/bin/", ""), line
+
+
+def test_the_pythons_of_the_matrix_are_set_up_where_it_runs():
+    wanted = re.findall(r'Row\("[\w.]+", "(3\.\d+)", \[[^]]*\], \["ci"\]\)', (ROOT / "noxfile.py").read_text("utf-8"))
+    assert len(wanted) == 3
+    setup = next(
+        each
+        for each in load(ROOT / ".github/workflows/checks.yml")["jobs"]["tests"]["steps"]
+        if "with" in each and "python-version" in each["with"]
+    )
+    assert set(wanted) <= set(setup["with"]["python-version"].split())

@@ -20,7 +20,7 @@ from scrapy.settings import BaseSettings, default_settings
 from scrapy.utils.project import ENVVAR
 
 from scrapy_ext.crawl.session import zyte_api_names
-from scrapy_ext.settings import SETTINGS
+from scrapy_ext.settings import SETTINGS, VARIABLES
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ def of_environment(environment: Iterable[str]) -> Iterator[str]:
     """Yield a warning for each variable that looks like one of this package and is none."""
     read = [name for name, setting in SETTINGS.items() if setting.environment]
     for name in environment:
-        if not name.startswith(_OF_ENVIRONMENT) or name in read:
+        if not name.startswith(_OF_ENVIRONMENT) or name in VARIABLES:
             continue
         if name in SETTINGS:
             yield f"The environment variable {name} is not read. Set {name} in settings.py or with -s."

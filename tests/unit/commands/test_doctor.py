@@ -153,6 +153,13 @@ def test_a_secret_of_a_file_is_named_by_its_path_and_comes_before_that_of_the_pr
     assert ok("settings", text) in of("settings", Settings())
     (found,) = of(".env", Settings())
     assert found.text == f"{project / '.env'} sets nothing; the environment hides PLATFORM_API_KEY"
+    assert all(each.status is not Status.WARNING for each in of("settings", Settings()))
+    monkeypatch.delenv("PLATFORM_API_KEY_FILE")
+    (project / ".env").write_text(f"PLATFORM_API_KEY_FILE={project / 'key'}\n")
+    assert names.PLATFORM_API_KEY.read(Settings()) == "sesame"
+    assert [each.status for each in of(".env", Settings())] == [Status.OK]
+    monkeypatch.setenv("PLATFORM_API_KEY", "mine")
+    assert names.PLATFORM_API_KEY.read(Settings()) == "mine"
 
 
 @pytest.mark.parametrize(

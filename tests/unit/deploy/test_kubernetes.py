@@ -103,7 +103,7 @@ def test_selectors_select_pods() -> None:
     for kind in ("Deployment", "PodDisruptionBudget", "PodMonitor"):
         selectors += [each["spec"]["selector"]["matchLabels"] for each in named(kind).values()]
     selectors += [each["spec"]["podSelector"]["matchLabels"] for each in named("NetworkPolicy").values()]
-    assert len(selectors) == 11
+    assert len(selectors) == 12
     for selector in selectors:
         assert any(selector.items() <= each.items() for each in labels), selector
 
@@ -144,9 +144,14 @@ def test_autoscaling_counts_the_units_of_a_worker() -> None:
     (trigger,) = named("ScaledObject")["scrapy-worker"]["spec"]["triggers"]
     (metric,) = named("HorizontalPodAutoscaler")["scrapy-worker"]["spec"]["metrics"]
     assert units == trigger["metadata"]["threshold"] == metric["external"]["target"]["averageValue"]
-    adapter = (KUBERNETES / "components" / "hpa" / "autoscaler.yaml").read_text()
+    adapter = (KUBERNETES / "base" / "autoscaler.yaml").read_text()
     assert trigger["metadata"]["query"] in adapter
     assert f"name: {{as: {metric['external']['metric']['name']}}}" in adapter
+
+
+def test_workers_reach_the_server_and_no_other_pod() -> None:
+    (rule,) = named("NetworkPolicy")["scrapy-worker"]["spec"]["egress"]
+    assert rule["to"] == [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "scrapy-server"}}}]
 
 
 def test_all_files_are_listed() -> None:

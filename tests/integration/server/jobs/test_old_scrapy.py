@@ -87,9 +87,26 @@ async def test_a_project_with_a_scrapy_that_is_too_old_is_refused_when_it_is_dep
     assert "Traceback" not in str(shown["message"])
 
 
-def test_a_job_with_a_scrapy_that_is_too_old_says_so_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "scrapy").mkdir()
-    for path, text in STUB.items():
+def _broken(version: str) -> dict[str, str]:
+    """A Scrapy that cannot be imported beside newer libraries."""
+    metadata = f"Metadata-Version: 2.1\nName: scrapy\nVersion: {version}\n"
+    code = "raise ImportError('cannot import name x')"
+    return {"scrapy/__init__.py": code, f"scrapy-{version}.dist-info/METADATA": metadata}
+
+
+@pytest.mark.parametrize(
+    ("stub", "refusal"),
+    [
+        (STUB, REFUSAL),
+        (_broken("2.11.2"), REFUSAL.replace("2.13.4", "2.11.2")),
+        (_broken("2.14.1"), "Scrapy 2.14.1 cannot be imported (ImportError: cannot import name x). Its requirements"),
+    ],
+)
+def test_a_job_with_a_scrapy_that_does_not_fit_says_so_in_one_line(
+    tmp_path: Path, stub: dict[str, str], refusal: str
+) -> None:
+    for path, text in stub.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     done = subprocess.run(
         [sys.executable, "-m", "scrapy_ext.jobprocess.launch"],
@@ -100,7 +117,7 @@ def test_a_job_with_a_scrapy_that_is_too_old_says_so_in_one_line(tmp_path: Path)
         timeout=300,
     )
     (line,) = done.stderr.decode().splitlines()
-    assert (done.returncode, line.startswith(REFUSAL)) == (1, True)
+    assert (done.returncode, line.startswith(refusal)) == (1, True), line
 
 
 def test_a_job_needs_the_base_package_alone(tmp_path: Path) -> None:
