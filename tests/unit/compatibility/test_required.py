@@ -44,3 +44,4 @@ def test_the_declared_versions_are_the_refused_ones_the_tested_ones_and_the_docu
     page = (ROOT / "docs" / "reference" / "versions.rst").read_text("utf-8")
     for version in (*declared, oldest, required.SUPPORTED.rpartition(" ")[2]):
         assert version in page
+    assert "RESULT" not in page, "each version has its result"
