@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,19 +49,48 @@ class Progress:
 
 def main() -> None:
     folder, extra = Path(sys.argv[1]), sys.argv[2]
-    print(f"── Setting up {folder} with Python {sys.version.split()[0]} and scrapy-ext[{extra}]", flush=True)
-    python = create(folder)
+    oldest = _oldest()
+    if sys.version_info < oldest:
+        sys.exit(
+            f"Python {_text(oldest)} or later is needed, and this is {_text(sys.version_info)}: name another one "
+            "with make PYTHON=..."
+        )
+    python = create(folder, oldest)
+    print(f"── Setting up {folder} with Python {_text(_version_of(python))} and scrapy-ext[{extra}]", flush=True)
     pip(python, "--quiet", "--upgrade", _PIP)
     packages, megabytes, seconds = pip(python, "--editable", f"{ROOT}[{extra}]")
     print(f"── Installed {packages} packages in {seconds:.0f} s; downloaded {megabytes:.0f} MB", flush=True)
 
 
-def create(folder: Path) -> Path:
-    """Return the Python of a virtual environment, which is made where there is none."""
+def _oldest() -> tuple[int, ...]:
+    """Return the oldest version of Python that the package declares."""
+    # tomllib is younger than that version.
+    found = re.search(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
+    if found is None:
+        sys.exit("pyproject.toml has no requires-python")
+    return tuple(map(int, found.group(1).split(".")))
+
+
+def _text(version: Sequence[object]) -> str:
+    return ".".join(map(str, version[:3]))
+
+
+def _version_of(python: Path) -> tuple[int, ...]:
+    """Return the version of an interpreter; empty if it does not run."""
+    code = "import sys; print(*sys.version_info[:3])"
+    try:
+        done = subprocess.run([str(python), "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    except OSError:
+        return ()
+    return tuple(map(int, done.stdout.split()))
+
+
+def create(folder: Path, oldest: tuple[int, ...]) -> Path:
+    """Return the Python of a virtual environment. It is made where there is none, or one that cannot be used."""
     python = folder / "bin" / "python"
-    if not python.exists():
+    if _version_of(python) < oldest:
         try:
-            venv.create(folder, with_pip=True, symlinks=True)
+            venv.create(folder, with_pip=True, symlinks=True, clear=True)
         except (subprocess.CalledProcessError, ModuleNotFoundError):
             sys.exit("Python's venv module is needed: on Debian and Ubuntu, apt-get install python3-venv")
     return python

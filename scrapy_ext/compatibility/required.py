@@ -37,11 +37,11 @@ def require_scrapy() -> None:
         import scrapy
     except Exception as error:  # an old version fails in many ways beside newer libraries
         version = _installed()
-        fault = fault_of(version) or (
+        refusal = fault_of(version) or (
             f"Scrapy {version} cannot be imported ({type(error).__name__}: {error}). Its requirements do not fit the "
             "installed packages: require a version that does, and deploy or install it again"
         )
-        raise OldScrapyError(fault) from error
+        raise OldScrapyError(refusal) from error
     fault = fault_of(scrapy.__version__)
     if fault is not None:
         raise OldScrapyError(fault)

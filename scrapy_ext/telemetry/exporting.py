@@ -23,7 +23,10 @@ logger = logging.getLogger("scrapy_ext.telemetry")
 
 DISABLED: Final = "OTEL_SDK_DISABLED"
 _PROTOCOL: Final = "http/protobuf"
-_MISSING: Final = 'Nothing is exported, because OpenTelemetry is missing. pip install "scrapy-ext[opentelemetry]"'
+_MISSING: Final = (
+    'Nothing is exported, because OpenTelemetry is missing. pip install "scrapy-ext[opentelemetry]"; an image is built '
+    "with --build-arg EXTRAS=postgresql,opentelemetry"
+)
 
 
 @contextlib.asynccontextmanager

@@ -194,7 +194,7 @@ def _dotenv() -> Iterator[Finding]:
     if hidden:
         texts.append(f"the environment hides {', '.join(hidden)}")
     yield ok(environment.NAME, f"{path} {'; '.join(texts)}")
-    for message in unknown_names.of_environment(environment.names_in(path)):
+    for message in unknown_names.of_dotenv(environment.names_in(path)):
         yield warning(environment.NAME, message, f"Correct the name in {path}.")
     secrets = [name for name in found if (name in SETTINGS and SETTINGS[name].secret) or name.endswith("_KEY")]
     if secrets and sys.platform != "win32" and stat.S_IMODE(path.stat().st_mode) & 0o077:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import pkgutil
 import re
 import shlex
 import sys
 from pathlib import Path
 from typing import Final
 
+import scrapy.commands
 import shtab
 from scrapy.settings import BaseSettings
 
@@ -20,17 +22,25 @@ _SHELLS: Final = ("bash", "zsh", "fish")
 _NAMES: Final = {"spider": "spiders", "job": "jobs", "jobs": "jobs", "other": "jobs"}
 #: Words besides the names of a kind.
 _WORDS: Final = {"jobs": "last", "spiders": ""}
+#: Commands of Scrapy whose first argument is a spider.
+_OF_SPIDERS: Final = ("check", "crawl", "edit")
 #: A completion of other scrapy commands in bash remains in use for these.
 _BASH: Final = """\
 _scrapy_platform_found=$(complete -p scrapy 2>/dev/null | sed -n 's/.* -F \\([^ ]*\\) .*/\\1/p')
 [ "$_scrapy_platform_found" = _scrapy_platform ] || _scrapy_platform_before=$_scrapy_platform_found
 {script}
 _scrapy_platform() {{
-    if [ "$COMP_CWORD" -gt 1 ] && [ -n "$_scrapy_platform_before" ] &&
-        [ "${{COMP_WORDS[1]}}" != platform ] && [ "${{COMP_WORDS[1]}}" != extract ]; then
-        "$_scrapy_platform_before" "$@"
-    else
+    if [ "$COMP_CWORD" -gt 1 ] && [[ " platform extract " == *" ${{COMP_WORDS[1]}} "* ]]; then
         _shtab_scrapy "$@"
+        return
+    fi
+    COMPREPLY=()
+    [ -z "$_scrapy_platform_before" ] || "$_scrapy_platform_before" "$@"
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        COMPREPLY=($(printf '%s\n' "${{COMPREPLY[@]}}" $(compgen -W "{commands}" -- "${{COMP_WORDS[1]}}") | sort -u))
+    elif [ "$COMP_CWORD" -eq 2 ] && [ -z "$_scrapy_platform_before" ] &&
+        [[ " {of_spiders} " == *" ${{COMP_WORDS[1]}} "* ]]; then
+        COMPREPLY=($(_scrapy_platform_spiders "${{COMP_WORDS[2]}}"))
     fi
 }}
 complete -o bashdefault -o default -F _scrapy_platform scrapy
@@ -44,7 +54,7 @@ _ZSH: Final = """\
 typeset -A opt_args
 _scrapy_platform() {{
     if (( CURRENT == 2 )); then
-        compadd -- platform extract
+        compadd -- {commands}
     elif [[ ${{words[2]}} == platform ]]; then
         shift words
         (( CURRENT -= 1 ))
@@ -53,6 +63,8 @@ _scrapy_platform() {{
         shift words
         (( CURRENT -= 1 ))
         _shtab_extract
+    elif (( CURRENT == 3 )) && [[ " {of_spiders} " == *" ${{words[2]}} "* ]]; then
+        _scrapy_platform_spiders
     else
         _files
     fi
@@ -66,25 +78,34 @@ _FISH_ALL: Final = "complete -c scrapy -e\ncomplete -c scrapy -f\n"
 _FISH: Final = (
     "complete -c scrapy -n 'set -l words (commandline -opc); "
     'test "$words[2]" = platform -o "$words[2]" = extract\' -f\n'
+    "complete -c scrapy -n 'test (count (commandline -opc)) -eq 1' -f -a '{commands}'\n"
+    "complete -c scrapy -n 'set -l words (commandline -opc); test (count $words) -eq 2; "
+    "and contains -- $words[2] {of_spiders}' -f -a '(_scrapy_platform_spiders)'\n"
 )
 
 
 def _script(shell: str) -> str:
-    scrapy = platform = argparse.ArgumentParser("scrapy", add_help=False)
+    whole = platform = argparse.ArgumentParser("scrapy", add_help=False)
     extract = argparse.ArgumentParser("extract", add_help=False)
     if shell != "zsh":
-        commands = scrapy.add_subparsers()
+        commands = whole.add_subparsers()
         platform = commands.add_parser("platform", help="run jobs, and show their stored data")
         extract = commands.add_parser("extract", help="send URLs to the extraction service")
     _add_commands(platform)
     _add_extract(extract)
-    script = shtab.complete(scrapy, shell)
+    script = shtab.complete(whole, shell)
+    words = {"commands": " ".join(_commands()), "of_spiders": " ".join(_OF_SPIDERS)}
     if shell == "fish":
-        return script.replace(_FISH_ALL, _FISH) + "\n"
+        return script.replace(_FISH_ALL, _FISH.format(**words)) + "\n"
     if shell == "bash":
-        return _BASH.format(script=script)
-    parts = [shtab.complete(parser, shell).partition(_ZSH_END)[0] for parser in (scrapy, extract)]
-    return _ZSH.format(script=parts[0], extract=parts[1].replace("#compdef extract", ""))
+        return _BASH.format(script=script, **words)
+    parts = [shtab.complete(parser, shell).partition(_ZSH_END)[0] for parser in (whole, extract)]
+    return _ZSH.format(script=parts[0], extract=parts[1].replace("#compdef extract", ""), **words)
+
+
+def _commands() -> list[str]:
+    """Return the names of Scrapy's commands and of those of this package."""
+    return sorted({*(module.name for module in pkgutil.iter_modules(scrapy.commands.__path__)), "extract", "platform"})
 
 
 def _add_extract(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import contextlib
 import shlex
-import shutil
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -31,7 +30,7 @@ from scrapy_ext.commands.options import argument, pair, repeated, view_options
 from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, View, with_platform
 from scrapy_ext.commands.subcommands.records import LOG_COLUMNS
 from scrapy_ext.commands.terminal.output import Column, each_of, one_line, reading
-from scrapy_ext.commands.terminal.text import counted, length
+from scrapy_ext.commands.terminal.text import columns_of_terminal, counted, length
 
 #: Exit code for a job that ended for another reason than ``finished``.
 NOT_FINISHED: Final = 3
@@ -53,7 +52,7 @@ class StatusLine:
         if not self._terminal:
             return
         # The last cell is for the cursor.
-        self._shown = set_cell_size(one_line(text), max(shutil.get_terminal_size().columns - 1, 1))
+        self._shown = set_cell_size(one_line(text), max(columns_of_terminal() - 1, 1))
         if not self._hidden:
             sys.stderr.write(f"\r{self._shown}")
             sys.stderr.flush()

@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import contextlib
 import io
-import shutil
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -26,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scrapy_ext.api.platform.formats import CsvOptions
-from scrapy_ext.commands.terminal.text import is_url, printable, printable_json, shortened, shown
+from scrapy_ext.commands.terminal.text import columns_of_terminal, is_url, printable, printable_json, shortened, shown
 from scrapy_ext.formats.csv import CsvRows
 
 Record = Mapping[str, Any]
@@ -176,7 +175,7 @@ class StandardOutput:
             return _CsvWriter(csv_fields, escape=self.terminal)
         if self.form == "json":
             return _JsonWriter(escape=self.terminal)
-        return TableWriter(columns, shutil.get_terminal_size().columns)
+        return TableWriter(columns, columns_of_terminal())
 
     async def _write(self, text: str) -> None:
         if text:

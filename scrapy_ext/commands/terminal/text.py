@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import shutil
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +19,11 @@ _UNSAFE_ANYWHERE: Final = re.compile(f"[{_UNSAFE}]")
 _UNSAFE_BUT_NEWLINE: Final = re.compile(f"(?!\n)[{_UNSAFE}]")
 # JSON text has no characters below U+0020 except newlines between records.
 _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+
+
+def columns_of_terminal() -> int:
+    """Return the width of the terminal; 80 where it has none, as on serial consoles, where Python 3.10 returns 0."""
+    return shutil.get_terminal_size().columns or 80
 
 
 def printable(text: str, *, newlines: bool = False) -> str:

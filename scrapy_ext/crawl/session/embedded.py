@@ -125,7 +125,8 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
     value: str | None = key.read(settings)
     if url is None:
         if value:
-            logger.info("%s is set, but %s is not: the embedded service is used", key.name, url_setting.name)
+            message = "%s is set, but %s is not, so that the key has no effect: the embedded service is used"
+            logger.warning(message, key.name, url_setting.name)
         return None
     if not value:
         raise SettingError(

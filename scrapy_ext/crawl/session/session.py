@@ -293,6 +293,7 @@ class Session:
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()
+        self.unknown_names.check_dotenv()
         try:
             close_after_start_items(self._crawler)
         except UnsupportedScrapyError as error:

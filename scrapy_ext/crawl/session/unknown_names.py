@@ -19,6 +19,7 @@ from typing import Any, Final
 from scrapy.settings import BaseSettings, default_settings
 from scrapy.utils.project import ENVVAR
 
+from scrapy_ext import environment
 from scrapy_ext.crawl.session import zyte_api_names
 from scrapy_ext.settings import SETTINGS, VARIABLES
 
@@ -76,6 +77,13 @@ class UnknownNames:
         for warning in of_environment(os.environ):
             logger.warning(warning)
 
+    def check_dotenv(self) -> None:
+        """Warn of variables of the project's ``.env`` that nothing reads. Call it once."""
+        path = environment.dotenv_file()
+        if path is not None:
+            for warning in of_dotenv(environment.names_in(path)):
+                logger.warning(warning)
+
     def check_meta(self, meta: Mapping[Any, Any]) -> None:
         """Warn of keys of a request's meta that nothing reads. For most requests this costs one comparison of sets."""
         if not self._seen.issuperset(meta):
@@ -114,10 +122,10 @@ def _not_in_capitals(module: Mapping[str, Any]) -> list[str]:
     return [name for name in module if not name.isupper() and name.upper() in SETTINGS and name.upper() not in module]
 
 
-def of_environment(environment: Iterable[str]) -> Iterator[str]:
+def of_environment(given: Iterable[str]) -> Iterator[str]:
     """Yield a warning for each variable that looks like one of this package and is none."""
     read = [name for name, setting in SETTINGS.items() if setting.environment]
-    for name in environment:
+    for name in given:
         if not name.startswith(_OF_ENVIRONMENT) or name in VARIABLES:
             continue
         if name in SETTINGS:
@@ -126,6 +134,19 @@ def of_environment(environment: Iterable[str]) -> Iterator[str]:
         near = _nearest_setting(name, read)
         if near or name.startswith(_OUR_SETTINGS):
             yield f"The environment variable {name} is not read by scrapy-ext.{_did_you_mean(near)}"
+
+
+def of_dotenv(given: Iterable[str]) -> Iterator[str]:
+    """Yield a warning for each variable of a ``.env`` that looks like one of this package and is none.
+
+    The file belongs to the project, so that typos in prefixes count too."""
+    for name in given:
+        if name in SETTINGS and name not in VARIABLES:
+            yield f"The variable {name} in .env is not read. Set {name} in settings.py or with -s."
+        elif name not in VARIABLES:
+            near = _nearest_setting(name, VARIABLES)
+            if near or name.startswith(_OUR_SETTINGS):
+                yield f"The variable {name} in .env is not read by scrapy-ext.{_did_you_mean(near)}"
 
 
 def _nearest_setting(name: str, known: Collection[str]) -> str:

@@ -148,6 +148,12 @@ def test_spiders_of_the_project_are_offered(shell: Shell) -> None:
     assert shell("scrapy platform jobs --spider n") == ["news"]
 
 
+def test_other_commands_of_scrapy_and_their_spiders_are_offered(shell: Shell) -> None:
+    assert shell("scrapy cr") == ["crawl"]
+    assert set(shell("scrapy e")) == {"edit", "extract"}
+    assert shell("scrapy crawl n") == ["news"]
+
+
 def test_jobs_of_the_platform_are_offered(shell: Shell, platform: Platform) -> None:
     keys = [str(platform.job()), str(platform.job())]
     assert shell("scrapy platform stop ") == sorted([*keys, "last"])

@@ -43,3 +43,25 @@ def test_what_pip_cannot_install_is_shown_with_its_error_and_without_warnings(tm
     assert "ERROR: " in done.stderr
     assert "Not installed: " in done.stderr
     assert "WARNING" not in done.stdout + done.stderr
+
+
+def test_an_environment_that_cannot_be_used_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "venv/bin").mkdir(parents=True)
+    old = tmp_path / "venv/bin/python"
+    old.write_text("#!/bin/sh\necho 3 9 18\n")
+    old.chmod(0o700)
+    (tmp_path / "venv/old").touch()
+    environment = {"PIP_NO_INDEX": "1", "PATH": os.environ["PATH"]}
+    command = [sys.executable, TOOL, tmp_path / "venv", "server"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert f"with Python {'.'.join(map(str, sys.version_info[:3]))} " in done.stdout
+    assert not (tmp_path / "venv/old").exists()
+
+
+def test_a_python_that_is_too_old_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    code = f"import runpy, sys; sys.version_info = (3, 9, 18); sys.argv = {['', str(tmp_path / 'venv'), 'server']!r};"
+    code += f"runpy.run_path({str(TOOL)!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, (tmp_path / "venv").exists()) == (1, False)
+    assert done.stderr.startswith("Python 3.10 or later is needed, and this is 3.9.18: ")
+    assert "PYTHON=" in done.stderr

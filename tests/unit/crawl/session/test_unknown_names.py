@@ -1,0 +1,35 @@
+"""Warnings of names in a project's ``.env`` that nothing reads."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_ext.crawl.session.embedded import Configured
+from scrapy_ext.crawl.session.unknown_names import UnknownNames, of_dotenv
+
+
+def test_a_typo_in_any_part_of_a_name_is_reported_and_names_of_others_are_not() -> None:
+    found = list(
+        of_dotenv(["PLATFROM_URL", "EXTRACT_API_KYE", "PLATFORM_API_KEY_FILE", "DATABASE_URL", "AWS_SECRET_KEY"])
+    )
+    assert [each.rpartition(" ")[2] for each in found] == ["PLATFORM_URL?", "EXTRACT_API_KEY?"]
+
+
+def test_a_crawl_warns_of_the_file_and_of_a_key_without_its_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / ".env").write_text("PLATFROM_URL=http://127.0.0.1:1\nPLATFORM_API_KEY=secret\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("PLATFORM_URL", "PLATFORM_API_KEY", "EXTRACT_API_URL", "EXTRACT_API_KEY", "SHUB_JOBKEY"):
+        monkeypatch.delenv(name, raising=False)
+    with caplog.at_level(logging.WARNING):
+        UnknownNames(Settings()).check_dotenv()
+        assert Configured.read(Settings()).platform_urls is None
+    assert [record.getMessage() for record in caplog.records] == [
+        "The variable PLATFROM_URL in .env is not read by scrapy-ext. Did you mean PLATFORM_URL?",
+        "PLATFORM_API_KEY is set, but PLATFORM_URL is not, so that the key has no effect: the embedded service is used",
+    ]
