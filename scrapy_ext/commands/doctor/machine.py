@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,19 +128,8 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 
 def _machine() -> Iterator[Finding]:
-    if sys.platform != "win32":
-        import resource
-
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if most != resource.RLIM_INFINITY and most < _FILES:
-            yield warning(
-                "machine",
-                f"a process may open {most} files",
-                f"Raise it: ulimit -Hn {_FILES} as root, or LimitNOFILE={_FILES} in the systemd unit.",
-            )
-        else:
-            yield ok("machine", "a process may open enough files")
-    if _SHM.is_dir():
+    yield from _open_files()
+    if _SHM.is_dir() and hasattr(os, "statvfs"):
         shared = os.statvfs(_SHM)
         size = shared.f_blocks * shared.f_frsize
         if size < _SHARED_MEMORY:
@@ -154,3 +142,19 @@ def _machine() -> Iterator[Finding]:
         ZoneInfo("Europe/Paris")
     except ZoneInfoNotFoundError:
         yield problem("machine", "there is no time zone data, which periodic jobs need", "pip install tzdata")
+
+
+def _open_files() -> Iterator[Finding]:
+    try:
+        import resource
+    except ImportError:
+        return  # A system without such a limit.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < _FILES:
+        yield warning(
+            "machine",
+            f"a process may open {most} files",
+            f"Raise it: ulimit -Hn {_FILES} as root, or LimitNOFILE={_FILES} in the systemd unit.",
+        )
+    else:
+        yield ok("machine", "a process may open enough files")
