@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import shutil
@@ -59,7 +60,6 @@ def _existing(folder: Path) -> Path:
 
 def _folder(data: Path) -> Iterator[Finding]:
     existing = _existing(data)
-    choose = f"Make it writable for this user (ls -ld {shlex.quote(str(existing))}), or choose another with --data."
     if not existing.is_dir():
         yield problem("data folder", f"{existing} is no folder", "Choose another with --data.")
         return
@@ -70,7 +70,7 @@ def _folder(data: Path) -> Iterator[Finding]:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        yield problem("data folder", f"{data} cannot be written: {error.strerror}", choose)
+        yield problem("data folder", f"{data} cannot be written: {error.strerror}", _remedy(error.errno, existing))
         return
     kind = network_file_system(data, _mounts())
     if kind:
@@ -81,6 +81,24 @@ def _folder(data: Path) -> Iterator[Finding]:
         return
     made = "" if data.exists() else "; it is created when data is stored"
     yield ok("data folder", f"{data} can be written{made}")
+
+
+def _remedy(number: int | None, folder: Path) -> str:
+    """Return the remedy for a folder that refuses a file with this ``errno``."""
+    path = shlex.quote(str(folder))
+    if number == errno.ENOSPC:
+        remedy = f"Free space or inodes on its disk (df -h {path}; df -i {path})"
+    elif number == errno.EDQUOT:
+        remedy = "Remove files of this user, or raise its quota (quota -s)"
+    elif number == errno.EROFS:
+        remedy = f"Mount its file system for writing (findmnt -T {path} shows which)"
+    elif number in (errno.EACCES, errno.EPERM):
+        remedy = f"Make it writable for this user (ls -ld {path})"
+    elif number == errno.EIO:
+        remedy = "Look for faults of its disk in the log of the system (dmesg)"
+    else:
+        return "Choose another folder with --data."
+    return f"{remedy}, or choose another with --data."
 
 
 def _mounts() -> str:
