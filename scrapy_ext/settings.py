@@ -26,6 +26,9 @@ class SettingError(ValueError):
 
     def __init__(self, name: str, rule: str, remedy: str) -> None:
         super().__init__(f"{name} {rule}. {remedy}")
+        self.name = name
+        self.rule = rule
+        self.remedy = remedy
 
 
 class SettingType(str, Enum):

@@ -8,6 +8,7 @@ configuration goes by a descriptor that only it has. So this module imports litt
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import subprocess
 import sys
@@ -28,10 +29,25 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 #: Runs the server whose configuration comes by the descriptor of which its argument is the number.
 MODULE: Final = "scrapy_ext.server.starting"
 _ROOT: Final = Path(__file__).resolve().parents[2]
-#: The server ends the processes of jobs and browsers as only these systems let it.
-UNSUPPORTED: Final = (
-    "the server needs Linux or macOS; on Windows, run it in WSL or a container" if sys.platform == "win32" else ""
-)
+#: Modules that the server locks files, and limits and ends the processes of jobs and browsers with.
+_MODULES: Final = ("fcntl", "pwd", "resource")
+
+
+def _unsupported() -> str:
+    missing = [] if hasattr(os, "fork") else ["os.fork"]
+    for name in _MODULES:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            missing.append(name)
+    if not missing:
+        return ""
+    lacks = "" if sys.platform == "win32" else f" (this Python has no {', '.join(missing)})"
+    return f"the server needs Linux or macOS{lacks}; on Windows, run it in WSL or a container"
+
+
+#: Reason why no server runs on this system; empty where it does.
+UNSUPPORTED: Final = _unsupported()
 
 
 def start(config: ServerConfig) -> int:

@@ -33,12 +33,13 @@ _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _KEYS: Final = (names.EXTRACT_API_KEY, names.PLATFORM_API_KEY)
 
 
-def checks(settings: BaseSettings, *, server: bool) -> list[Check]:
-    """Return the checks. ``server``: the libraries of the server are needed."""
+def checks(settings: BaseSettings, *, server: bool, wrong: Sequence[SettingError] = ()) -> list[Check]:
+    """Return the checks. ``server``: the libraries of the server are needed. ``wrong``: settings that those who read
+    them together cannot use."""
     return [
         in_thread("versions", lambda: _versions(server=server)),
         in_thread("project", lambda: _project(settings)),
-        in_thread("settings", lambda: _settings(settings)),
+        in_thread("settings", lambda: _settings(settings, wrong)),
         in_thread(".env", _dotenv),
     ]
 
@@ -122,16 +123,12 @@ def _path(value: object) -> str:
     )
 
 
-def _settings(settings: BaseSettings) -> Iterator[Finding]:
-    wrong = 0
-    for setting in SETTINGS.values():
-        try:
-            setting.read(settings)
-        except SettingError as error:
-            if str(error).startswith(setting.name):  # else it is about .env, which has a check of its own
-                wrong += 1
-                rule, _, remedy = str(error).rpartition(". ")
-                yield problem("settings", rule, remedy)
+def _settings(settings: BaseSettings, of_services: Sequence[SettingError]) -> Iterator[Finding]:
+    errors = [*_unreadable(settings), *of_services]
+    # What is wrong with .env has a check of its own. A setting is read more than once.
+    wrong = {str(error): error for error in errors if error.name.removesuffix(SUFFIX) in SETTINGS}
+    for error in wrong.values():
+        yield problem("settings", f"{error.name} {error.rule}", error.remedy)
     log = _Messages()
     unknown_names.logger.addHandler(log)
     try:
@@ -144,6 +141,14 @@ def _settings(settings: BaseSettings) -> Iterator[Finding]:
         yield from _source(settings, key)
     if not wrong and not log.messages:
         yield ok("settings", "all have valid values")
+
+
+def _unreadable(settings: BaseSettings) -> Iterator[SettingError]:
+    for setting in SETTINGS.values():
+        try:
+            setting.read(settings)
+        except SettingError as error:
+            yield error
 
 
 def _source(settings: BaseSettings, key: Setting) -> Iterator[Finding]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +60,6 @@ def _existing(folder: Path) -> Path:
 
 def _folder(data: Path) -> Iterator[Finding]:
     existing = _existing(data)
-    choose = f"Make it writable for this user (ls -ld {shlex.quote(str(existing))}), or choose another with --data."
     if not existing.is_dir():
         yield problem("data folder", f"{existing} is no folder", "Choose another with --data.")
         return
@@ -71,7 +70,7 @@ def _folder(data: Path) -> Iterator[Finding]:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        yield problem("data folder", f"{data} cannot be written: {error.strerror}", choose)
+        yield problem("data folder", f"{data} cannot be written: {error.strerror}", _remedy(error.errno, existing))
         return
     kind = network_file_system(data, _mounts())
     if kind:
@@ -82,6 +81,24 @@ def _folder(data: Path) -> Iterator[Finding]:
         return
     made = "" if data.exists() else "; it is created when data is stored"
     yield ok("data folder", f"{data} can be written{made}")
+
+
+def _remedy(number: int | None, folder: Path) -> str:
+    """Return the remedy for a folder that refuses a file with this ``errno``."""
+    path = shlex.quote(str(folder))
+    if number == errno.ENOSPC:
+        remedy = f"Free space or inodes on its disk (df -h {path}; df -i {path})"
+    elif number == errno.EDQUOT:
+        remedy = "Remove files of this user, or raise its quota (quota -s)"
+    elif number == errno.EROFS:
+        remedy = f"Mount its file system for writing (findmnt -T {path} shows which)"
+    elif number in (errno.EACCES, errno.EPERM):
+        remedy = f"Make it writable for this user (ls -ld {path})"
+    elif number == errno.EIO:
+        remedy = "Look for faults of its disk in the log of the system (dmesg)"
+    else:
+        return "Choose another folder with --data."
+    return f"{remedy}, or choose another with --data."
 
 
 def _mounts() -> str:
@@ -129,19 +146,8 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 
 def _machine() -> Iterator[Finding]:
-    if sys.platform != "win32":
-        import resource
-
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if most != resource.RLIM_INFINITY and most < _FILES:
-            yield warning(
-                "machine",
-                f"a process may open {most} files",
-                f"Raise it: ulimit -Hn {_FILES} as root, or LimitNOFILE={_FILES} in the systemd unit.",
-            )
-        else:
-            yield ok("machine", "a process may open enough files")
-    if _SHM.is_dir():
+    yield from _open_files()
+    if _SHM.is_dir() and hasattr(os, "statvfs"):
         shared = os.statvfs(_SHM)
         size = shared.f_blocks * shared.f_frsize
         if size < _SHARED_MEMORY:
@@ -154,3 +160,19 @@ def _machine() -> Iterator[Finding]:
         ZoneInfo("Europe/Paris")
     except ZoneInfoNotFoundError:
         yield problem("machine", "there is no time zone data, which periodic jobs need", "pip install tzdata")
+
+
+def _open_files() -> Iterator[Finding]:
+    try:
+        import resource
+    except ImportError:
+        return  # A system without such a limit.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < _FILES:
+        yield warning(
+            "machine",
+            f"a process may open {most} files",
+            f"Raise it: ulimit -Hn {_FILES} as root, or LimitNOFILE={_FILES} in the systemd unit.",
+        )
+    else:
+        yield ok("machine", "a process may open enough files")

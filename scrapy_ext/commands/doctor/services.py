@@ -9,8 +9,9 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -24,7 +25,8 @@ from scrapy_ext.client.http import authorization, is_local, proxy_of
 from scrapy_ext.client.platform import PlatformUrls
 from scrapy_ext.commands.doctor.checking import SECONDS, Check, Finding, blocking, ok, problem, warning
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
-from scrapy_ext.crawl.session.embedded import Configured
+from scrapy_ext.crawl.session import embedded
+from scrapy_ext.settings import SettingError
 
 _EXTRACTION: Final = "extraction"
 _PLATFORM: Final = "platform"
@@ -34,6 +36,18 @@ _DIFFERS: Final = 5.0
 _DIFFERS_MUCH: Final = 60.0
 _NTP: Final = "Synchronise the clock: timedatectl set-ntp true (Linux), sntp -sS time.apple.com (macOS)."
 _MOST_BYTES: Final = 4 * 2**20
+
+_Kind = TypeVar("_Kind")
+
+
+class Configuration(NamedTuple):
+    """The services that the settings name."""
+
+    #: Checks of those whose settings are right.
+    checks: list[Check]
+    wrong: list[SettingError]
+    #: False: an embedded server would be used.
+    is_remote: bool
 
 
 class _Answer(NamedTuple):
@@ -68,17 +82,37 @@ class _Refusal(msgspec.Struct):
     status: int = 0
 
 
-def checks(settings: BaseSettings) -> list[Check]:
-    """Return the checks of the services that the settings name; raises :class:`SettingError`."""
-    configured = Configured.read(settings)
-    found = []
-    if configured.extract_url is not None:
-        url, key = configured.extract_url, configured.extract_key or ""
-        found.append(Check(_EXTRACTION, lambda: _extraction(url, key), 2 * SECONDS))
-    if configured.platform_urls is not None:
-        urls, of_platform = configured.platform_urls, configured.platform_key or ""
-        found.append(Check(_PLATFORM, lambda: _platform(urls, of_platform, configured.project), 3 * SECONDS))
-    return found
+def found_in(settings: BaseSettings) -> Configuration:
+    """Read the settings of both services. One that is wrong hides no other."""
+    wrong: list[SettingError] = []
+
+    def tried(read: Callable[[], _Kind]) -> _Kind | None:
+        try:
+            return read()
+        except SettingError as error:
+            wrong.append(error)
+            return None
+
+    checks = []
+    url = tried(partial(embedded.extraction_url, settings))
+    extracts = url is not None or bool(wrong)
+    key = tried(
+        partial(embedded.service_key, settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, is_remote=extracts)
+    )
+    if url is not None and key is not None:
+        checks.append(Check(_EXTRACTION, lambda: _extraction(url, key), 2 * SECONDS))
+    before = len(wrong)
+    for setting in embedded.PLATFORM_ADDRESSES:
+        tried(partial(embedded.service_url, settings, setting))
+    urls = tried(partial(embedded.platform_urls, settings)) if len(wrong) == before else None
+    stores = urls is not None or len(wrong) > before
+    of_platform = tried(
+        partial(embedded.service_key, settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, is_remote=stores)
+    )
+    project: int | None = tried(partial(names.PLATFORM_PROJECT.read, settings))
+    if urls is not None and of_platform is not None and project is not None:
+        checks.append(Check(_PLATFORM, lambda: _platform(urls, of_platform, project), 3 * SECONDS))
+    return Configuration(checks, wrong, is_remote=extracts and stores)
 
 
 async def _extraction(url: str, key: str) -> list[Finding]:
@@ -192,9 +226,6 @@ def _own_version() -> str:
         return version("scrapy-ext")
     except PackageNotFoundError:
         return "unknown"
-
-
-_Kind = TypeVar("_Kind")
 
 
 def _decoded(body: bytes, kind: type[_Kind]) -> _Kind | None:

@@ -18,7 +18,7 @@ from scrapy_ext.commands.options import argument, output_options
 from scrapy_ext.commands.subcommand import FAILED, INTERRUPTED, OK, Subcommand
 from scrapy_ext.commands.terminal.output import Column, StandardOutput, one_line, status
 from scrapy_ext.commands.terminal.text import counted
-from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError, check_installed
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.server import starting
 from scrapy_ext.server.config.command_line import add_options
@@ -39,37 +39,36 @@ _COLUMNS: Final = (
 def _checks(settings: BaseSettings, options: argparse.Namespace) -> list[Check]:
     """Return the checks that fit: those of a server where one runs, or would run for a crawl."""
     given = options.data is not None or options.database is not None
-    try:
-        configured = Configured.read(settings)
-        of_services, is_remote = (
-            services.checks(settings),
-            None not in (configured.extract_url, configured.platform_urls),
-        )
-    except SettingError as error:
-        wrong = _wrong(error)
-        of_services, is_remote = [Check("services", lambda: _returned(wrong))], True
-    server = given or not is_remote
-    found = installation.checks(settings, server=server)
-    if not server:
-        return [*found, *of_services, *machine.checks(None)[:1]]
+    remote = services.found_in(settings)
+    if remote.is_remote and not given:
+        found = installation.checks(settings, server=False, wrong=remote.wrong)
+        return [*found, *remote.checks, *machine.checks(None)[:1]]
+    wrong, of_server = list(remote.wrong), []
     try:
         if starting.UNSUPPORTED:
             raise EmbeddedServerError(
                 f"{starting.UNSUPPORTED}. Set EXTRACT_API_URL and PLATFORM_URL to use remote services."
             )
         check_installed()
-        where = _store(settings, options)
-    except (EmbeddedServerError, SettingError) as error:
-        missing = _wrong(error)
-        return [*found, *of_services, Check("server", lambda: _returned(missing))]
-    return [*found, *of_services, *_of_server(where, options.browser)]
+        try:
+            where = _store(settings, options)
+        except SettingError as error:
+            wrong.append(error)
+            where = None
+        of_server = _of_server(where, options.browser)
+    except EmbeddedServerError as error:
+        missing = _missing(error)
+        of_server = [Check("server", lambda: _returned(missing))]
+    return [*installation.checks(settings, server=True, wrong=wrong), *remote.checks, *of_server]
 
 
-def _of_server(where: Path | DatabaseUrl, path: str | None) -> list[Check]:
+def _of_server(where: Path | DatabaseUrl | None, path: str | None) -> list[Check]:
+    """Return the checks of a server's machine. ``where``: its data; None if that is not known."""
     # Only these checks need the server's libraries.
     from scrapy_ext.commands.doctor import browser, store
 
-    return [browser.check(path), store.check(where), *machine.checks(where if isinstance(where, Path) else None)]
+    of_data = [store.check(where)] if where is not None else []
+    return [browser.check(path), *of_data, *machine.checks(where if isinstance(where, Path) else None)]
 
 
 def _store(settings: BaseSettings, options: argparse.Namespace) -> Path | DatabaseUrl:
@@ -88,9 +87,9 @@ def _store(settings: BaseSettings, options: argparse.Namespace) -> Path | Databa
         raise SettingError("SERVER_DATABASE", "is not the URL of a database", str(error)) from None
 
 
-def _wrong(error: Exception) -> Finding:
+def _missing(error: EmbeddedServerError) -> Finding:
     text, _, remedy = str(error).rstrip(".").rpartition(". " if ". " in str(error) else ": ")
-    return problem("services" if isinstance(error, SettingError) else "server", text, f"{remedy}.")
+    return problem("server", text, f"{remedy}.")
 
 
 async def _returned(finding: Finding) -> list[Finding]:

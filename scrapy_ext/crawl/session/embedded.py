@@ -51,6 +51,13 @@ _HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): "
 _REPORTED_BY_CRAWL: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
 #: Restarts of a server that ends unexpectedly.
 _RESTARTS: Final = 10
+#: Settings of the platform's addresses: of all of it, and of its parts.
+PLATFORM_ADDRESSES: Final = (
+    names.PLATFORM_URL,
+    names.PLATFORM_STORAGE_URL,
+    names.PLATFORM_APP_URL,
+    names.PLATFORM_JOBQ_URL,
+)
 
 
 class EmbeddedServerError(RuntimeError):
@@ -85,27 +92,39 @@ class Configured(msgspec.Struct, frozen=True):
     @classmethod
     def read(cls, settings: BaseSettings) -> Configured:
         """Read and check addresses, keys and project; raises :class:`SettingError`."""
-        extract_url = _url(settings, names.EXTRACT_API_URL)
-        if extract_url is not None and not extract_url.endswith("/v1"):
-            raise SettingError("EXTRACT_API_URL", f"must end in /v1, got {extract_url!r}", "Add the version to it.")
-        single = _url(settings, names.PLATFORM_URL)
-        storage = _url(settings, names.PLATFORM_STORAGE_URL) or single
-        app = _url(settings, names.PLATFORM_APP_URL) or single
-        jobq = _url(settings, names.PLATFORM_JOBQ_URL) or single
-        if storage is None and (app or jobq):
-            raise SettingError(
-                "PLATFORM_STORAGE_URL", "is not set, but another PLATFORM_ address is", "Set it, or PLATFORM_URL."
-            )
+        extract_url, urls = extraction_url(settings), platform_urls(settings)
         return cls(
             extract_url,
-            _key(settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, extract_url),
-            PlatformUrls(app=app or storage, storage=storage, jobq=jobq or storage) if storage else None,
-            _key(settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, storage),
+            service_key(settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, is_remote=extract_url is not None),
+            urls,
+            service_key(settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, is_remote=urls is not None),
             names.PLATFORM_PROJECT.read(settings),
         )
 
 
-def _url(settings: BaseSettings, setting: Setting) -> str | None:
+def extraction_url(settings: BaseSettings) -> str | None:
+    """Return the address of the extraction service; raises :class:`SettingError`."""
+    url = service_url(settings, names.EXTRACT_API_URL)
+    if url is not None and not url.endswith("/v1"):
+        raise SettingError("EXTRACT_API_URL", f"must end in /v1, got {url!r}", "Add the version to it.")
+    return url
+
+
+def platform_urls(settings: BaseSettings) -> PlatformUrls | None:
+    """Return the addresses of the platform; raises :class:`SettingError`."""
+    single, storage, app, jobq = (service_url(settings, setting) for setting in PLATFORM_ADDRESSES)
+    storage = storage or single
+    if storage is None and (app or jobq):
+        raise SettingError(
+            "PLATFORM_STORAGE_URL", "is not set, but another PLATFORM_ address is", "Set it, or PLATFORM_URL."
+        )
+    if storage is None:
+        return None
+    return PlatformUrls(app=app or single or storage, storage=storage, jobq=jobq or single or storage)
+
+
+def service_url(settings: BaseSettings, setting: Setting) -> str | None:
+    """Return an address, None if it is not set; raises :class:`SettingError`."""
     url: str | None = setting.read(settings)
     if not url:
         return None
@@ -121,9 +140,10 @@ def _url(settings: BaseSettings, setting: Setting) -> str | None:
     return url.rstrip("/")
 
 
-def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | None) -> str | None:
+def service_key(settings: BaseSettings, key: Setting, url_setting: Setting, *, is_remote: bool) -> str | None:
+    """Return the key of a service, None if it is the embedded one; raises :class:`SettingError`."""
     value: str | None = key.read(settings)
-    if url is None:
+    if not is_remote:
         if value:
             message = "%s is set, but %s is not, so that the key has no effect: the embedded service is used"
             logger.warning(message, key.name, url_setting.name)

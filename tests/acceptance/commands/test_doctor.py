@@ -87,8 +87,22 @@ def test_wrong_keys_are_told_apart_from_wrong_addresses(server: RunningServer, s
         text, remedy = wrong(elsewhere, check)
         assert "this is not the service" in text
         assert setting in remedy
-    unset = doctor(tmp_path, PLATFORM_URL=server.url)
-    assert wrong(unset, "services")[0] == "PLATFORM_API_KEY is not set, but PLATFORM_URL is"
+    unset = doctor(tmp_path, *_NO_BROWSER, PLATFORM_URL=server.url)
+    assert wrong(unset, "settings")[0] == "PLATFORM_API_KEY is not set, but PLATFORM_URL is"
+
+
+def test_a_wrong_address_hides_no_other_check(server: RunningServer, tmp_path: Path) -> None:
+    both = doctor(tmp_path, EXTRACT_API_URL="notaurl", PLATFORM_URL="ftp://a", PLATFORM_API_KEY="k")
+    assert both.returncode == 1
+    assert [text for status, text, _ in found(both, "settings") if status == "problem"] == [
+        "EXTRACT_API_URL must be an http or https URL, got 'notaurl'",
+        "EXTRACT_API_KEY is not set, but EXTRACT_API_URL is",
+        "PLATFORM_URL must be an http or https URL, got 'ftp://a'",
+    ]
+    one = doctor(tmp_path, **given(server, EXTRACT_API_URL="notaurl"))
+    assert "EXTRACT_API_URL" in wrong(one, "settings")[0]
+    assert "all have valid values" not in one.stdout
+    assert found(one, "platform")[0][0] == "ok"
 
 
 def test_a_key_that_may_only_read_is_doubtful(server: RunningServer, tmp_path: Path) -> None:
@@ -171,11 +185,12 @@ def test_the_browser_is_started(tmp_path: Path) -> None:
     assert "is not a program" in text
     assert "playwright install" in remedy
     program = tmp_path / "browser"
-    program.write_text("#!/bin/sh\necho no libraries >&2\nexit 127\n")
+    program.write_text("#!/bin/sh\necho I am no browser >&2\nexit 127\n")
     program.chmod(0o755)
     text, remedy = wrong(doctor(tmp_path, "--data", "data", "--browser", str(program)), "browser")
-    assert "does not start" in text
-    assert "install-deps" in remedy
+    assert text == f"{program} does not start: I am no browser"
+    assert "--browser" in remedy
+    assert "install-deps" not in remedy
     assert list((tmp_path / "data").iterdir()) == []
 
 

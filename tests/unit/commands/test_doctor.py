@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import sys
+import tempfile
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,8 +15,9 @@ import pytest
 from scrapy.settings import BaseSettings, Settings
 
 from scrapy_ext import settings as names
-from scrapy_ext.commands.doctor import installation, machine
+from scrapy_ext.commands.doctor import browser, installation, machine, services, store
 from scrapy_ext.commands.doctor.checking import Check, Finding, Status, findings, in_thread, ok, problem
+from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 _MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -199,3 +204,72 @@ def test_little_room_on_a_disk_is_reported(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(machine, "_TOO_LITTLE", 2**70)
     assert run(machine.checks(None)[0])[0].status is Status.PROBLEM
     assert "GiB" in enough.text
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "Free space"), (errno.EDQUOT, "quota"), (errno.EROFS, "Mount its file system for writing"),
+        (errno.EACCES, "Make it writable for this user"), (errno.EIO, "faults of its disk"), (errno.ENXIO, "another"),
+    ],
+)  # fmt: skip
+def test_the_remedy_of_a_data_folder_fits_the_fault_of_its_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
+) -> None:
+    def refuse(**_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    # Full and read-only disks are made by administrators alone.
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    (found,) = run(machine.checks(tmp_path)[0])
+    assert found.text.endswith(f"cannot be written: {os.strerror(number)}")
+    assert remedy in found.remedy
+    assert "--data" in found.remedy
+    assert ("writable for this user" in found.remedy) == (number == errno.EACCES)
+
+
+def test_a_system_without_limits_of_open_files_has_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert "check itself failed" not in str(run(machine.checks(None)[1]))
+
+
+def test_every_wrong_address_and_missing_key_is_found(project: Path) -> None:
+    found = services.found_in(
+        Settings({"EXTRACT_API_URL": "http://a/v2", "PLATFORM_APP_URL": "b", "PLATFORM_URL": "c"})
+    )
+    assert [each.name for each in found.wrong] == [
+        "EXTRACT_API_URL", "EXTRACT_API_KEY", "PLATFORM_URL", "PLATFORM_APP_URL", "PLATFORM_API_KEY"
+    ]  # fmt: skip
+    assert (found.checks, found.is_remote) == ([], True)
+    one = services.found_in(Settings({"EXTRACT_API_URL": "a", "EXTRACT_API_KEY": "k"}))
+    assert ([each.name for each in one.wrong], one.is_remote) == (["EXTRACT_API_URL"], False)
+
+
+def test_an_unknown_host_of_a_database_is_told_apart_from_a_server_that_does_not_run() -> None:
+    (found,) = run(store.check(DatabaseUrl("postgresql://me:secret@nobody.invalid/x")))
+    assert "the name of the host is not known" in found.text
+    assert found.remedy.startswith("Correct the host")
+    assert "secret" not in str(found)
+
+
+_REPORT = """\
+The browser does not start: BrowserType.launch: Target page, context or browser has been closed
+Browser logs:
+
+<launching> /opt/chrome --headless
+<launched> pid=7
+[pid=7][err] /opt/chrome: {}
+Call log:
+  - [pid=7][err] /opt/chrome: {}
+"""
+
+
+def test_the_remedy_of_a_browser_fits_its_fault() -> None:
+    libraries = "error while loading shared libraries: libnss3.so: cannot open shared object file"
+    found = browser.failure(_REPORT.format(libraries, libraries), "/opt/chrome", {})
+    assert found.text == f"/opt/chrome does not start: /opt/chrome: {libraries}"
+    assert found.remedy.startswith("playwright install-deps chromium")
+    other = _REPORT.format("I am no browser", "I am no browser")
+    assert "with --browser" in browser.failure(other, "/opt/chrome", {}).remedy
+    assert "with SCRAPY_EXT_BROWSER" in browser.failure(other, None, {"SCRAPY_EXT_BROWSER": "/opt/chrome"}).remedy
+    assert "install --force chromium" in browser.failure(other, None, {}).remedy

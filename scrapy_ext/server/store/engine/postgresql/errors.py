@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
 import time
 from enum import Enum
 from typing import Final
@@ -86,6 +87,11 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
         return StoreAwayError(
             f"{url} has no TLS, and the address asks for it. Leave sslmode out of the address, or switch TLS on "
             "in PostgreSQL (ssl = on)."
+        )
+    if isinstance(error, socket.gaierror):
+        return StoreAwayError(
+            f"{url}: the name of the host is not known ({error.strerror}). Correct the host of the address, or the "
+            "name servers of this machine."
         )
     if failure_of(error) is Failure.LOST:
         return StoreAwayError(
