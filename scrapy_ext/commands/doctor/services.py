@@ -24,7 +24,7 @@ from scrapy_ext.client.http import authorization, is_local, proxy_of
 from scrapy_ext.client.platform import PlatformUrls
 from scrapy_ext.commands.doctor.checking import SECONDS, Check, Finding, blocking, ok, problem, warning
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
-from scrapy_ext.crawl.session.embedded import Configured
+from scrapy_ext.crawl.session.services import Configured
 
 _EXTRACTION: Final = "extraction"
 _PLATFORM: Final = "platform"

@@ -18,8 +18,9 @@ from scrapy_ext.commands.options import argument, output_options
 from scrapy_ext.commands.subcommand import FAILED, INTERRUPTED, OK, Subcommand
 from scrapy_ext.commands.terminal.output import Column, StandardOutput, one_line, status
 from scrapy_ext.commands.terminal.text import counted
-from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError, check_installed
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.crawl.session.project import data_directory
+from scrapy_ext.crawl.session.services import Configured
 from scrapy_ext.server import starting
 from scrapy_ext.server.config.command_line import add_options
 from scrapy_ext.server.config.option import Role

@@ -5,8 +5,9 @@ platform, the extraction service or both. On the platform they may be limited to
 extraction service their requests are limited by key and by organisation.
 
 Named keys are stored in the database, where commands change them while servers run: a server reads them again after
-:data:`REFRESH_SECONDS`, and at once for a key that it does not know, so that a new key works when its owner has it. A suspended key has no access. The extraction service answers a known key without access with
-403; the platform answers 401, as for an unknown key.
+:data:`REFRESH_SECONDS`, and at once for a key that it does not know, so that a new key works when its owner has it. A
+suspended key has no access. The extraction service answers a known key without access with 403; the platform answers
+401, as for an unknown key.
 
 A key is looked up by a keyed hash with a secret per process, so the time of a lookup reveals nothing about stored keys.
 """
