@@ -137,6 +137,7 @@ class _Server(uvicorn.Server):
             # Present objects are permanent: without this, each full collection would take 0.1 s to visit them.
             gc.collect()
             gc.freeze()
+            gc.enable()
             _UVICORN.setLevel(logging.WARNING)
             if self._status is not None and self._middleware.status is not None:
                 self._status.start(self._middleware.status)

@@ -44,13 +44,13 @@ from scrapy_ext.api.compression import GZIP_MAGIC
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary
 from scrapy_ext.server.config.extraction_limits import MIB
+from scrapy_ext.server.extraction.hold import Hold, growing
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-ACCEPTED: Final = "gzip, deflate, br, zstd"
 #: Most codings of a body.
 _MOST: Final = 4
 #: The window that decoders must support (RFC 9659), and so the most memory that one takes: 8 MiB.
@@ -223,33 +223,10 @@ def text_of(content_type: str | None, body: bytes) -> str:
     return html_to_unicode(content_type, body)[1]
 
 
-#: Counts bytes that a request holds until it is answered; raises :class:`ExtractionError` (503) for too many.
-Hold = Callable[[int], None]
-
-#: Bytes of a body that are not counted: the number of requests bounds their sum, and small pages are never refused
-#: because of large ones.
-UNCOUNTED: Final = 64 * 1024
 #: Coded bodies shorter than this, with a text no longer than the second, are decoded without a thread, which takes
 #: longer.
 _SHORT: Final = 32 * 1024
 _SHORT_TEXT: Final = MIB
-
-
-def no_count(_size: int) -> None:
-    """Count nothing."""
-
-
-def growing(hold: Hold) -> Hold:
-    """Return a function that counts one growing body; call it with the size so far."""
-    counted = UNCOUNTED
-
-    def count(size: int) -> None:
-        nonlocal counted
-        if size > counted:
-            hold(size - counted)
-            counted = size
-
-    return count
 
 
 async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold: Hold) -> bytes:

@@ -33,7 +33,8 @@ from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
 from scrapy_ext.api.extraction.problems import ExtractionError, connection_failed, permanent, temporary, unreachable
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
+from scrapy_ext.server.extraction.hold import Hold, no_count
+from scrapy_ext.server.extraction.http.bodies import read_body
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
 from scrapy_ext.server.extraction.outgoing import Cookie, cookie_pair, cookie_received, headers_to_send, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
