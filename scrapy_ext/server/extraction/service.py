@@ -98,6 +98,13 @@ class ExtractionService:
         parts = (fetcher, self._loaded_browser, self.extractors, self._attributes)
         await asyncio.gather(*(part.stop() for part in parts if part is not None))
 
+    @property
+    def fetcher(self) -> Fetcher:
+        """The HTTP client, once it is opened."""
+        if self._fetcher is None:
+            raise RuntimeError("no page was fetched yet")
+        return self._fetcher
+
     @cached_property
     def browser(self) -> Browser:
         from scrapy_ext.server.extraction.browser.browser import Browser

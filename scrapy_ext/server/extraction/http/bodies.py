@@ -22,6 +22,7 @@ import io
 import sys
 import zlib
 from collections.abc import Callable
+from functools import cache
 from gzip import GzipFile
 from io import BytesIO
 from typing import Any, Final
@@ -207,18 +208,27 @@ _OLD: Final = (
     *(f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 857, 858, 862, 864, 869, 950, 1125)),
     *("utf-32", "utf-32-le", "utf-32-be"),
 )
-#: Codecs of the web's encodings (encoding.spec.whatwg.org), as w3lib reads their labels, and of the old ones.
-_CODECS: Final = frozenset(map(resolve_encoding, (*LABELS, *_OLD))) - {None}
 _UTF_8: Final = "text/html; charset=utf-8"
+
+
+@cache
+def _codecs() -> frozenset[str | None]:
+    """Return the codecs of the web's encodings (encoding.spec.whatwg.org), as w3lib reads their labels, and of the old
+    ones.
+
+    This imports a hundred modules, which pages that are not read as text do not need.
+    """
+    return frozenset(map(resolve_encoding, (*LABELS, *_OLD))) - {None}
 
 
 def text_of(content_type: str | None, body: bytes) -> str:
     """Decode a page; undecodable bytes are replaced."""
-    if http_content_type_encoding(content_type) not in _CODECS:
+    codecs = _codecs()
+    if http_content_type_encoding(content_type) not in codecs:
         content_type = None
     if content_type is None and read_bom(body)[0] is None:
         declared = html_body_declared_encoding(body)
-        if declared is not None and declared not in _CODECS:
+        if declared is not None and declared not in codecs:
             content_type = _UTF_8
     return html_to_unicode(content_type, body)[1]
 
