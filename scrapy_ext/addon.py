@@ -1,4 +1,8 @@
-"""``Addon``: enables all components in the right order."""
+"""``Addon``: enables all components in the right order.
+
+Functions import the components that they enable: that takes a third of a second, in which the embedded server, begun
+before it, starts as well; and commands that do not crawl load the add-on, too.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +20,9 @@ from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
 from scrapy_ext.compatibility.python import Self
-from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
+from scrapy_ext.crawl.session.early_server import begin_early
 from scrapy_ext.crawl.session.project import command_of
-from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
-from scrapy_ext.dupefilters import CollectionDupeFilter
-from scrapy_ext.extensions import FrozenStartup, LogUploader, PlatformJob, RequestLog
-from scrapy_ext.pipelines import ItemStoragePipeline
-from scrapy_ext.poet.middleware import PoetMiddleware
-from scrapy_ext.pqueues import DomainPriorityQueue
-from scrapy_ext.scheduler import FrontierScheduler
 from scrapy_ext.settings import SettingError
-from scrapy_ext.spidermiddlewares import ParentMiddleware, RequestsFirstMiddleware
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +52,6 @@ _OF_DEFERREDS: Final = ("twisted", "scrapy.utils.defer")
 #: Scrapy's command that the add-on ignores.
 _BENCHMARK: Final = "bench"
 
-_EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
-
 
 class _SettingErrorFilter(logging.Filter):
     """Log filter that reports a wrong setting in one line. Scrapy leaves an error at the start to the event loop, which
@@ -86,6 +80,7 @@ class Addon:
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
         self._command = command_of(crawler) if crawler is not None else None
 
     @classmethod
@@ -98,40 +93,86 @@ class Addon:
             return
         for name in ("asyncio", "twisted"):
             logging.getLogger(name).addFilter(_setting_error_filter)
-        if names.EXTRACT_API_ENABLED.read(settings):
-            _default(settings, "EXTRACT_API_TRANSPARENT_MODE", not _has_own_handler(settings))
-            _set_fingerprinter(settings)
-            _set_provider(settings)
-            _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
-            # The service chooses the headers that prevent a ban.
-            _default(settings, "REFERRER_POLICY", "no-referrer")
-            for middleware, order in (
-                (OwnHeadersMiddleware, _OWN_HEADERS_ORDER),
-                (ExtractMiddleware, _last(settings, "DOWNLOADER_MIDDLEWARES", _EXTRACT_ORDER)),
-            ):
-                settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
         if self._command is not None:
             # This overrides the project's settings for its crawls.
             settings.set("EXTRACT_API_LEDGER", False, priority="spider")
+        self._begin_server(settings)
+        if names.EXTRACT_API_ENABLED.read(settings):
+            _enable_extraction(settings)
+        if self._command is not None:
             return
         if names.PLATFORM_ENABLED.read(settings):
-            order = _last(settings, "ITEM_PIPELINES", _ITEMS_ORDER)
-            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, order)
-            for extension in _EXTENSIONS:
-                settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
-            settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
-        if names.FRONTIER_ENABLED.read(settings):
-            _default(settings, "SCHEDULER", FrontierScheduler)
-            settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
-        elif names.DUPEFILTER_COLLECTION.read(settings):
-            _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
+            _enable_platform(settings)
+        _enable_queue(settings)
         if _may_have_fewer_tasks(settings):
-            _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
-            if settings.getpriority("CONCURRENT_ITEMS") == SETTINGS_PRIORITIES[_PRIORITY]:
-                orders = settings.getwithbase("SPIDER_MIDDLEWARES").values()
-                nearest = min((order for order in orders if order is not None), default=0) - 1
-                settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", RequestsFirstMiddleware, nearest)
+            _enable_fewer_tasks(settings)
+        from scrapy_ext.extensions import FrozenStartup
+
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
+
+    def _begin_server(self, settings: BaseSettings) -> None:
+        """Begin the embedded server of a crawl; ``scrapy shell``, which crawls nothing, may never need it."""
+        if self._crawler is None or not self._crawler.crawling:
+            return
+        needed = (names.PLATFORM_ENABLED, names.FRONTIER_ENABLED, names.DUPEFILTER_COLLECTION)
+        begin_early(
+            self._crawler,
+            extraction=names.EXTRACT_API_ENABLED.read(settings),
+            platform=self._command is None and any(setting.read(settings) for setting in needed),
+        )
+
+
+def _enable_extraction(settings: BaseSettings) -> None:
+    from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
+    from scrapy_ext.pqueues import DomainPriorityQueue
+
+    _default(settings, "EXTRACT_API_TRANSPARENT_MODE", not _has_own_handler(settings))
+    _set_fingerprinter(settings)
+    _set_provider(settings)
+    _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
+    # The service chooses the headers that prevent a ban.
+    _default(settings, "REFERRER_POLICY", "no-referrer")
+    for middleware, order in (
+        (OwnHeadersMiddleware, _OWN_HEADERS_ORDER),
+        (ExtractMiddleware, _last(settings, "DOWNLOADER_MIDDLEWARES", _EXTRACT_ORDER)),
+    ):
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
+
+
+def _enable_platform(settings: BaseSettings) -> None:
+    from scrapy_ext.extensions import LogUploader, PlatformJob, RequestLog
+    from scrapy_ext.pipelines import ItemStoragePipeline
+    from scrapy_ext.spidermiddlewares import ParentMiddleware
+
+    order = _last(settings, "ITEM_PIPELINES", _ITEMS_ORDER)
+    settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, order)
+    for extension in (PlatformJob, RequestLog, LogUploader):
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
+    settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
+
+
+def _enable_queue(settings: BaseSettings) -> None:
+    """Set the scheduler, or else a dupefilter that crawls share."""
+    if names.FRONTIER_ENABLED.read(settings):
+        from scrapy_ext.scheduler import FrontierScheduler
+        from scrapy_ext.spidermiddlewares import ParentMiddleware
+
+        _default(settings, "SCHEDULER", FrontierScheduler)
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
+    elif names.DUPEFILTER_COLLECTION.read(settings):
+        from scrapy_ext.dupefilters import CollectionDupeFilter
+
+        _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
+
+
+def _enable_fewer_tasks(settings: BaseSettings) -> None:
+    from scrapy_ext.spidermiddlewares import RequestsFirstMiddleware
+
+    _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
+    if settings.getpriority("CONCURRENT_ITEMS") == SETTINGS_PRIORITIES[_PRIORITY]:
+        orders = settings.getwithbase("SPIDER_MIDDLEWARES").values()
+        nearest = min((order for order in orders if order is not None), default=0) - 1
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", RequestsFirstMiddleware, nearest)
 
 
 def _last(settings: BaseSettings, name: str, order: int) -> int:
@@ -154,6 +195,8 @@ def _may_have_fewer_tasks(settings: BaseSettings) -> bool:
 
 def _waits(pipeline: Any) -> bool:
     """Return true when ``process_item`` may wait, for coroutine functions in its class or Deferreds in its module."""
+    from scrapy_ext.pipelines import ItemStoragePipeline
+
     found = load_object(pipeline)
     process_item: Any = getattr(found, "process_item", None)
     if process_item is None or process_item is ItemStoragePipeline.process_item:
@@ -196,6 +239,8 @@ def _has_own_handler(settings: BaseSettings) -> bool:
 
 def _set_fingerprinter(settings: BaseSettings) -> None:
     """Add scrapy-poet's injection of dependencies, whose add-on may come before or after this one."""
+    from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
+
     if getattr(settings["REQUEST_FINGERPRINTER_CLASS"], "__name__", "") != "ScrapyPoetRequestFingerprinter":
         _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)
     _default(settings, "SCRAPY_POET_REQUEST_FINGERPRINTER_BASE_CLASS", ExtractRequestFingerprinter)
@@ -204,6 +249,8 @@ def _set_fingerprinter(settings: BaseSettings) -> None:
 def _set_provider(settings: BaseSettings) -> None:
     if importlib.util.find_spec("scrapy_poet") is None:
         return
+    from scrapy_ext.poet.middleware import PoetMiddleware
+
     settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", PoetMiddleware, _POET_ORDER)
     name = "SCRAPY_POET_PROVIDERS"
     providers = settings.getdict(name)

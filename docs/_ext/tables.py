@@ -158,7 +158,7 @@ class ExtractActions(Generated):
 
     def lines(self) -> Iterable[str]:
         # Imports the browser's library, which only the build of this page needs.
-        from scrapy_ext.server.extraction.actions import ACTIONS
+        from scrapy_ext.server.extraction.actions.handlers import ACTIONS
 
         rows = [
             (code(kind.name), text(kind.meaning), ", ".join(map(code, kind.needs)), ", ".join(map(code, kind.takes)))

@@ -18,13 +18,9 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.options import SETTING, AddOptions, view_options
 from scrapy_ext.commands.terminal.output import StandardOutput, one_line
-from scrapy_ext.crawl.session.embedded import (
-    Configured,
-    EmbeddedServerError,
-    check_installed,
-    platform_client,
-)
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.crawl.session.project import data_directory
+from scrapy_ext.crawl.session.services import Configured, platform_client
 from scrapy_ext.server import starting
 from scrapy_ext.settings import SettingError
 

@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.compatibility.python import timeout_after
@@ -35,16 +36,17 @@ from scrapy_ext.server.http.health import Health, ServerMetrics
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.openapi import Description
 from scrapy_ext.server.http.routes import Access, Route, Router, host_of
-from scrapy_ext.server.jobs.periodic_loop import CronLoop
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.platform.deliveries import ArchiveTargets
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.opening import WORKER
-from scrapy_ext.server.ui import PageRoutes, PageServices
 from scrapy_ext.telemetry.exporting import exporting
 from scrapy_ext.telemetry.families import Family
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction import ExtractionService
 
 logger = logging.getLogger(__name__)
 
@@ -70,16 +72,28 @@ class _Parts:
     def __init__(self) -> None:
         #: By the first part of the path, with the slash that follows it, if any.
         self._apps: dict[str, ASGIApp] = {}
+        #: Returns the routes of the pages; None when they are loaded, and in a worker, which has none.
+        self.new_pages: Callable[[], list[BaseRoute]] | None = None
+        self._loading = asyncio.Lock()
 
     def serve(self, app: ASGIApp, beginnings: Iterable[str]) -> None:
         """Send requests to ``app`` by the beginnings of their paths (``Route.beginning``)."""
         self._apps.update(dict.fromkeys(beginnings, app))
+
+    async def load_pages(self) -> None:
+        """Import the pages and compile their templates, in a thread, since that takes a quarter of a second."""
+        async with self._loading:
+            if self.new_pages is not None:
+                self.others.router.routes[:] = await asyncio.to_thread(self.new_pages)
+                self.new_pages = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app: ASGIApp | None = None
         if scope["type"] == "http":
             first, slash, _ = scope["path"][1:].partition("/")
             app = self._apps.get(first + slash)
+            if app is None and self.new_pages is not None:
+                await self.load_pages()
         await (app or self.others)(scope, receive, send)
 
 
@@ -149,8 +163,6 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     from scrapy_ext.server import routes
     from scrapy_ext.server.extraction import ExtractionService
     from scrapy_ext.server.extraction.routes import EXTRACT
-    from scrapy_ext.server.net.guard import Guard
-    from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
 
     keys = Keyring()
     # First, because it checks the configuration: a server that does not start must not show a new key.
@@ -159,7 +171,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     stack.push_async_callback(store.close)
     await keys.load(store, config.extract_key, config.platform_key)
     stack.push_async_callback(extraction.stop)
-    await extraction.start()
+    if not config.exit_with_stdin:
+        await extraction.start()
     environments = environments_of(store, config)
     housekeeping = Housekeeping(tasks_of(store, config, environments))
     stack.push_async_callback(_ended, asyncio.create_task(housekeeping.run()))
@@ -173,9 +186,7 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     node = await start_node(store, config, environments, stack) if config.runner else None
     middleware.before_end = node.drain if node is not None else None
     if config.runner:
-        webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
-        for part in (CronLoop(store), webhooks):
-            stack.push_async_callback(_ended, asyncio.create_task(part.run()))
+        _start_loops(store, config, stack)
     tokens = JobTokens(store)
     metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics))
     health = Health(middleware, store, partial(presented, grant_of=keys.grant), metrics)
@@ -193,25 +204,47 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates)
     service = Service(declared, store, check, services)
-    pages = PageRoutes(store, PageServices(keys, extraction, service.router), lambda: middleware.ending)
+    parts.new_pages = partial(_new_pages, store, keys, extraction, service.router, middleware)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
-        pages.prepare()
+        await parts.load_pages()
     parts.serve(service, (route.beginning for route in declared))
     parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
-    parts.others.router.routes[:] = pages.routes
     middleware.metrics.resources = {route.first for route in routes.ROUTES} | {"ui"}
     # Last, so that it ends first: the last metrics are read from the parts that are still there.
     await stack.enter_async_context(exporting(_SERVICE, metrics.families))
 
 
+def _start_loops(store: Store, config: ServerConfig, stack: AsyncExitStack) -> None:
+    """Start the schedules and the webhooks."""
+    from scrapy_ext.server.jobs.periodic_loop import CronLoop  # as above
+    from scrapy_ext.server.net.guard import Guard
+    from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
+
+    webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
+    for part in (CronLoop(store), webhooks):
+        stack.push_async_callback(_ended, asyncio.create_task(part.run()))
+
+
+def _new_pages(
+    store: Store, keys: Keyring, extraction: ExtractionService, router: Router, middleware: RequestMiddleware
+) -> list[BaseRoute]:
+    """Return the routes of the pages, ready to answer."""
+    from scrapy_ext.server.ui import PageRoutes, PageServices  # as above
+
+    pages = PageRoutes(store, PageServices(keys, extraction, router), lambda: middleware.ending)
+    pages.prepare()
+    return pages.routes
+
+
 def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) -> dict[type, Any]:
     """Start the deliveries, if the server has targets for them; return the services of the archive."""
-    from scrapy_ext.server.delivery.delivering import Deliverer  # as above
-    from scrapy_ext.server.delivery.restoring import Restores
+    from scrapy_ext.server.delivery.restoring import Restores  # as above
 
     restores = Restores(store, config.archive_targets)
     stack.push_async_callback(restores.close)
     if config.archive_targets:
+        from scrapy_ext.server.delivery.delivering import Deliverer
+
         deliverer = Deliverer(store, config.archive_targets)
         stack.push_async_callback(_ended, asyncio.create_task(deliverer.run()))
     return {Restores: restores, ArchiveTargets: ArchiveTargets(config.archive_targets)}

@@ -134,9 +134,10 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and sockets:
-            # Present objects are permanent: without this, each full collection would take 0.1 s to visit them.
-            gc.collect()
+            # Present objects are permanent: without this, each full collection would take 0.1 s to visit them. Fewer
+            # than one in a hundred is garbage; a collection before would take longer than it is worth.
             gc.freeze()
+            gc.enable()
             _UVICORN.setLevel(logging.WARNING)
             if self._status is not None and self._middleware.status is not None:
                 self._status.start(self._middleware.status)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from scrapy_ext.crawl.session.embedded import platform_client
+from scrapy_ext.crawl.session.services import platform_client
 from tests.support.documented_names import undocumented
 
 T = TypeVar("T")

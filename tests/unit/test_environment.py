@@ -10,7 +10,7 @@ import pytest
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.crawl.session.embedded import Configured
+from scrapy_ext.crawl.session.services import Configured
 from scrapy_ext.settings import SettingError
 
 FILE = """\

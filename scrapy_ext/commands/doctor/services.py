@@ -25,7 +25,7 @@ from scrapy_ext.client.http import authorization, is_local, proxy_of
 from scrapy_ext.client.platform import PlatformUrls
 from scrapy_ext.commands.doctor.checking import SECONDS, Check, Finding, blocking, ok, problem, warning
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
-from scrapy_ext.crawl.session import embedded
+from scrapy_ext.crawl.session import services as configured
 from scrapy_ext.settings import SettingError
 
 _EXTRACTION: Final = "extraction"
@@ -94,20 +94,20 @@ def found_in(settings: BaseSettings) -> Configuration:
             return None
 
     checks = []
-    url = tried(partial(embedded.extraction_url, settings))
+    url = tried(partial(configured.extraction_url, settings))
     extracts = url is not None or bool(wrong)
     key = tried(
-        partial(embedded.service_key, settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, is_remote=extracts)
+        partial(configured.service_key, settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, is_remote=extracts)
     )
     if url is not None and key is not None:
         checks.append(Check(_EXTRACTION, lambda: _extraction(url, key), 2 * SECONDS))
     before = len(wrong)
-    for setting in embedded.PLATFORM_ADDRESSES:
-        tried(partial(embedded.service_url, settings, setting))
-    urls = tried(partial(embedded.platform_urls, settings)) if len(wrong) == before else None
+    for setting in configured.PLATFORM_ADDRESSES:
+        tried(partial(configured.service_url, settings, setting))
+    urls = tried(partial(configured.platform_urls, settings)) if len(wrong) == before else None
     stores = urls is not None or len(wrong) > before
     of_platform = tried(
-        partial(embedded.service_key, settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, is_remote=stores)
+        partial(configured.service_key, settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, is_remote=stores)
     )
     project: int | None = tried(partial(names.PLATFORM_PROJECT.read, settings))
     if urls is not None and of_platform is not None and project is not None:

@@ -25,7 +25,8 @@ from scrapy_ext.commands.subcommand import FAILED, OK
 from scrapy_ext.commands.terminal.output import status
 from scrapy_ext.commands.terminal.text import counted, printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
-from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError
+from scrapy_ext.crawl.session.services import Configured
 from scrapy_ext.settings import SettingError
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)

@@ -28,7 +28,8 @@ from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of
 from scrapy_ext.commands.extraction.resume import Comparison, Done
 from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, policy_of, prices_of
-from scrapy_ext.crawl.session.embedded import EmbeddedServerError, services
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError
+from scrapy_ext.crawl.session.services import services
 
 
 class ExtractService:

@@ -1,4 +1,4 @@
-"""Services of a crawl: those that the settings name, else a server in a child process, on a free loopback port.
+"""The embedded server: a child process of a crawl or a command, on a free loopback port.
 
 The child gets newly made keys by a descriptor that no other process has, and works in the project's data directory,
 ``.scrapy/platform``. A server for extraction alone works in a temporary directory, and leaves no data. The child stops
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Final
 from urllib.parse import urlsplit
@@ -29,14 +29,11 @@ import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.client.http import is_local
-from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, log_level
 from scrapy_ext.crawl.session.project import data_directory, project_folder
 from scrapy_ext.server import starting
 from scrapy_ext.server.config.command_line import config_from
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.settings import Setting, SettingError
 from scrapy_ext.telemetry.exporting import DISABLED
 
 logger = logging.getLogger(__name__)
@@ -51,112 +48,10 @@ _HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): "
 _REPORTED_BY_CRAWL: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
 #: Restarts of a server that ends unexpectedly.
 _RESTARTS: Final = 10
-#: Settings of the platform's addresses: of all of it, and of its parts.
-PLATFORM_ADDRESSES: Final = (
-    names.PLATFORM_URL,
-    names.PLATFORM_STORAGE_URL,
-    names.PLATFORM_APP_URL,
-    names.PLATFORM_JOBQ_URL,
-)
 
 
 class EmbeddedServerError(RuntimeError):
     """The embedded server could not be started; the message has its error output."""
-
-
-class Services(msgspec.Struct, frozen=True):
-    """URLs and keys of the services of a crawl. ``repr`` omits the keys.
-
-    ``platform_urls`` is None if no platform is needed and the settings name none.
-    """
-
-    extract_url: str
-    extract_key: str
-    platform_urls: PlatformUrls | None
-    platform_key: str
-    project: int
-
-    def __repr__(self) -> str:
-        return f"Services(extract_url={self.extract_url!r}, platform_urls={self.platform_urls!r})"
-
-
-class Configured(msgspec.Struct, frozen=True):
-    """Services that the settings name. None stands for the embedded service."""
-
-    extract_url: str | None
-    extract_key: str | None
-    platform_urls: PlatformUrls | None
-    platform_key: str | None
-    project: int
-
-    @classmethod
-    def read(cls, settings: BaseSettings) -> Configured:
-        """Read and check addresses, keys and project; raises :class:`SettingError`."""
-        extract_url, urls = extraction_url(settings), platform_urls(settings)
-        return cls(
-            extract_url,
-            service_key(settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, is_remote=extract_url is not None),
-            urls,
-            service_key(settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, is_remote=urls is not None),
-            names.PLATFORM_PROJECT.read(settings),
-        )
-
-
-def extraction_url(settings: BaseSettings) -> str | None:
-    """Return the address of the extraction service; raises :class:`SettingError`."""
-    url = service_url(settings, names.EXTRACT_API_URL)
-    if url is not None and not url.endswith("/v1"):
-        raise SettingError("EXTRACT_API_URL", f"must end in /v1, got {url!r}", "Add the version to it.")
-    return url
-
-
-def platform_urls(settings: BaseSettings) -> PlatformUrls | None:
-    """Return the addresses of the platform; raises :class:`SettingError`."""
-    single, storage, app, jobq = (service_url(settings, setting) for setting in PLATFORM_ADDRESSES)
-    storage = storage or single
-    if storage is None and (app or jobq):
-        raise SettingError(
-            "PLATFORM_STORAGE_URL", "is not set, but another PLATFORM_ address is", "Set it, or PLATFORM_URL."
-        )
-    if storage is None:
-        return None
-    return PlatformUrls(app=app or single or storage, storage=storage, jobq=jobq or single or storage)
-
-
-def service_url(settings: BaseSettings, setting: Setting) -> str | None:
-    """Return an address, None if it is not set; raises :class:`SettingError`."""
-    url: str | None = setting.read(settings)
-    if not url:
-        return None
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        valid = False
-    if not valid:
-        raise SettingError(setting.name, f"must be an http or https URL, got {url!r}", "Correct the address.")
-    if parts.username or parts.password:
-        raise SettingError(setting.name, "must not contain a key", "Put it into the setting for the key.")
-    return url.rstrip("/")
-
-
-def service_key(settings: BaseSettings, key: Setting, url_setting: Setting, *, is_remote: bool) -> str | None:
-    """Return the key of a service, None if it is the embedded one; raises :class:`SettingError`."""
-    value: str | None = key.read(settings)
-    if not is_remote:
-        if value:
-            message = "%s is set, but %s is not, so that the key has no effect: the embedded service is used"
-            logger.warning(message, key.name, url_setting.name)
-        return None
-    if not value:
-        raise SettingError(
-            key.name,
-            f"is not set, but {url_setting.name} is",
-            "Set it, or the variable of that name in the environment or in .env.",
-        )
-    if not value.isascii() or not value.isprintable() or ":" in value or " " in value:
-        raise SettingError(key.name, "has a character that no key has", "Copy the key again.")
-    return value
 
 
 def check_installed() -> None:
@@ -176,7 +71,7 @@ def check_installed() -> None:
 
 class EmbeddedServer:
     """Server in a child process. Call :meth:`start` once; :meth:`stop` may be called at any time. Without ``platform``
-    its data is not kept.
+    its data is not kept. :meth:`begin` before that lets the child start while this process prepares.
 
     A child that ends unexpectedly (killed for its memory, say) is started again on the same port with the same keys;
     its clients notice a short outage. If that does not help, ``on_lost`` is called in the loop of :meth:`start`.
@@ -185,17 +80,16 @@ class EmbeddedServer:
     def __init__(
         self,
         settings: BaseSettings,
-        on_lost: Callable[[EmbeddedServerError], None] | None = None,
         *,
         platform: bool = True,
         runner: bool = False,
     ) -> None:
-        self._on_lost = on_lost
+        #: Called when the server has ended and cannot be started again.
+        self.on_lost: Callable[[EmbeddedServerError], None] | None = None
         # Its files are removed at the end of this process, too: `scrapy shell` stops no server.
         self._temporary = (
             None if platform else tempfile.TemporaryDirectory(prefix="scrapy-ext-", ignore_cleanup_errors=True)
         )
-        data = data_directory(settings) if self._temporary is None else Path(self._temporary.name)
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -204,11 +98,12 @@ class EmbeddedServer:
         self._thread: threading.Thread | None = None
         self.extract_key = os.urandom(16).hex()
         self.platform_key = os.urandom(16).hex()
-        self._config = self._configured(settings, data, runner=runner)
-        self._more_environment = {} if names.OPENTELEMETRY_ENABLED.read(settings) else {DISABLED: "true"}
+        self._config = self._configured(settings, runner=runner)
+        self._more_environment = _environment(settings)
         self.url = ""
 
-    def _configured(self, settings: BaseSettings, data: Path, *, runner: bool) -> ServerConfig:
+    def _configured(self, settings: BaseSettings, *, runner: bool) -> ServerConfig:
+        data = data_directory(settings) if self._temporary is None else Path(self._temporary.name)
         given = names.of_server(settings)
         options = argparse.Namespace(
             data=data if self._temporary is not None or not given["SERVER_DATABASE"] else None,
@@ -226,8 +121,25 @@ class EmbeddedServer:
         except ConfigError as error:
             raise EmbeddedServerError(f"the embedded server did not start: {error}") from None
 
+    def is_for(self, settings: BaseSettings, *, platform: bool) -> bool:
+        """Return whether a server with these settings, without a runner, would be the same."""
+        return (
+            (self._temporary is None) == platform
+            and self._timeout == names.SERVER_START_TIMEOUT.read(settings)
+            and self._config == self._configured(settings, runner=False)
+            and self._more_environment == _environment(settings)
+        )
+
+    def begin(self) -> None:
+        """Start the child without waiting for it; raises :class:`EmbeddedServerError` and :class:`OSError`."""
+        check_installed()
+        self._process = self._spawn(0)
+
     async def start(self) -> None:
-        """Start the child and wait until it accepts requests; raises :class:`EmbeddedServerError`."""
+        """Start the child, unless it has begun, and wait until it accepts requests.
+
+        Raises :class:`EmbeddedServerError`.
+        """
         check_installed()
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[str] = loop.create_future()
@@ -247,6 +159,10 @@ class EmbeddedServer:
         """Stop the child, and kill it if it does not end in time."""
         await asyncio.to_thread(self._stop)
 
+    def abandon(self) -> None:
+        """Stop the child without waiting for its end."""
+        threading.Thread(target=self._stop, daemon=True).start()
+
     # ── in the thread of the child ──
 
     def _keep(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
@@ -263,9 +179,9 @@ class EmbeddedServer:
             logger.error("The embedded server ended unexpectedly (status %s) and is started again", status)
             _, status = self._run(port, lambda _url: None)
             self._stopping.wait(min(0.1 * 2**restart, 10))
-        if self._on_lost is not None and not self._stopping.is_set():
+        if self.on_lost is not None and not self._stopping.is_set():
             error = f"the embedded server ended {_RESTARTS + 1} times and is not started again: {self._output()}"
-            _call(loop, self._on_lost, EmbeddedServerError(error))
+            _call(loop, self.on_lost, EmbeddedServerError(error))
 
     def _output(self) -> str:
         return "\n".join(self._log_lines) or "it wrote no error output"
@@ -275,7 +191,9 @@ class EmbeddedServer:
         with self._lock:
             if self._stopping.is_set():
                 return "", 0
-            process = self._process = self._spawn(port)
+            if port or self._process is None:
+                self._process = self._spawn(port)
+            process = self._process
         url = ""
         with process:  # It closes the pipes.
             log = threading.Thread(target=self._read_log, args=(process.stderr,), daemon=True)
@@ -329,8 +247,15 @@ class EmbeddedServer:
                 process.kill()
             if self._thread is not None:
                 self._thread.join(timeout=STOP_TIMEOUT)
+            else:
+                for pipe in (process.stdout, process.stderr):
+                    pipe.close()  # type: ignore[union-attr]  # as above
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+def _environment(settings: BaseSettings) -> dict[str, str]:
+    return {} if names.OPENTELEMETRY_ENABLED.read(settings) else {DISABLED: "true"}
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: object, *args: object) -> None:
@@ -346,83 +271,3 @@ def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> No
         ready.set_exception(error)
     else:
         ready.set_result(url)
-
-
-@contextlib.asynccontextmanager
-async def services(
-    settings: BaseSettings,
-    *,
-    extraction: bool,
-    platform: bool,
-    runner: bool = False,
-    on_lost: Callable[[EmbeddedServerError], None] | None = None,
-) -> AsyncIterator[Services]:
-    """Yield the services that the settings name, with an embedded server for the others.
-
-    ``extraction``, ``platform``: which of the two are needed. No server is started for the other.
-    ``runner``: an embedded server runs jobs as well.
-    ``on_lost``: called when an embedded server has ended and cannot be started again.
-
-    A platform that the settings name must answer before a server is started. Raises :class:`SettingError`,
-    :class:`EmbeddedServerError` and :class:`PlatformError`.
-    """
-    configured = Configured.read(settings)
-    embedded_platform = platform and configured.platform_urls is None
-    embedded = (extraction and configured.extract_url is None) or embedded_platform
-    if embedded and platform and configured.platform_urls is not None:
-        await _check_platform(settings, configured)
-    server = EmbeddedServer(settings, on_lost, platform=embedded_platform, runner=runner) if embedded else None
-    if server is not None:
-        await server.start()
-    try:
-        yield _resolve(configured, server)
-    finally:
-        if server is not None:
-            await server.stop()
-
-
-async def _check_platform(settings: BaseSettings, configured: Configured) -> None:
-    async with new_platform_client(settings, _resolve(configured, None), attempts=1) as client:
-        await client.jobq.count(configured.project)
-
-
-def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
-    url = server.url if server is not None else ""
-    return Services(
-        configured.extract_url or f"{url}/v1",
-        configured.extract_key or (server.extract_key if server is not None else ""),
-        configured.platform_urls or (PlatformUrls.single(url) if url else None),
-        configured.platform_key or (server.platform_key if server is not None else ""),
-        configured.project,
-    )
-
-
-@contextlib.asynccontextmanager
-async def platform_client(
-    settings: BaseSettings, *, runner: bool = False, attempts: int | None = None
-) -> AsyncIterator[tuple[PlatformClient, int]]:
-    """Yield a client of the platform that the settings name, or of an embedded one, and the project ID.
-
-    ``runner``: an embedded server runs jobs as well. ``attempts``: attempts of a call, instead of those of the
-    settings.
-    """
-    async with (
-        services(settings, extraction=False, platform=True, runner=runner) as found,
-        new_platform_client(settings, found, attempts) as client,
-    ):
-        yield client, found.project
-
-
-def new_platform_client(settings: BaseSettings, found: Services, attempts: int | None = None) -> PlatformClient:
-    """Return a client with the settings' timeouts, or with this number of attempts for each call."""
-    if found.platform_urls is None:
-        raise RuntimeError("services() was called without a platform")
-    return PlatformClient(
-        found.platform_urls,
-        found.platform_key,
-        timeout=names.PLATFORM_TIMEOUT.read(settings),
-        retry_time=names.PLATFORM_RETRY_TIME.read(settings) if attempts is None else 0.0,
-        attempts=attempts or 5,
-        # The loopback network is faster than compression.
-        compress=not is_local(found.platform_urls.storage),
-    )

@@ -33,10 +33,11 @@ from scrapy_ext.client.retry import Outage
 from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import REPLACED
-from scrapy_ext.crawl.session import embedded
-from scrapy_ext.crawl.session.embedded import EmbeddedServerError, Services
+from scrapy_ext.crawl.session.early_server import take_early
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, close_after_start_items
+from scrapy_ext.crawl.session.services import Services, new_platform_client, services
 from scrapy_ext.crawl.session.telemetry import exporting_crawl
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.settings import SettingError
@@ -261,10 +262,11 @@ class Session:
             for setting in names.SETTINGS.values():
                 setting.read(settings)
             await self._resources.enter_async_context(exporting_crawl(self._crawler, self.span_attributes))
-            found = embedded.services(
+            found = services(
                 settings,
                 extraction=self._extraction,
                 platform=self._platform,
+                early=take_early(self._crawler),
                 on_lost=lambda error: self.fail(error, "embedded_server_failed"),
             )
             self.services = await self._resources.enter_async_context(found)
@@ -276,7 +278,7 @@ class Session:
 
     async def _open_platform(self, services: Services) -> None:
         settings = self._crawler.settings
-        client = embedded.new_platform_client(settings, services)
+        client = new_platform_client(settings, services)
         self._client = await self._resources.enter_async_context(client)
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
         given: str | None = names.PLATFORM_JOB.read(settings)
@@ -310,6 +312,8 @@ class Session:
 
     async def _engine_stopped(self) -> None:
         await self._close()
+        if (unused := take_early(self._crawler)) is not None:
+            await unused.stop()
         if self._failed:
             # A component has no other way to set the exit status of the command: for Scrapy, a crawler without a spider
             # has failed.

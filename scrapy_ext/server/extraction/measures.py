@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import ExtractRequest
 from scrapy_ext.server.auth.keyring import Caller
-from scrapy_ext.server.extraction.browser.browser import RETIREMENTS, Browser
 from scrapy_ext.server.extraction.domain_limits import DomainLimits
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.observability.metrics import DURATIONS, counter, gauge, histograms
@@ -62,6 +61,8 @@ class Tags:
         return len(self._counts)
 
 
+#: Reasons of replacing a browser.
+RETIREMENTS: Final = ("pages", "age", "memory", "hang")
 #: The status of a request whose caller disconnected.
 LEFT: Final = 0
 #: Pairs of tag and value in ``/metrics``, the most frequent ones.
@@ -86,6 +87,24 @@ class End(NamedTuple):
     status: int
     requests: int
     seconds: float
+
+
+class BrowserFigures(NamedTuple):
+    """Figures of the browser's pages; those of one that no page has needed yet are zero."""
+
+    waiting: int = 0
+    inside: int = 0
+    #: Contexts.
+    opened: int = 0
+    closed: int = 0
+    launches: int = 0
+    #: Pages that were lost with their browser, and with their own process.
+    crashes: int = 0
+    page_crashes: int = 0
+    #: Bytes.
+    memory: int = 0
+    #: By reason.
+    retirements: Mapping[str, int] = {}
 
 
 class ExtractionMetrics:
@@ -117,7 +136,7 @@ class ExtractionMetrics:
         """Return the number of requests of each key."""
         return sorted(self._callers.items(), key=lambda pair: (-pair[1], pair[0]))
 
-    def families(self, requests: FairSemaphore, domains: DomainLimits, browser: Browser) -> Iterator[Family]:
+    def families(self, requests: FairSemaphore, domains: DomainLimits, browser: BrowserFigures) -> Iterator[Family]:
         """Yield the counters, with those of the domains and the browser."""
         yield from histograms(
             "extraction_duration_seconds",
@@ -138,28 +157,30 @@ class ExtractionMetrics:
             "Requests with a tag of this value: the most frequent pairs.",
             (({"tag": each.tag, "value": each.value or ""}, each.requests) for each in self.tags.most(TAGS_SHOWN)),
         )
-        pages = browser.pages
         yield from gauge(
             "extraction_requests_under_way", "Extraction requests that are being processed.", requests.inside
         )
         yield from gauge("extraction_requests_waiting", "Requests that wait for their domain.", domains.waiting)
-        yield from gauge("browser_pages_waiting", "Requests that wait for a free page.", pages.waiting)
-        yield from gauge("browser_pages_open", "Pages that are being loaded or read.", pages.inside)
-        opened, closed = browser.contexts_opened, browser.contexts_closed
-        yield from counter("browser_contexts_opened_total", "Contexts, one for each page.", [({}, opened)])
-        yield from counter("browser_contexts_closed_total", "Contexts that were closed.", [({}, closed)])
-        yield from counter("browser_launches_total", "Starts of Chromium.", [({}, browser.launches)])
-        lost = (("browser", browser.crashes), ("page", browser.page_crashes))
-        yield from counter(
-            "browser_crashes_total",
-            "Pages that were lost with their browser, or with their own process.",
-            (({"of": name}, number) for name, number in lost),
-        )
-        yield from counter(
-            "browser_retirements_total",
-            "Browsers that were replaced, by reason.",
-            (({"reason": reason}, browser.retirements[reason]) for reason in RETIREMENTS),
-        )
-        yield from gauge(
-            "browser_memory_bytes", "Memory of the browser's processes when a page was last open.", browser.memory
-        )
+        yield from _of_browser(browser)
+
+
+def _of_browser(browser: BrowserFigures) -> Iterator[Family]:
+    yield from gauge("browser_pages_waiting", "Requests that wait for a free page.", browser.waiting)
+    yield from gauge("browser_pages_open", "Pages that are being loaded or read.", browser.inside)
+    yield from counter("browser_contexts_opened_total", "Contexts, one for each page.", [({}, browser.opened)])
+    yield from counter("browser_contexts_closed_total", "Contexts that were closed.", [({}, browser.closed)])
+    yield from counter("browser_launches_total", "Starts of Chromium.", [({}, browser.launches)])
+    lost = (("browser", browser.crashes), ("page", browser.page_crashes))
+    yield from counter(
+        "browser_crashes_total",
+        "Pages that were lost with their browser, or with their own process.",
+        (({"of": name}, number) for name, number in lost),
+    )
+    yield from counter(
+        "browser_retirements_total",
+        "Browsers that were replaced, by reason.",
+        (({"reason": reason}, browser.retirements.get(reason, 0)) for reason in RETIREMENTS),
+    )
+    yield from gauge(
+        "browser_memory_bytes", "Memory of the browser's processes when a page was last open.", browser.memory
+    )

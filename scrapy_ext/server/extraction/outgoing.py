@@ -21,10 +21,11 @@ from scrapy_ext.api.extraction import Header
 from scrapy_ext.api.extraction.fields import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.extraction.forms import CONTROL, TOKEN
 from scrapy_ext.api.violations import Violation
-from scrapy_ext.server.extraction.http.bodies import ACCEPTED
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 LANGUAGE: Final = "en-US"
+#: Content codings that ``http.bodies`` decodes.
+ACCEPTED: Final = "gzip, deflate, br, zstd"
 
 
 def language_of(country: str | None) -> str:

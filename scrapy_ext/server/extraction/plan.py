@@ -18,7 +18,7 @@ from w3lib.url import safe_url_string
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
 from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.extraction.actions import Action, malformed, read_actions
+from scrapy_ext.server.extraction.actions.action import Action, malformed
 from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_STYLES
 from scrapy_ext.server.extraction.outgoing import (
     LANGUAGE,
@@ -95,7 +95,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
     violations += faults
     cookies, faults = read_cookies(request.request_cookies)
     violations += faults
-    actions, faults = read_actions(request.actions)
+    actions, faults = _read_actions(request)
     violations += faults
     screenshot, faults = _read_screenshot(request)
     violations += faults
@@ -160,6 +160,15 @@ def _unsupported(request: ExtractRequest) -> Iterator[Violation]:
             f"It has {', '.join(name for name in EXTRACT_TYPES if name in KINDS)}.",
             422,
         )
+
+
+def _read_actions(request: ExtractRequest) -> tuple[list[Action], list[Violation]]:
+    if not request.actions:
+        return [], []
+    # It imports the browser's driver, which few requests need.
+    from scrapy_ext.server.extraction.actions.reading import read_actions
+
+    return read_actions(request.actions)
 
 
 def _read_screenshot(request: ExtractRequest) -> tuple[ScreenshotOptions | None, list[Violation]]:

@@ -49,7 +49,7 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after, uncan
 from scrapy_ext.server.auth.keyring import Caller, basic_credentials
 from scrapy_ext.server.auth.rates import note_wrong_key, too_many
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.http.bodies import Hold, growing
+from scrapy_ext.server.extraction.hold import Hold, growing
 from scrapy_ext.server.extraction.measures import LEFT, ExtractionMetrics
 from scrapy_ext.server.http.request_context import SCOPE_KEY, GoneError, RequestContext
 from scrapy_ext.server.http.routes import Access, Route

@@ -1,10 +1,16 @@
-"""The extraction service: from a request that holds to the contract to its result."""
+"""The extraction service: from a request that holds to the contract to its result.
+
+The HTTP client and the browser's driver are imported by :meth:`ExtractionService.start`, or with the first page that
+needs them: together they take a third of a server's start and of its memory, and the server of a short crawl may need
+neither.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -22,13 +28,10 @@ from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionTask
-from scrapy_ext.server.extraction.browser.browser import Browser
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
-from scrapy_ext.server.extraction.http.bodies import Hold, text_of
-from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
-from scrapy_ext.server.extraction.http.robots import Robots
-from scrapy_ext.server.extraction.measures import ExtractionMetrics
+from scrapy_ext.server.extraction.hold import Hold, no_count
+from scrapy_ext.server.extraction.measures import BrowserFigures, ExtractionMetrics
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
@@ -38,6 +41,11 @@ from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resol
 from scrapy_ext.server.net.upstream import Upstreams
 from scrapy_ext.telemetry.families import Family
 from scrapy_ext.telemetry.spans import inner_span, redacted
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction.browser.browser import Browser
+    from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
+    from scrapy_ext.server.extraction.http.robots import Robots
 
 
 class ExtractionService:
@@ -57,7 +65,7 @@ class ExtractionService:
         resolve: Resolve = system_resolve,
     ) -> None:
         self._limits = limits = limits or ServiceLimits()
-        self._guard = guard = Guard(
+        self._guard = Guard(
             config.allow_hosts,
             config.connect_to,
             resolve=resolve,
@@ -66,31 +74,79 @@ class ExtractionService:
             cache_time=limits.resolve_cache,
             block_list=BlockList(config.block_list, poll_interval=limits.block_list),
         )
-        self.fetcher = Fetcher(guard, limits, verify_tls=config.verify_tls)
-        self.browser = Browser(
-            guard, limits, path=config.browser, pages=config.browser_pages, verify_tls=config.verify_tls
-        )
+        self._config = config
+        self._opening: asyncio.Task[Fetcher] | None = None
+        self._fetcher: Fetcher | None = None
         self.extractors = Extractors(limits)
         self._attributes = attribute_extractor(config, limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)
         self.measures = ExtractionMetrics()
-        self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
+        self._robots = self._robots_of_sites() if config.obey_robots else None
         self._domains = DomainLimits(limits, config.domain_requests, config.domain_delay)
         self._requests = FairSemaphore("requests", limits.requests, 0, 0)
         #: The ASGI application of ``/v1``.
         self.app = ExtractEndpoint(self.extract, caller_of, limits, self.measures)
 
     async def start(self) -> None:
-        """Open the connections; the browser and the extractors start with the first request that needs them."""
-        await self.fetcher.start()
+        """Import what pages need; the browser and the extractors start with the first request that needs them."""
+        await self._opened_fetcher()
+        await asyncio.to_thread(_import_browser)
 
     async def stop(self) -> None:
-        await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop(), self._attributes.stop())
+        fetcher = await self._opened_fetcher() if self._opening is not None else None
+        parts = (fetcher, self._loaded_browser, self.extractors, self._attributes)
+        await asyncio.gather(*(part.stop() for part in parts if part is not None))
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """The HTTP client, once it is opened."""
+        if self._fetcher is None:
+            raise RuntimeError("no page was fetched yet")
+        return self._fetcher
+
+    @cached_property
+    def browser(self) -> Browser:
+        from scrapy_ext.server.extraction.browser.browser import Browser
+
+        config = self._config
+        return Browser(
+            self._guard, self._limits, path=config.browser, pages=config.browser_pages, verify_tls=config.verify_tls
+        )
+
+    @property
+    def _loaded_browser(self) -> Browser | None:
+        browser: Browser | None = vars(self).get("browser")
+        return browser
+
+    def _browser_figures(self) -> BrowserFigures:
+        browser = self._loaded_browser
+        return browser.figures() if browser is not None else BrowserFigures()
+
+    async def _opened_fetcher(self) -> Fetcher:
+        if self._fetcher is None:
+            if self._opening is None:
+                self._opening = asyncio.ensure_future(self._open_fetcher())
+            # A cancelled request does not cancel it for the others.
+            self._fetcher = await asyncio.shield(self._opening)
+        return self._fetcher
+
+    async def _open_fetcher(self) -> Fetcher:
+        fetcher = await asyncio.to_thread(_new_fetcher, self._guard, self._limits, self._config.verify_tls)
+        await fetcher.start()
+        return fetcher
+
+    async def _fetch(self, todo: HttpPlan, check: Check | None = None, hold: Hold = no_count) -> HttpResult:
+        return await (await self._opened_fetcher()).fetch(todo, check, hold)
+
+    def _robots_of_sites(self) -> Robots:
+        from scrapy_ext.server.extraction.http.robots import Robots
+
+        return Robots(self._fetch)
 
     def metrics(self) -> Iterator[Family]:
         """Yield the metrics of the service."""
-        yield from self.measures.families(self._requests, self._domains, self.browser)
+        yield from self.measures.families(self._requests, self._domains, self._browser_figures())
         yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
@@ -151,7 +207,7 @@ class ExtractionService:
             await check(str(where))
 
     async def _by_http(self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller) -> ExtractResult:
-        fetched = await self.fetcher.fetch(todo, self._check_of(todo), hold)
+        fetched = await self._fetch(todo, self._check_of(todo), hold)
         result = ExtractResult(
             url=fetched.url,
             status_code=fetched.status,
@@ -171,6 +227,8 @@ class ExtractionService:
         check = self._check_of(todo)
         if check is not None:
             await check(todo.url)
+        if self._loaded_browser is None:
+            await asyncio.to_thread(_import_browser)
         with inner_span("browser", {"url.full": redacted(todo.url)}):
             page = await self.browser.load(todo)
         hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
@@ -231,7 +289,19 @@ class ExtractionService:
             result.custom_attributes = await self._attributes.answer(asked, found)
 
 
+def _new_fetcher(guard: Guard, limits: ServiceLimits, verify_tls: bool) -> Fetcher:
+    from scrapy_ext.server.extraction.http.fetch import Fetcher
+
+    return Fetcher(guard, limits, verify_tls=verify_tls)
+
+
+def _import_browser() -> None:
+    import scrapy_ext.server.extraction.browser.browser  # noqa: F401
+
+
 def _decode(fetched: HttpResult) -> str:
+    from scrapy_ext.server.extraction.http.bodies import text_of
+
     content_type = next((header.value for header in fetched.headers if header.name.lower() == "content-type"), None)
     return text_of(content_type, fetched.body)
 

@@ -1,25 +1,27 @@
-"""Start of the node of a server or a worker: its connection pools, its notifier, and its configuration."""
+"""Start of the node of a server or a worker: its connection pools, its notifier, and its configuration.
+
+The parts of a node are imported with it: the server of a crawl runs no jobs.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from typing import Final
-
-import aiohttp
+from typing import TYPE_CHECKING, Final
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.jobs.confining import Confining, Policy
-from scrapy_ext.server.jobs.nodes.dead_nodes import NodeLocks
-from scrapy_ext.server.jobs.nodes.node import Node, NodeConfig, Pools
-from scrapy_ext.server.jobs.nodes.notifier import LocalNotifier, Notifier
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.opening import HEARTBEATS, NODE
 from scrapy_ext.server.store.jobs.attempts import Attempt, over
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.jobs.nodes.node import Node, Pools
+    from scrapy_ext.server.jobs.nodes.notifier import Notifier
 
 _URL_SECONDS: Final = 15
 #: An attempt that never existed: only a server with the same secret, which is in the database, reports it as over.
@@ -28,6 +30,8 @@ _NEVER: Final = Attempt(JobKey(1, 1, 1), 0)
 
 async def check_server_url(url: str, store: Store) -> None:
     """Check that the server of a URL uses this database; raise :class:`ConfigError`."""
+    import aiohttp
+
     token = await AttemptTokens(store).token(_NEVER)
     where = f"{url}/jobs/{_NEVER.key}"
     try:
@@ -60,6 +64,9 @@ async def start_node(
     store: Store, config: ServerConfig, environments: Environments, stack: contextlib.AsyncExitStack
 ) -> Node:
     """Start a node, which ``stack`` stops."""
+    from scrapy_ext.server.jobs.nodes.dead_nodes import NodeLocks
+    from scrapy_ext.server.jobs.nodes.node import Node, NodeConfig
+
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104
     pools = await _pools(store, config, stack)
     node = Node(
@@ -84,6 +91,8 @@ async def start_node(
 
 
 async def _pools(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Pools:
+    from scrapy_ext.server.jobs.nodes.node import Pools
+
     if config.database is None:
         return Pools(store, store, store)
     stores = []
@@ -95,6 +104,8 @@ async def _pools(store: Store, config: ServerConfig, stack: contextlib.AsyncExit
 
 async def _notifier(store: Store, config: ServerConfig) -> Notifier:
     if config.database is None:
+        from scrapy_ext.server.jobs.nodes.notifier import LocalNotifier
+
         return LocalNotifier()
     try:
         # Imported where it is used: the queue engine is an extra.

@@ -326,6 +326,29 @@ async def test_a_full_disk_is_reported_and_nothing_is_half_stored(tmp_path: Path
             assert (await http.post(f"/items/1/1/1?start={stored}", [{"blob": 1}])).status == 200
 
 
+def test_the_server_of_a_crawl_starts_without_the_libraries_of_pages_and_pages_for_people(tmp_path: Path) -> None:
+    names = [
+        "aiohttp",
+        "playwright",
+        "jinja2",
+        "scrapy_ext.server.jobs.nodes.node",
+        "scrapy_ext.server.delivery.writing",
+    ]
+    code = f"""
+import json, os, sys
+from pathlib import Path
+from scrapy_ext.server import serve
+from scrapy_ext.server.config.config import ServerConfig
+
+code = serve.serve(ServerConfig(data=Path({str(tmp_path)!r}), port=0, exit_with_stdin=True, runner=False))
+print(json.dumps([code, *(name for name in {names} if name in sys.modules)]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="", capture_output=True, text=True, timeout=300, check=True
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == [0], done.stderr
+
+
 def test_it_starts_without_scrapy_and_the_libraries_of_archives(tmp_path: Path) -> None:
     names = ["scrapy", "obstore", "pyarrow"]
     code = f"import scrapy_ext.server.__main__, json, sys; print(json.dumps([n for n in {names} if n in sys.modules]))"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.crawl.session.embedded import platform_client
+from scrapy_ext.crawl.session.services import platform_client
 from scrapy_ext.server.auth.keyring import REFRESH_SECONDS, add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl

@@ -13,20 +13,3 @@ service know. Times are in seconds.
 * Each action has a limit of its own, its ``timeout``, and there is one for all actions together.
 * A script of ``evaluate`` runs where the page's own scripts run, and has the same rights.
 """
-
-from scrapy_ext.server.extraction.actions.context import Action, ActionContext, Selector
-from scrapy_ext.server.extraction.actions.handlers import ACTIONS, ActionKind
-from scrapy_ext.server.extraction.actions.reading import MAX_ACTIONS, malformed, read_actions
-from scrapy_ext.server.extraction.actions.running import run_actions
-
-__all__ = [
-    "ACTIONS",
-    "MAX_ACTIONS",
-    "Action",
-    "ActionContext",
-    "ActionKind",
-    "Selector",
-    "malformed",
-    "read_actions",
-    "run_actions",
-]

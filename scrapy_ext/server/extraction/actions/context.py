@@ -1,4 +1,4 @@
-"""Actions as callers write them, and the page that they run in with its requests, responses and navigations."""
+"""The page that actions run in, with its requests, responses and navigations."""
 
 from __future__ import annotations
 
@@ -8,48 +8,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-import msgspec
 from playwright.async_api import CDPSession, Error, Frame, Locator, Page, Request, Response
 
 from scrapy_ext.api.extraction.problems import ExtractionError
-
-
-class Selector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The first element that a CSS selector, an XPath or a visible text finds.
-
-    ``state`` is the state that ``waitForSelector`` waits for.
-    """
-
-    value: str
-    type: str = "css"
-    state: str = "visible"
-
-
-class Action(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One action. :data:`~.handlers.ACTIONS` has the members that an action of its kind takes."""
-
-    action: str
-    selector: Selector | None = None
-    text: str = ""
-    key: str = ""
-    values: list[str] = []
-    button: str = "left"
-    delay: float = 0.0
-    timeout: float | None = None
-    wait_for_navigation_timeout: float = 0.0
-    wait_until: str = "load"
-    url: str = ""
-    url_pattern: str = ""
-    url_matching_options: str = "contains"
-    source: str = ""
-    max_scroll_count: int | None = None
-    max_scroll_delay: float = 3.0
-    max_page_height: int | None = None
-    top: int = 0
-    left: int = 0
-    on_error: str = "return"
-    #: The reason why the service refuses it. Set by the service; requests cannot have it.
-    refused: str = ""
+from scrapy_ext.server.extraction.actions.action import Selector
 
 
 class ActionError(Exception):

@@ -16,7 +16,8 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from w3lib.url import safe_url_string
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError
+from scrapy_ext.server.extraction.actions.action import Action
+from scrapy_ext.server.extraction.actions.context import ActionContext, ActionError
 
 
 class ActionKind(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ Every fault is reported before anything is loaded.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ import msgspec
 
 from scrapy_ext.api.extraction.forms import check_url
 from scrapy_ext.api.violations import Violation
-from scrapy_ext.server.extraction.actions.context import Action
+from scrapy_ext.server.extraction.actions.action import Action, malformed
 from scrapy_ext.server.extraction.actions.handlers import ACTIONS, COMPARISONS
 
 #: The meaning of each member. Times are in seconds.
@@ -77,17 +76,6 @@ _TEXTS: Final[dict[str, tuple[int, bool]]] = {
     "selector.value": (10_000, False),
 }
 _MAX_VALUES: Final = 1000
-_TYPES: Final = {
-    "str": "a string",
-    "int": "an integer",
-    "float": "a number",
-    "bool": "a boolean",
-    "object": "an object",
-    "array": "an array",
-}
-_SELECTOR: Final = 'Write {"type": "css", "value": "#more"}.'
-_TYPE: Final = re.compile(r"`(.*?)`")
-_PLACE: Final = re.compile(r" - at `\$\.?(.*)`$")
 
 
 def read_actions(entries: list[dict[str, Any]]) -> tuple[list[Action], list[Violation]]:
@@ -152,16 +140,6 @@ def _faults_of_values(entry: dict[str, Any], place: str) -> Iterator[Violation]:
             yield from check_url(value, where)
         elif name == "values" and isinstance(value, list) and len(value) > _MAX_VALUES:
             yield Violation(where, f"must be at most {_MAX_VALUES} values, got {len(value)}", "Send fewer values.")
-
-
-def malformed(place: str, fault: str, remedy: str = "Correct this member.") -> Violation:
-    """Return the violation of a value of the wrong type, by the name of its member; ``fault`` is msgspec's message."""
-    found = _PLACE.search(fault)
-    member = f".{found[1]}" if found and found[1] else ""
-    rule = _PLACE.sub("", fault).replace("Expected", "must be").replace(" | null", "")
-    rule = _TYPE.sub(lambda name: _TYPES.get(name[1], name[1]), rule)
-    remedy = _SELECTOR if member == ".selector" else remedy
-    return Violation(f"{place}{member}", rule[0].lower() + rule[1:], remedy)
 
 
 def _close(name: str, known: Collection[str]) -> str:

@@ -10,7 +10,8 @@ from playwright.async_api import Error
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError, Selector
+from scrapy_ext.server.extraction.actions.action import Action, Selector
+from scrapy_ext.server.extraction.actions.context import ActionContext, ActionError
 from scrapy_ext.server.extraction.actions.handlers import ACTIONS
 
 #: Time that an action may take over its own limit: the browser ends it itself, with a better message.

@@ -21,7 +21,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from playwright.async_api import BrowserContext, Error
 
@@ -32,6 +32,7 @@ from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, Bro
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
+from scrapy_ext.server.extraction.measures import BrowserFigures
 from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.net.guard import Guard, address_of
@@ -40,9 +41,6 @@ from scrapy_ext.server.net.proxy import PageProxy
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-#: Reasons of replacing a browser.
-RETIREMENTS: Final = ("pages", "age", "memory", "hang")
 
 
 class _NotOpenedError(Exception):
@@ -85,6 +83,19 @@ class Browser:
     def memory(self) -> int:
         """The memory of the processes of the current browsers at their last check, in bytes."""
         return sum(instance.memory for instance in self._current.values())
+
+    def figures(self) -> BrowserFigures:
+        return BrowserFigures(
+            waiting=self.pages.waiting,
+            inside=self.pages.inside,
+            opened=self.contexts_opened,
+            closed=self.contexts_closed,
+            launches=self.launches,
+            crashes=self.crashes,
+            page_crashes=self.page_crashes,
+            memory=self.memory,
+            retirements=self.retirements,
+        )
 
     async def load(self, plan: PagePlan) -> PageResult:
         """Load a page; raises :class:`ExtractionError`."""

@@ -26,8 +26,8 @@ from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
-from scrapy_ext.server.extraction.actions import ActionContext, run_actions
-from scrapy_ext.server.extraction.actions.context import Traffic
+from scrapy_ext.server.extraction.actions.context import ActionContext, Traffic
+from scrapy_ext.server.extraction.actions.running import run_actions
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
 from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host

@@ -22,6 +22,7 @@ import io
 import sys
 import zlib
 from collections.abc import Callable
+from functools import cache
 from gzip import GzipFile
 from io import BytesIO
 from typing import Any, Final
@@ -44,13 +45,13 @@ from scrapy_ext.api.compression import GZIP_MAGIC
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary
 from scrapy_ext.server.config.extraction_limits import MIB
+from scrapy_ext.server.extraction.hold import Hold, growing
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-ACCEPTED: Final = "gzip, deflate, br, zstd"
 #: Most codings of a body.
 _MOST: Final = 4
 #: The window that decoders must support (RFC 9659), and so the most memory that one takes: 8 MiB.
@@ -207,49 +208,35 @@ _OLD: Final = (
     *(f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 857, 858, 862, 864, 869, 950, 1125)),
     *("utf-32", "utf-32-le", "utf-32-be"),
 )
-#: Codecs of the web's encodings (encoding.spec.whatwg.org), as w3lib reads their labels, and of the old ones.
-_CODECS: Final = frozenset(map(resolve_encoding, (*LABELS, *_OLD))) - {None}
 _UTF_8: Final = "text/html; charset=utf-8"
+
+
+@cache
+def _codecs() -> frozenset[str | None]:
+    """Return the codecs of the web's encodings (encoding.spec.whatwg.org), as w3lib reads their labels, and of the old
+    ones.
+
+    This imports a hundred modules, which pages that are not read as text do not need.
+    """
+    return frozenset(map(resolve_encoding, (*LABELS, *_OLD))) - {None}
 
 
 def text_of(content_type: str | None, body: bytes) -> str:
     """Decode a page; undecodable bytes are replaced."""
-    if http_content_type_encoding(content_type) not in _CODECS:
+    codecs = _codecs()
+    if http_content_type_encoding(content_type) not in codecs:
         content_type = None
     if content_type is None and read_bom(body)[0] is None:
         declared = html_body_declared_encoding(body)
-        if declared is not None and declared not in _CODECS:
+        if declared is not None and declared not in codecs:
             content_type = _UTF_8
     return html_to_unicode(content_type, body)[1]
 
 
-#: Counts bytes that a request holds until it is answered; raises :class:`ExtractionError` (503) for too many.
-Hold = Callable[[int], None]
-
-#: Bytes of a body that are not counted: the number of requests bounds their sum, and small pages are never refused
-#: because of large ones.
-UNCOUNTED: Final = 64 * 1024
 #: Coded bodies shorter than this, with a text no longer than the second, are decoded without a thread, which takes
 #: longer.
 _SHORT: Final = 32 * 1024
 _SHORT_TEXT: Final = MIB
-
-
-def no_count(_size: int) -> None:
-    """Count nothing."""
-
-
-def growing(hold: Hold) -> Hold:
-    """Return a function that counts one growing body; call it with the size so far."""
-    counted = UNCOUNTED
-
-    def count(size: int) -> None:
-        nonlocal counted
-        if size > counted:
-            hold(size - counted)
-            counted = size
-
-    return count
 
 
 async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold: Hold) -> bytes:

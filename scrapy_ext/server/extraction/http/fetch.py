@@ -17,7 +17,6 @@ Behaviour that the contract leaves open:
 from __future__ import annotations
 
 import base64
-import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from http.cookies import Morsel
 from typing import Any, Final
@@ -33,7 +32,8 @@ from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
 from scrapy_ext.api.extraction.problems import ExtractionError, connection_failed, permanent, temporary, unreachable
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
+from scrapy_ext.server.extraction.hold import Hold, no_count
+from scrapy_ext.server.extraction.http.bodies import read_body
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
 from scrapy_ext.server.extraction.outgoing import Cookie, cookie_pair, cookie_received, headers_to_send, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
@@ -68,7 +68,8 @@ class Fetcher:
     def __init__(self, guard: Guard, limits: ServiceLimits, *, verify_tls: bool = True) -> None:
         self._guard = guard
         self._limits = limits
-        self._tls: ssl.SSLContext | bool = ssl.create_default_context() if verify_tls else False
+        #: True: as aiohttp verifies by itself. It has read the system's certificates, which takes 40 ms.
+        self._tls = verify_tls
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:

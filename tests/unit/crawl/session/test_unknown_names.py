@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_ext.crawl.session.embedded import Configured
+from scrapy_ext.crawl.session.services import Configured
 from scrapy_ext.crawl.session.unknown_names import UnknownNames, of_dotenv
 
 

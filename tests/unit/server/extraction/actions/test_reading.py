@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.extraction.actions import ACTIONS, MAX_ACTIONS, read_actions
+from scrapy_ext.server.extraction.actions.handlers import ACTIONS
+from scrapy_ext.server.extraction.actions.reading import MAX_ACTIONS, read_actions
 from scrapy_ext.server.extraction.actions.reading import MEMBERS as MEANINGS
 
 GO = {"type": "css", "value": "#go"}

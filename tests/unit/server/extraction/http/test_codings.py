@@ -12,7 +12,8 @@ import brotli
 import pytest
 
 from scrapy_ext.server.extraction.http import bodies
-from scrapy_ext.server.extraction.http.bodies import ACCEPTED, CodingError, CutShortError, OverLimitError, undo
+from scrapy_ext.server.extraction.http.bodies import CodingError, CutShortError, OverLimitError, undo
+from scrapy_ext.server.extraction.outgoing import ACCEPTED
 
 TEXT = bytes(random.Random(1).choices(b"abcdefgh <>", k=100_000))
 MIB = 1024 * 1024
