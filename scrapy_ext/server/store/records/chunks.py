@@ -154,14 +154,21 @@ class Packer:
 
         return self._take(lines, text, count)
 
+    def fits(self, lines: Sequence[bytes], text: bytes) -> bool:
+        """Return true when all these lines fit the chunk; ``text``: the joined lines."""
+        return self._records + len(lines) <= MAX_LINES and self._bytes + len(text) <= MAX_BYTES
+
     def add_alike(
-        self, lines: Sequence[bytes], names: tuple[str, ...], sizes: Sequence[int], text: bytes
+        self, lines: Sequence[bytes], names: tuple[str, ...], size: int | Sequence[int], text: bytes
     ) -> list[RecordChunk]:
-        """Add records that count under the same names and have these sizes in stats."""
+        """Add records that count under the same names.
+
+        ``size``: their sizes in stats, or the sum if all fit the chunk (:meth:`fits`).
+        """
 
         def count(low: int, high: int) -> None:
             self._names[names] += high - low
-            self._size += sum(sizes[low:high])
+            self._size += size if isinstance(size, int) else sum(size[low:high])
 
         return self._take(lines, text, count)
 
