@@ -155,7 +155,7 @@ async def test_a_long_result_is_the_same_whether_compressed_or_not(http: Http, p
 async def test_compressed_lines_are_passed_on_as_they_came_in_whatever_is_between(
     http: Http, project: int, order: int
 ) -> None:
-    """What the package's client compresses is sent as it came in; the rest is compressed for the answer."""
+    """Bodies that the package's client compresses are sent as they came in; the rest is compressed for the answer."""
     chance, path, sent = random.Random(order), f"/items/{project}/1/1", list[bytes]()
     ways = [compression.gzip, lambda text: compression.gzip(text[:-1]), lambda text: gzip.compress(text, 6), bytes]
     passed_on = []
