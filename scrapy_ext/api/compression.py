@@ -5,6 +5,7 @@ ISA-L does it if it is installed (three to ten times faster), else zlib; the for
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,14 @@ _PIECE: Final = 120 * 1024
 #: take more memory than their bytes.
 _LEAST: Final = 16 * 1024
 GZIP_MAGIC: Final = b"\x1f\x8b"
+#: The header of a gzip stream without flags, the empty last block, and the bytes of that and of the two sums after it.
+GZIP_HEAD: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+LAST_BLOCK: Final = b"\x03\x00"
+GZIP_TAIL: Final = bytes(10)
+#: The end of an empty block that is flushed to a byte boundary.
+_FLUSHED: Final = b"\x00\x00\xff\xff"
+#: Bytes of chance in the block that shows where blocks end.
+_CHANCE: Final = 16
 
 
 class SizeLimitError(ValueError):
@@ -81,9 +90,12 @@ def unpack_steps(data: bytes) -> Iterator[bytes]:
 
 
 def gzip(data: bytes, *, shorten: bool = True) -> bytes:
-    """Return a complete gzip stream; without ``shorten``, uncompressed within microseconds."""
+    """Return a complete gzip stream; without ``shorten``, uncompressed within microseconds.
+
+    Its blocks end at a byte boundary, before an empty last block (``joinable_gzip``).
+    """
     compressor = _library.compressobj(_LEVEL if shorten else _STORED, _library.DEFLATED, _GZIP)
-    return compressor.compress(data) + compressor.flush()
+    return compressor.compress(data) + compressor.flush(_library.Z_SYNC_FLUSH) + compressor.flush()
 
 
 def gzip_compressor() -> _library._Compress:
@@ -112,7 +124,7 @@ def gunzip(body: bytes, limit: int) -> bytes:
 class GzipFrame:
     """Header and trailer of a gzip stream whose parts were each :func:`deflated` separately."""
 
-    head: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+    head: Final = GZIP_HEAD
 
     def __init__(self) -> None:
         self._crc = 0
@@ -123,17 +135,68 @@ class GzipFrame:
         self._crc = _library.crc32(data, self._crc)
         self._length += len(data)
 
+    def join(self, crc: int, length: int) -> None:
+        """Add the checksum and length of the next part."""
+        self._crc = crc32_combine(self._crc, crc, length)
+        self._length += length
+
     @property
     def tail(self) -> bytes:
         """The empty last block, with the checksum and length of all parts."""
-        return b"\x03\x00" + struct.pack("<II", self._crc, self._length & 0xFFFFFFFF)
+        return LAST_BLOCK + struct.pack("<II", self._crc, self._length & 0xFFFFFFFF)
+
+
+def crc32(data: bytes, crc: int = 0) -> int:
+    """Return the checksum of a text whose part before ``data`` has the checksum ``crc``."""
+    return _library.crc32(data, crc)
+
+
+#: The polynomial of the checksum, its highest bit first.
+_POLYNOMIAL: Final = 0xEDB88320
+
+
+def _combine(first: int, second: int, length: int) -> int:
+    """Return the checksum of two texts from theirs, given the length of the second one.
+
+    The checksum is a polynomial, modulo another one; the first is multiplied by x to the power of the bits that follow.
+    """
+    power, square, bits = 1 << 31, 1 << 30, 8 * length
+    while bits:
+        if bits & 1:
+            power = _product(square, power)
+        square = _product(square, square)
+        bits >>= 1
+    return _product(power, first) ^ second
+
+
+def _product(one: int, other: int) -> int:
+    product, bit = 0, 1 << 31
+    while bit:
+        if one & bit:
+            product ^= other
+        other = (other >> 1) ^ _POLYNOMIAL if other & 1 else other >> 1
+        bit >>= 1
+    return product
+
+
+crc32_combine: Final = getattr(_library, "crc32_combine", _combine)
 
 
 class Inflater:
-    """Incremental inflater of a gzip or zlib stream, limited to ``limit`` bytes of output."""
+    """Incremental inflater of a gzip or zlib stream, limited to ``limit`` bytes of output.
 
-    def __init__(self, limit: int) -> None:
+    ``finds_joinable``: :attr:`is_joinable` is found out, for which the last bytes are inflated by :meth:`rest`.
+    """
+
+    def __init__(self, limit: int, *, finds_joinable: bool = False) -> None:
         self._left = limit
+        #: The last bytes so far, which are not inflated yet; None: all are.
+        self._held: bytes | None = b"" if finds_joinable else None
+        self._crc = self._length = 0
+        #: True for a gzip stream whose blocks end at a byte boundary, before an empty last block (``joinable_gzip``).
+        self.is_joinable = False
+        #: True when the output ends with a line break.
+        self.ends_line = False
         self._begin = b""
         self._streams = 1
         self._stream = _library.decompressobj(_ZLIB_OR_GZIP)
@@ -144,8 +207,51 @@ class Inflater:
         Each step of the input yields a piece, empty if it inflates to nothing, so that the work per piece is short.
         Raises :class:`SizeLimitError` or :class:`DamagedError`.
         """
-        if len(self._begin) < len(GZIP_MAGIC):
-            self._begin += data[: len(GZIP_MAGIC)]
+        if len(self._begin) < len(GZIP_HEAD):
+            self._begin += data[: len(GZIP_HEAD) - len(self._begin)]
+        if self._held is None:
+            yield from self._steps(data)
+            return
+        data = self._held + data
+        # The bytes of the end, and those before them that a joinable stream has.
+        kept = len(GZIP_TAIL) + len(_FLUSHED)
+        self._held = data[-kept:]
+        yield from self._counted(data[:-kept])
+
+    def rest(self) -> Iterator[bytes]:
+        """Yield the output of the last bytes, of an inflater that finds joinable streams.
+
+        A stream that looks joinable gets a block of random bytes in place of its last one: that comes out unchanged
+        only if a block begins there. Raises :class:`SizeLimitError` or :class:`DamagedError`.
+        """
+        held, self._held = self._held or b"", b""
+        if not (held.startswith(_FLUSHED + LAST_BLOCK) and len(held) == len(GZIP_TAIL) + len(_FLUSHED)):
+            yield from self._counted(held)
+            return
+        yield from self._counted(held[: len(_FLUSHED)])
+        if self._streams > 1 or self._stream.eof or self._begin[: len(GZIP_MAGIC) + 2] != GZIP_HEAD[:4]:
+            yield from self._counted(held[len(_FLUSHED) :])
+            return
+        chance = os.urandom(_CHANCE)
+        block = b"\x00" + struct.pack("<HH", _CHANCE, 0xFFFF ^ _CHANCE) + chance
+        try:
+            found = self._stream.decompress(block)
+        except _library.error as error:
+            raise DamagedError(str(error)) from None
+        sums = struct.unpack("<II", held[-8:])
+        if found != chance or sums != (self._crc, self._length & 0xFFFFFFFF):
+            raise DamagedError("its end does not fit the rest of the data")
+        self.is_joinable = True
+
+    def _counted(self, data: bytes) -> Iterator[bytes]:
+        for piece in self._steps(data):
+            if piece:
+                self._crc = _library.crc32(piece, self._crc)
+                self._length += len(piece)
+                self.ends_line = piece.endswith(b"\n")
+            yield piece
+
+    def _steps(self, data: bytes) -> Iterator[bytes]:
         # Remaining input is copied for each piece of output, so a step is small.
         for at in range(0, len(data), _STEP):
             yield from self._step(data[at : at + _STEP])
@@ -179,9 +285,9 @@ class Inflater:
     @property
     def is_one_gzip(self) -> bool:
         """Return true when the whole input was one gzip stream."""
-        return self._streams == 1 and self._stream.eof and self._begin.startswith(GZIP_MAGIC)
+        return self.is_joinable or (self._streams == 1 and self._stream.eof and self._begin.startswith(GZIP_MAGIC))
 
     def end(self) -> None:
         """Raise :class:`DamagedError` if the stream was cut off."""
-        if not self._stream.eof:
+        if not (self.is_joinable or self._stream.eof):
             raise DamagedError("the compressed data is cut off")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
@@ -25,6 +25,7 @@ import msgspec
 from starlette.requests import Request
 
 from scrapy_ext.api.compression import DamagedError, Inflater, SizeLimitError
+from scrapy_ext.api.joinable_gzip import joinable, unmarked
 from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
@@ -81,7 +82,10 @@ async def _wire(request: Request) -> AsyncIterator[bytes]:
 
 
 class Copy:
-    """Copy of a body as sent. ``data`` is None unless that is one gzip stream of at most ``limit`` bytes."""
+    """Copy of a body as sent. ``data`` is None unless that is one gzip stream of at most ``limit`` bytes.
+
+    One that can be joined with others is marked (:mod:`scrapy_ext.api.joinable_gzip`).
+    """
 
     def __init__(self, limit: int) -> None:
         self.data: bytes | None = None
@@ -100,7 +104,8 @@ class Copy:
     def end(self, inflater: Inflater) -> None:
         """Complete the copy after all pieces were inflated."""
         if self._length <= self._limit and inflater.is_one_gzip:
-            self.data = self._pieces.getvalue()
+            data = self._pieces.getvalue()
+            self.data = joinable(data, ends_line=inflater.ends_line) if inflater.is_joinable else unmarked(data)
 
 
 def keep(size: int, context: RequestContext | None = None) -> None:
@@ -164,25 +169,33 @@ async def _bounded(request: Request, limit: int, too_large: Refusal) -> AsyncIte
 
 
 async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy | None) -> AsyncIterator[bytes]:
-    inflater, turns = Inflater(limit), context_of(request.scope).memory
+    inflater = Inflater(limit, finds_joinable=copy is not None)
     any_data = False
     async for piece in _bounded(request, limit, too_large):
         any_data = True
         if copy is not None:
             copy.add(piece)
-        steps = inflater.feed(piece)
-        while True:
-            # A small compressed body may become any number of pieces.
-            async with turns.turn():
-                inflated = next(steps, None)
-            if inflated is None:
-                break
-            if inflated:
-                yield inflated
+        async for inflated in _in_turns(request, inflater.feed(piece)):
+            yield inflated
     if any_data:
+        if copy is not None:
+            async for inflated in _in_turns(request, inflater.rest()):
+                yield inflated
         inflater.end()
         if copy is not None:
             copy.end(inflater)
+
+
+async def _in_turns(request: Request, steps: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the output of some steps. A small compressed body may become any number of pieces."""
+    turns = context_of(request.scope).memory
+    while True:
+        async with turns.turn():
+            inflated = next(steps, None)
+        if inflated is None:
+            return
+        if inflated:
+            yield inflated
 
 
 async def _whole(request: Request, limit: int, check: Callable[[bytes], None] | None = None) -> bytes:
@@ -216,10 +229,12 @@ async def _blocks(request: Request, limit: int, copy: Copy | None = None) -> Asy
         if end >= 0:
             data = rest + piece[:end]
             rest = piece[end + 1 :]
-            number_here, number = number, number + 1 + data.count(b"\n")
+            # Counting the line breaks beforehand would take longer than splitting.
+            lines = data.split(b"\n")
+            number_here, number = number, number + len(lines)
             if number - 1 > MAX_LINES:
                 raise Refusal(413, f"The body has over {MAX_LINES} lines. Send it in several requests.")
-            yield Block(number_here, data, data.split(b"\n"))
+            yield Block(number_here, data, lines)
         else:
             rest += piece
         if len(rest) > MAX_LINE:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api.compression import GzipFrame, deflated
 from scrapy_ext.api.compression import gzip as gzipped
+from scrapy_ext.api.joinable_gzip import GzipPart
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, FILE_FORMATS, Format, choose
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import (
@@ -119,8 +120,12 @@ def _headers(call: Call, kind: Format) -> dict[str, str]:
     return {"Vary": "Accept, Accept-Encoding", **_attachment(call, kind)}
 
 
-async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = False, files: bool = False) -> Response:
+async def result(
+    call: Call, pages: AsyncIterator[Page | GzipPart], *, msgpack: bool = False, files: bool = False
+) -> Response:
     """Return the answer to a read: one piece if it is short, else a stream.
+
+    Lines in a :class:`GzipPart` are sent as they are, so it is for compressed JSON lines only (:func:`accepts_gzip`).
 
     A failure before the first piece has its own status. A later failure breaks off the stream without its end, so that
     no client accepts it as complete.
@@ -133,7 +138,7 @@ async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = Fals
     _reserve(context)
     size = _WHOLE if gzip else _PIECE
     if finds_columns(call, kind):
-        stream = _file(call, kind, pages, size)
+        stream = _file(call, kind, cast("AsyncIterator[Page]", pages), size)
     else:
         stream = _encoded(writer_of(call, kind), pages, size, context)
     preparing = contextlib.nullcontext() if READ_AHEAD.get() else context.memory.preparing
@@ -143,10 +148,12 @@ async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = Fals
         return _whole(call, kind, first.data)
     if call.is_head:  # answered without further reads
         return Response(headers=headers, media_type=_MEDIA_TYPES[kind])
-    body = _from(first, stream, preparing)
+    pieces = _from(first, stream, preparing)
     if gzip:
         headers["Content-Encoding"] = "gzip"
-        body = _compressed(body)
+        body = _compressed(pieces)
+    else:
+        body = _uncompressed(pieces)
     return _Stream(body, headers=headers, media_type=_MEDIA_TYPES[kind])
 
 
@@ -161,6 +168,8 @@ class _Stream(StreamingResponse):
 class _Piece(NamedTuple):
     data: bytes
     is_last: bool = False
+    #: What follows the data, and is compressed already.
+    part: GzipPart | None = None
 
 
 def _reserve(context: RequestContext) -> None:
@@ -240,13 +249,20 @@ async def _ended(writer: Encoder) -> bytes:
 
 
 async def _encoded(
-    writer: Encoder, pages: AsyncIterator[Page], size: int, context: RequestContext
+    writer: Encoder, pages: AsyncIterator[Page | GzipPart], size: int, context: RequestContext
 ) -> AsyncIterator[_Piece]:
     """Yield the pieces of a result, of at least ``size`` bytes unless it is short or slow."""
     waiting, length, sent = [writer.begin()], 0, time.monotonic()
     enough = _WHOLE
     async with closing(pages):
         async for page in pages:
+            if isinstance(page, GzipPart):
+                held = len(page.blocks)
+                hold_answer(context, held)
+                yield _Piece(b"".join(waiting), part=page)
+                waiting, length, sent, enough = [], 0, time.monotonic(), size
+                context.release(held)
+                continue
             held = sum(map(len, page)) + _LINE * len(page)
             hold_answer(context, held)
             async for piece in _written(writer, page, context):
@@ -302,11 +318,11 @@ def _parts(page: Page) -> Iterator[Page]:
 
 async def _from(
     piece: _Piece | None, rest: AsyncIterator[_Piece], preparing: AbstractAsyncContextManager[None]
-) -> AsyncIterator[bytes]:
+) -> AsyncIterator[_Piece]:
     try:
         async with closing(rest):
             while piece is not None:
-                yield piece.data
+                yield piece
                 async with preparing:
                     piece = await anext(rest, None)
     except Exception as error:
@@ -315,19 +331,37 @@ async def _from(
         raise
 
 
-async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _uncompressed(pieces: AsyncIterator[_Piece]) -> AsyncIterator[bytes]:
+    async with closing(pieces):
+        async for piece in pieces:
+            yield piece.data
+
+
+async def _compressed(pieces: AsyncIterator[_Piece]) -> AsyncIterator[bytes | memoryview]:
     frame = GzipFrame()
 
-    def begin(piece: bytes) -> asyncio.Future[bytes]:
-        frame.add(piece)
-        return in_thread(deflated, piece)
+    def begin(piece: _Piece) -> asyncio.Future[Sequence[bytes | memoryview]]:
+        if piece.data:
+            frame.add(piece.data)
+        if piece.part is not None:
+            frame.join(piece.part.crc, piece.part.length)
+            if not piece.data:
+                ready: asyncio.Future[Sequence[bytes | memoryview]] = asyncio.get_running_loop().create_future()
+                ready.set_result([piece.part.blocks])
+                return ready
+        return in_thread(_blocks_of, piece)
 
     yield frame.head
     # Compression takes most of the time, so several pieces are compressed at once, in threads.
     async with closing(ahead(pieces, begin, _COMPRESSED_AHEAD)) as parts:
         async for part in parts:
-            yield part
+            for blocks in part:
+                yield blocks
     yield frame.tail
+
+
+def _blocks_of(piece: _Piece) -> Sequence[bytes | memoryview]:
+    return [deflated(piece.data)] if piece.part is None else [deflated(piece.data), piece.part.blocks]
 
 
 def compress_whole(response: Response) -> None:

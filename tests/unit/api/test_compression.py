@@ -55,6 +55,15 @@ def test_a_stream_is_inflated_however_it_comes(deflate: Any) -> None:
         assert inflater.is_one_gzip
 
 
+def test_the_end_of_the_blocks_of_a_stream_is_found(deflate: Any) -> None:
+    for data in DATA:
+        for packed, is_joinable in ((deflate.gzip(data), True), (gzip.compress(data, 1), False)):
+            inflater = deflate.Inflater(len(data), finds_joinable=True)
+            found = b"".join([*inflater.feed(packed), *inflater.rest()])
+            inflater.end()
+            assert (found, inflater.is_joinable, inflater.is_one_gzip) == (data, is_joinable, True)
+
+
 def test_parts_that_are_compressed_alone_are_one_gzip_stream(deflate: Any) -> None:
     for data in DATA:
         parts = [data[at : at + 100_000] for at in range(0, len(data), 100_000)]

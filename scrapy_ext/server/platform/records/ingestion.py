@@ -6,10 +6,10 @@ to find the invalid line, or to accept a different layout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -18,17 +18,22 @@ from scrapy_ext.api.json_decoder import LONG, decoder
 from scrapy_ext.api.platform.records import DEFAULT_METHOD, MAX_ITEM_BYTES, LogRecord, RequestRecord, too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.store.records.chunks import MAX_BYTES, Packer, Record, RecordChunk, RecordKind
+from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, Packer, Record, RecordChunk, RecordKind
+
+T = TypeVar("T")
 
 _ENDS: Final = itemgetter(0, -1)
 #: Maximum fields of a type; the decoder searches them one by one, which is too slow for more.
 _MAX_FIELDS: Final = 200
 #: Cached types; generating one takes longer than decoding a block.
 _CACHED: Final = 64
+#: Records that are measured at once.
+_GROUP: Final = 32
 #: Errors of a line with other fields, or of an invalid one.
 _OTHER: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 _encode: Final = msgspec.msgpack.Encoder().encode
+_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class HomogeneousRecords:
@@ -43,16 +48,30 @@ class HomogeneousRecords:
         self.names: tuple[str, ...] = ()
         self._given_up = False
 
+    def size(self, lines: Sequence[bytes]) -> int | None:
+        """Return the size of the records of these lines in stats; None when any has other fields."""
+        return self._measured(lines, _total)
+
     def sizes(self, lines: Sequence[bytes]) -> list[int] | None:
-        """Return the sizes of the records of these lines in stats; None when any has other fields."""
-        decode = _decoder(self.names) if self.names else None
+        """Return the size of each of these records; None when any has other fields."""
+        return self._measured(lines, _each)
+
+    def _measured(self, lines: Sequence[bytes], measure: Callable[[Iterator[Record]], T]) -> T | None:
+        if self._given_up:
+            return None
+        known = bool(self.names)
+        names = self.names or _fields_of(lines[0])
+        # The fields of the first line are a guess, which is worth a generated type only if that exists already.
+        decode = _DECODERS.made(names) if known else _DECODERS.found(names)
         if decode is not None:
             try:
-                # Each record is freed before the next is created, so that their memory stays in the processor's cache.
-                return list(map(len, map(_encode, map(decode, lines))))
+                found = measure(map(decode, lines))
             except _OTHER:
                 pass
-        if self.names:  # the rest of the body is probably as mixed
+            else:
+                self.names = names
+                return found
+        if known:  # the rest of the body is probably as mixed
             self.names, self._given_up = (), True
         return None
 
@@ -67,9 +86,49 @@ class HomogeneousRecords:
             self._given_up = True
 
 
-@lru_cache(maxsize=_CACHED)
+def _each(records: Iterator[Record]) -> list[int]:
+    # Each record is freed before the next is created, so that their memory stays in the processor's cache.
+    return list(map(len, map(_encode, records)))
+
+
+def _total(records: Iterator[Record]) -> int:
+    # One call for some records takes less time than one each, and their memory still fits the cache.
+    size = 0
+    while group := list(islice(records, _GROUP)):
+        size += ITEMS.size(group)
+    return size
+
+
+def _fields_of(line: bytes) -> tuple[str, ...]:
+    try:
+        return tuple(_fields(line))
+    except _OTHER:
+        return ()
+
+
+class _Decoders:
+    """The decoders of objects with exactly some fields, of the fields that were used last."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, ...], Callable[[bytes], Any] | None] = {}
+
+    def found(self, names: tuple[str, ...]) -> Callable[[bytes], Any] | None:
+        """Return the decoder of objects with these fields if it was generated before."""
+        return self._found.get(names)
+
+    def made(self, names: tuple[str, ...]) -> Callable[[bytes], Any] | None:
+        """Return the decoder of objects with these fields; None if no type can have them."""
+        if names not in self._found:
+            if len(self._found) >= _CACHED:
+                del self._found[next(iter(self._found))]
+            self._found[names] = _decoder(names)
+        return self._found[names]
+
+
+_DECODERS: Final = _Decoders()
+
+
 def _decoder(names: tuple[str, ...]) -> Callable[[bytes], Any] | None:
-    """Return a decoder of objects with exactly these fields; None if no type can have them."""
     rename = {f"f{place}": name for place, name in enumerate(names)}
     try:
         shape = msgspec.defstruct(
@@ -193,8 +252,9 @@ async def packed(request: Request, checker: RecordChecker, kind: RecordKind) -> 
         held = packer.held
         plain = checker.plain(block)
         alike = plain and checker.homogeneous and len(block.data) < LONG
-        if alike and (sizes := fields.sizes(block.lines)) is not None:
-            full = packer.add_alike(block.lines, fields.names, sizes, block.data)
+        measure = fields.size if alike and packer.fits(block.lines, block.data) else fields.sizes
+        if alike and (size := measure(block.lines)) is not None:
+            full = packer.add_alike(block.lines, fields.names, size, block.data)
         else:
             lines, records = checker.records(block, plain=plain)
             whole = lines is block.lines

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.joinable_gzip import GzipPart
 from scrapy_ext.api.platform import records
 from scrapy_ext.api.platform.formats import Format, is_true
 from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey, number_of
@@ -18,7 +19,7 @@ from scrapy_ext.formats import Page
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import each, format_of, result, result_of, with_meta
+from scrapy_ext.server.http.formats import accepts_gzip, each, format_of, result, result_of, with_meta
 from scrapy_ext.server.http.record_writers import Text
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import RecordFilter, TimeWindow, refuse_filters
@@ -178,6 +179,9 @@ async def _read(kind: Kind, call: Call) -> Response:
             await _check_readable(kind, call)
         return await result(call, each([selection.page(part) for part in found]), **kind.formats)
     span = Span(*(call.part_number(name) for name in ("project", "spider", "job") if call.has_part(name)))
+    if selection.is_stored_text:
+        texts = store.scan_text(span, _position(call), selection.left, packed=accepts_gzip(call))
+        return await result(call, _pages_of(texts), **kind.formats)
     return await result(call, _scan(store, selection, span, _position(call)), **kind.formats)
 
 
@@ -186,6 +190,12 @@ async def _check_readable(kind: Kind, call: Call, *, stats: bool = False) -> Non
     removal = await kind.store(call).removal(call.job)
     if removal is not None and (removal.deleted or not stats):
         raise removal_error(RecordOwner(call.project, kind.name, call.job.spider, call.job.job), removal)
+
+
+async def _pages_of(texts: AsyncIterator[Sequence[bytes] | GzipPart]) -> AsyncIterator[Page | GzipPart]:
+    async with closing(texts):
+        async for text in texts:
+            yield text if isinstance(text, GzipPart) else Text(text)
 
 
 async def _scan(store: RecordStore, selection: _Selection, span: Span, start: Position) -> AsyncIterator[Page]:
@@ -224,10 +234,17 @@ class _Selection:
         self.left = call.number("count")
         self._plain = self._field is None and not meta and not self._nodata and not kind.drop_nulls
 
+    @property
+    def is_stored_text(self) -> bool:
+        """True when the result is the stored lines as they are, with their line breaks."""
+        return self.filter is None and self._plain and self._as_text
+
     def page(self, part: Slice) -> Page:
         """Return the lines of the result for some records."""
+        if self.is_stored_text:
+            return Text(part.text)
         if self.filter is None and self._plain:
-            return Text(part.text) if self._as_text else part.lines
+            return part.lines
         chosen = self._chosen(part)
         if self._plain:
             return [line for _, line in chosen]

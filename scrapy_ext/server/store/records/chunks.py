@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.compression import DamagedError, pack, unpack, unpack_steps
+from scrapy_ext.api.compression import DamagedError, unpack, unpack_steps
+from scrapy_ext.api.joinable_gzip import pack_lines
 from scrapy_ext.server.store.engine.errors import StoreError
 
 #: Maximum records of a chunk: as many as clients send at once, so that a compressed body can be stored unchanged, and a
@@ -154,14 +155,21 @@ class Packer:
 
         return self._take(lines, text, count)
 
+    def fits(self, lines: Sequence[bytes], text: bytes) -> bool:
+        """Return true when all these lines fit the chunk; ``text``: the joined lines."""
+        return self._records + len(lines) <= MAX_LINES and self._bytes + len(text) <= MAX_BYTES
+
     def add_alike(
-        self, lines: Sequence[bytes], names: tuple[str, ...], sizes: Sequence[int], text: bytes
+        self, lines: Sequence[bytes], names: tuple[str, ...], size: int | Sequence[int], text: bytes
     ) -> list[RecordChunk]:
-        """Add records that count under the same names and have these sizes in stats."""
+        """Add records that count under the same names.
+
+        ``size``: their sizes in stats, or the sum if all fit the chunk (:meth:`fits`).
+        """
 
         def count(low: int, high: int) -> None:
             self._names[names] += high - low
-            self._size += sum(sizes[low:high])
+            self._size += size if isinstance(size, int) else sum(size[low:high])
 
         return self._take(lines, text, count)
 
@@ -196,7 +204,7 @@ class Packer:
         """Return the chunk of the remaining lines; ``body``: the same lines, compressed already."""
         if not self._records:
             return None
-        packed = pack(b"\n".join(self._texts)) if body is None else body
+        packed = pack_lines(b"\n".join([*self._texts, b""])) if body is None else body
         chunk = RecordChunk(self._records, packed, tally_of(self._names, self._size))
         self._clear()
         return chunk
@@ -215,7 +223,7 @@ def unpack_pieces(body: bytes) -> list[bytes]:
         pieces = unpack(body)
     except DamagedError as error:
         raise damaged(error) from None
-    # A chunk stored as it was sent may end with a line break.
+    # Chunks that older versions stored, and such as were stored as sent, may end without a line break.
     return pieces if pieces and pieces[-1].endswith(b"\n") else [*pieces, b"\n"]
 
 

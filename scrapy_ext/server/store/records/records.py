@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
+from scrapy_ext.api.joinable_gzip import GzipPart, part_of
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.records import Stats, Totals
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
@@ -25,6 +26,8 @@ from scrapy_ext.server.store.records.progress import read_progress
 from scrapy_ext.server.store.records.removal import READABLE, RecordOwner, Removal, find_removal, removal_error
 from scrapy_ext.server.store.records.segments import cut, time_at, unpack_segments
 from scrapy_ext.server.store.records.writes import write_records
+
+T = TypeVar("T")
 
 #: Chunks per read: four megabytes of inflated records.
 _PAGE_CHUNKS: Final = 4
@@ -76,6 +79,9 @@ class _Packed(NamedTuple):
 
     def inflated(self) -> Slice:
         return Slice(self.key, self.start, self.ts, text=unpack_pieces(self.body))
+
+    def text(self) -> Sequence[bytes]:
+        return unpack_pieces(self.body)
 
 
 class Span(NamedTuple):
@@ -158,8 +164,34 @@ class RecordStore:
 
         Raises :class:`ContractError` (410) at the end of a job whose records were removed.
         """
+        async with closing(self._scan(_opened, span, start, count, with_times=True)) as slices:
+            async for part in slices:
+                yield part
+
+    async def scan_text(
+        self, span: Span, start: Position, count: int | None = None, *, packed: bool = False
+    ) -> AsyncIterator[Sequence[bytes] | GzipPart]:
+        """Yield the lines of the same records with their line breaks, in pieces of any length; raises as :meth:`scan`.
+
+        ``packed``: long chunks that were stored as joinable gzip streams are not inflated.
+        """
+        read = _text_or_part if packed else _text
+        async with closing(self._scan(read, span, start, count, with_times=False)) as texts:
+            async for text in texts:
+                yield text
+
+    async def _scan(
+        self,
+        read: Callable[[Slice | _Packed], asyncio.Future[T]],
+        span: Span,
+        start: Position,
+        count: int | None,
+        *,
+        with_times: bool,
+    ) -> AsyncIterator[T]:
         # Several chunks are inflated in threads while the one before them is sent.
-        async with closing(ahead(self._parts(span, start, count), _opened, _INFLATED_AHEAD)) as parts:
+        found = self._parts(span, start, count, with_times=with_times)
+        async with closing(ahead(found, read, _INFLATED_AHEAD)) as parts:
             async for part in parts:
                 yield part
         # Records that were removed meanwhile look like the end.
@@ -168,10 +200,12 @@ class RecordStore:
             if (removal := await self._engine.read_inline(find_removal, owner)) is not None:
                 raise removal_error(owner, removal)
 
-    async def _parts(self, span: Span, start: Position, count: int | None) -> AsyncIterator[Slice | _Packed]:
+    async def _parts(
+        self, span: Span, start: Position, count: int | None, *, with_times: bool
+    ) -> AsyncIterator[Slice | _Packed]:
         position: Position | None = max(start, span.first)
         left = count
-        following = self._read(span, position, left)
+        following = self._read(span, position, left, with_times=with_times)
         try:
             while position is not None and (left is None or left > 0):
                 parts, position, taken = await following
@@ -179,32 +213,47 @@ class RecordStore:
                     left -= taken
                 # The next read runs while the current parts are sent.
                 if READ_AHEAD.get():
-                    following = self._read(span, position, left)
+                    following = self._read(span, position, left, with_times=with_times)
                 parts.reverse()
                 while parts:
                     # A yielded part is not kept here.
                     yield parts.pop()
                 if not READ_AHEAD.get():
-                    following = self._read(span, position, left)
+                    following = self._read(span, position, left, with_times=with_times)
         finally:
             following.cancel()
 
-    def _read(self, span: Span, start: Position | None, count: int | None) -> asyncio.Future[_Read]:
+    def _read(
+        self, span: Span, start: Position | None, count: int | None, *, with_times: bool
+    ) -> asyncio.Future[_Read]:
         if start is None or count == 0:
             nothing: asyncio.Future[_Read] = asyncio.get_running_loop().create_future()
             nothing.cancel()
             return nothing
         chunks = _PAGE_CHUNKS if READ_AHEAD.get() else 1
-        reading = asyncio.ensure_future(self._engine.read(_page, self.kind, span, start, count, chunks=chunks))
+        page = self._engine.read(_page, self.kind, span, start, count, chunks=chunks, with_times=with_times)
+        reading = asyncio.ensure_future(page)
         reading.add_done_callback(_noted)
         return reading
 
 
 def _opened(part: Slice | _Packed) -> asyncio.Future[Slice]:
-    if isinstance(part, _Packed):
-        return in_thread(_Packed.inflated, part)
-    ready: asyncio.Future[Slice] = asyncio.get_running_loop().create_future()
-    ready.set_result(part)
+    return in_thread(_Packed.inflated, part) if isinstance(part, _Packed) else _ready(part)
+
+
+def _text(part: Slice | _Packed) -> asyncio.Future[Sequence[bytes]]:
+    return in_thread(_Packed.text, part) if isinstance(part, _Packed) else _ready(part.text)
+
+
+def _text_or_part(part: Slice | _Packed) -> asyncio.Future[Sequence[bytes] | GzipPart]:
+    if isinstance(part, _Packed) and (found := part_of(part.body)) is not None:
+        return _ready(found)
+    return _text(part)  # type: ignore[return-value]
+
+
+def _ready(result: T) -> asyncio.Future[T]:
+    ready: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    ready.set_result(result)
     return ready
 
 
@@ -268,9 +317,12 @@ async def _at(tx: Transaction, owner: RecordOwner, numbers: Sequence[int]) -> li
 
 
 async def _page(
-    tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None, *, chunks: int
+    tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None, *, chunks: int, with_times: bool
 ) -> _Read:
-    """Return at most ``count`` records from ``start`` on, of at most ``limit`` chunks."""
+    """Return at most ``count`` records from ``start`` on, of at most ``chunks`` chunks.
+
+    Without ``with_times``, the records of a chunk may have been stored at other times than its first one.
+    """
     limit = chunks if count is None else min(chunks, count)
     rows = await tx.fetch(
         f"""SELECT spider, job, start, records, ts, times, body FROM record_chunks
@@ -291,7 +343,7 @@ async def _page(
         key, low = JobKey(span.project, spider, job), start[2] if (spider, job) == start[:2] else 0
         position = (spider, job, at + records)
         ts, times, body = packed
-        if times is None and low <= at and (count is None or records <= count - taken):
+        if (times is None or not with_times) and low <= at and (count is None or records <= count - taken):
             whole = _Packed(key, at, ts, body)
             parts.append(whole.inflated() if len(body) < _SMALL else whole)
             taken += records

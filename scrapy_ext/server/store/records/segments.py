@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.compression import pack
+from scrapy_ext.api.joinable_gzip import pack_lines
 from scrapy_ext.server.store.records.chunks import MAX_BYTES, MAX_LINES, damaged, unpack_lines
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -80,7 +80,7 @@ def pack_segments(segments: Sequence[Segment]) -> StoredChunk:
     ts = segments[0].ts
     same = all(segment.ts == ts for segment in segments)
     times = None if same else _encode([(len(segment.lines), segment.ts - ts) for segment in _joined(segments)])
-    return StoredChunk(len(lines), ts, times, pack(b"\n".join(lines)))
+    return StoredChunk(len(lines), ts, times, pack_lines(b"\n".join([*lines, b""])))
 
 
 def length(segments: Sequence[Segment]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from collections import Counter
 from typing import Any
 
@@ -97,3 +98,40 @@ async def test_one_bad_line_is_named_and_nothing_is_stored(http: Http, project: 
     assert answer.status == status
     assert f"line {ODD + 1}:" in answer.text
     assert (await http.get(f"/items/{project}/1/1")).body == b""
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_sizes_equal_those_of_the_encoder_whatever_the_values_and_posts(
+    http: Http, project: int, seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    def value(depth: int = 0) -> Any:
+        kind = chance.randrange(8 if depth < 2 else 6)
+        match kind:
+            case 0:
+                return chance.choice([0, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**64 - 1])
+            case 1:
+                return chance.choice([-1, -32, -33, -128, -129, -32768, -32769, -(2**31), -(2**31) - 1, -(2**63)])
+            case 2:
+                return chance.choice([None, True, False, 0.0, 1.5, -2e300])
+            case 3 | 4 | 5:
+                return chance.choice("xé\n") * chance.choice([0, 1, 15, 16, 31, 32, 127, 128, 255, 256])
+            case 6:
+                return [value(depth + 1) for _ in range(chance.choice([0, 1, 15, 16]))]
+            case _:
+                return {f"k{n}": value(depth + 1) for n in range(chance.choice([0, 1, 15, 16]))}
+
+    size = stored = 0
+    fields = ["a", "b"]
+    for _ in range(12):
+        if chance.random() < 0.5:
+            fields = [f"f{n}" for n in range(chance.choice([1, 2, 15, 16]))]
+        records = [{name: value() for name in fields} for _ in range(chance.choice([1, 2, 31, 33, 400, 1000]))]
+        if chance.random() < 0.3:
+            chance.choice(records)["more"] = value()
+        assert (await http.post(f"/items/{project}/1/1?start={stored}", records)).status == 200
+        stored += len(records)
+        size += sum(len(msgpack.packb(record)) for record in records)
+    stats = (await http.get(f"/items/{project}/1/1/stats?all=1")).json
+    assert stats["totals"] == {"input_bytes": size, "input_values": stored}

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 import requests
 
+from scrapy_ext.api import compression
 from tests.support.http import Http, lines
 from tests.support.servers import RunningServer
 
@@ -148,6 +149,39 @@ async def test_a_long_result_is_the_same_whether_compressed_or_not(http: Http, p
     assert not inflater.unused_data
     if query == "format=jl":
         assert plain.lines == records
+
+
+@pytest.mark.parametrize("order", range(4))
+async def test_compressed_lines_are_passed_on_as_they_came_in_whatever_is_between(
+    http: Http, project: int, order: int
+) -> None:
+    """Bodies that the package's client compresses are sent as they came in; the rest is compressed for the answer."""
+    chance, path, sent = random.Random(order), f"/items/{project}/1/1", list[bytes]()
+    ways = [compression.gzip, lambda text: compression.gzip(text[:-1]), lambda text: gzip.compress(text, 6), bytes]
+    passed_on = []
+    for number in range(10):
+        way = ways[(number // 2 + order) % 4]
+        each = [f'{{"n":{n},"text":"{chance.getrandbits(1200):x}"}}\n'.encode() for n in range((200, 1000)[number % 2])]
+        body = way(b"".join(each))
+        coding = "identity" if way is bytes else "gzip"
+        assert (await http.post(f"{path}?start={len(sent)}", body, Content_Encoding=coding)).status == 200
+        if len(each) == 1000 and way in ways[:2]:
+            passed_on.append(body[10:-10])
+        sent += each
+    for query, low, high in (
+        ("", 0, None),
+        ("?count=650", 0, 650),
+        (f"?start={project}/1/1/950&count=3000", 950, 3950),
+    ):
+        packed = await http.get(path + query, Accept_Encoding="gzip")
+        inflater = zlib.decompressobj(31)
+        assert inflater.decompress(packed.body) == b"".join(sent[low:high])
+        assert inflater.eof
+        assert not inflater.unused_data
+        if not query:
+            assert passed_on
+            assert all(body in packed.body for body in passed_on)
+        assert (await http.get(path + query)).body == b"".join(sent[low:high])
 
 
 async def test_http_libraries_read_a_long_compressed_result(server: RunningServer, http: Http, project: int) -> None:

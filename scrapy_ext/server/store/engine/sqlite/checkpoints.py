@@ -9,6 +9,9 @@ After a deletion the log is emptied as well (:meth:`Checkpoints.forget`), so tha
 thread writes it back, and the writer truncates it between two commits once no reader needs it. The writer waits for
 readers briefly, and retries later.
 
+A log as long as the database, and a thousand pages at least, is written back, since a small database changes the same
+pages again and again. When nothing was written for some seconds, the log is emptied in the same way, and takes no space.
+
 The length of the log is in the ``-shm`` file, which must not be opened here: SQLite's locks are on that file, and
 closing it would release all those of this process (https://sqlite.org/howtocorrupt.html, 2.2). So the length is read
 from the log itself, which has no locks.
@@ -25,8 +28,13 @@ import time
 from pathlib import Path
 from typing import Final
 
-#: Pages of the log at which it is written back. A page that changes often is then written once for many commits.
+#: Pages of the log at which it is written back: those of the database, within these bounds. A page that changes often is
+#: then written once for many commits.
 _PAGES: Final = 8000
+_FEWEST_PAGES: Final = 1000
+#: Seconds without a commit after which the log is emptied if it has more bytes than these.
+_REST: Final = 10.0
+_REST_BYTES: Final = 1024 * 1024
 #: Page size and salts in the header of the log (https://sqlite.org/fileformat.html, The WAL File Format). The salts
 #: change when the log starts anew, and each page of the current log has them in its own header.
 _HEADER: Final = struct.Struct(">8xI4x8s8x")
@@ -41,7 +49,7 @@ _AGAIN: Final = (0.05, 5.0)
 class Checkpoints:
     """The thread that writes the log back."""
 
-    #: Seconds after which the writer calls :meth:`committed` without a commit; None: never.
+    #: Seconds after which the writer calls :meth:`rested` without a commit; None: never.
     wait: float | None = None
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -51,6 +59,8 @@ class Checkpoints:
         self._ready = False
         self._closed = False
         self._salts = b""
+        #: Pages at which the log is written back, from the second time on by the size of the database.
+        self._limit = min(_PAGES, _FEWEST_PAGES)
         #: Pages of the log when it was last written back.
         self._length_at_last = 0
         self._to_empty = False
@@ -60,11 +70,25 @@ class Checkpoints:
 
     def committed(self, writer: sqlite3.Connection) -> None:
         """Continue a checkpoint, or start one; called by the writer between two commits."""
+        if not self._to_empty:
+            self.wait = _REST
+        self._continue(writer)
+
+    def rested(self, writer: sqlite3.Connection) -> None:
+        """Do the same after :attr:`wait` seconds without a commit."""
+        if not self._to_empty:
+            self.wait = None
+            if self._bytes() > _REST_BYTES:
+                self.forget()
+        self._continue(writer)
+
+    def _continue(self, writer: sqlite3.Connection) -> None:
         if self._ready:
             self._ready = False
             with contextlib.suppress(sqlite3.Error):
                 _, length, _ = writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                 self._length_at_last = max(length, 0)
+                self._limit = _limit_of(writer)
             if self._to_empty:
                 self._empty(writer)
         elif not self._due.is_set() and (self._is_to_be_emptied() or self._has_grown()):
@@ -101,7 +125,7 @@ class Checkpoints:
         self._empty_at = time.monotonic() + self.wait
 
     def _has_grown(self) -> bool:
-        """Return true when the log has ``_PAGES`` more pages than after the last checkpoint."""
+        """Return true when the log has so many more pages than after the last checkpoint that it is written back."""
         try:
             log = os.open(self._log, os.O_RDONLY)
         except OSError:
@@ -115,13 +139,19 @@ class Checkpoints:
             page_size, salts = _HEADER.unpack(header)
             if salts != self._salts:  # the log has started anew
                 self._salts, self._length_at_last = salts, 0
-            pages = self._length_at_last + _PAGES - 1
+            pages = self._length_at_last + self._limit - 1
             last = _HEADER.size + pages * (_PAGE_HEADER + page_size)
             return os.pread(log, len(salts), last + _PAGE_SALTS_AT) == salts
         except OSError:
             return False
         finally:
             os.close(log)
+
+    def _bytes(self) -> int:
+        try:
+            return self._log.stat().st_size
+        except OSError:
+            return 0
 
     def _run(self) -> None:
         while self._due.wait() and not self._is_closed():
@@ -136,3 +166,9 @@ class Checkpoints:
 
     def _is_closed(self) -> bool:
         return self._closed
+
+
+def _limit_of(connection: sqlite3.Connection) -> int:
+    """Return the pages of the log at which it is written back."""
+    pages: int = connection.execute("PRAGMA page_count").fetchone()[0]
+    return min(_PAGES, max(_FEWEST_PAGES, pages))

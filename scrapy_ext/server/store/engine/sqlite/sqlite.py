@@ -319,7 +319,7 @@ class _Writer(threading.Thread):
             try:
                 first = self._waiting.get(timeout=self._checkpoints.wait)
             except queue.Empty:
-                self._checkpoints.committed(self._connection)
+                self._checkpoints.rested(self._connection)
                 continue
             if first is None:
                 break

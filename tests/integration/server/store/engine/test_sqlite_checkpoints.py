@@ -64,6 +64,32 @@ async def test_commits_go_on_while_the_log_is_written_back_and_begun_anew(
     assert in_database_alone(tmp_path / "platform.db") == number // 100
 
 
+async def test_the_log_of_a_small_database_stays_short_and_is_emptied_at_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_checkpoints, "_REST", 0.3)
+    store = await Store.open(tmp_path)
+    log, longest = tmp_path / "platform.db-wal", 0
+    async with timeout_after(120):
+        for number in range(1500):  # three pages and more each
+            await store.frontier.add(SLOT, [QueuedRequest(b"%d" % number, b'["",0]', None, 0)])
+            if number % 10 == 0:
+                await store.frontier.read(SLOT, 1)
+            longest = max(longest, log.stat().st_size)
+        # The log is written back from a thousand pages on, during further commits.
+        assert 1_000_000 < longest < 16_000_000
+        while log.stat().st_size:
+            await asyncio.sleep(0.05)
+        # It is emptied as often as it gets long.
+        blob = [QueuedRequest(b"x%d" % n, b'["%s",0]' % (b"y" * 2000), None, 0) for n in range(1000)]
+        await store.frontier.add(SLOT, blob)
+        assert log.stat().st_size > 1_000_000
+        while log.stat().st_size:
+            await asyncio.sleep(0.05)
+    assert (await store.frontier.count(SLOT)).count > 1000
+    await store.close()
+
+
 def is_in_use(data: Path) -> bool:
     done = subprocess.run(
         [sys.executable, "-c", IN_USE, str(data / "platform.db-shm")],
