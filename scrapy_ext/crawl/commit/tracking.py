@@ -252,6 +252,7 @@ class FinishedRequests:
         self._timer: asyncio.TimerHandle | None = None
         #: Time before which no read begins for the number of requests.
         self._not_before = 0.0
+        self._is_closed = False
         self._released = asyncio.Event()
         #: Bytes of their items.
         self.bytes = 0
@@ -290,6 +291,8 @@ class FinishedRequests:
                 self._commit(entry)
         self._entries.extendleft(reversed(waiting))
         self._released.set()
+        if self._entries:
+            self._read_at(asyncio.get_running_loop().time() + self._interval)
 
     async def wait(self) -> None:
         """Wait until a read has returned places, or for ``interval`` seconds."""
@@ -300,12 +303,15 @@ class FinishedRequests:
                 await self._released.wait()
 
     def close(self) -> None:
-        """Cancel the timer of the next read."""
+        """Cancel the timer of the next read, and set no more."""
+        self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
 
     def _read_at(self, when: float) -> None:
         """Read batches at a time of the loop's clock, or at the earlier time that is set."""
+        if self._is_closed:
+            return
         if self._timer is not None:
             if self._timer.when() <= when:
                 return
