@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from typing import Any, Final
@@ -20,6 +21,8 @@ from scrapy_ext.settings import SettingError
 logger = logging.getLogger(__name__)
 
 _MODES: Final = ("exact", "streaming")
+#: Seconds until an item is in the stats: a stat takes as long as encoding the item.
+_COUNT_SECONDS: Final = 0.1
 
 
 class ItemStoragePipeline:
@@ -45,13 +48,15 @@ class ItemStoragePipeline:
         self._writer: BatchWriter | None = None
         #: True once an object that is not an item was reported.
         self._has_warned = False
+        #: Items and bytes that are not in the stats yet.
+        self._uncounted = self._uncounted_bytes = 0
+        self._counting: asyncio.TimerHandle | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
     async def open_spider(self) -> None:
-        # Bound once: the attribute look-up takes as long as counting.
         self._count = self._crawler.stats.inc_value
         if await self._session.open():
             if self._mode == "exact" and self._session.items is not None:
@@ -83,9 +88,17 @@ class ItemStoragePipeline:
             self._sink.add_item(record)
         elif self._writer is not None:
             self._writer.add(record)
-        self._count("platform/items/count")
-        self._count("platform/items/bytes", len(record))
+        self._uncounted += 1
+        self._uncounted_bytes += len(record)
+        if self._counting is None:
+            self._counting = asyncio.get_running_loop().call_later(_COUNT_SECONDS, self._count_stored)
         return item
+
+    def _count_stored(self) -> None:
+        self._counting = None
+        self._count("platform/items/count", self._uncounted)
+        self._count("platform/items/bytes", self._uncounted_bytes)
+        self._uncounted = self._uncounted_bytes = 0
 
     def _refuse(self, item: Any, error: UnstorableItemError) -> None:
         self._count("platform/items/refused")
@@ -103,6 +116,9 @@ class ItemStoragePipeline:
 
     async def close_spider(self) -> None:
         """Store the remaining items, so that the scheduler can acknowledge their requests."""
+        if self._counting is not None:
+            self._counting.cancel()
+            self._count_stored()
         if self._writer is not None:
             # The session has logged the error and closes the spider.
             with contextlib.suppress(PlatformError):

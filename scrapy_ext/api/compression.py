@@ -61,6 +61,11 @@ def pack(data: bytes) -> bytes:
     return _library.compress(data, _LEVEL)
 
 
+def checksum(data: bytes) -> int:
+    """Return the CRC-32 of data."""
+    return _library.crc32(data)
+
+
 def unpack(data: bytes) -> list[bytes]:
     """Decompress the output of :func:`pack`, or a gzip stream, to pieces; raises :class:`DamagedError`.
 

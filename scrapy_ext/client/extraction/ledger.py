@@ -13,9 +13,11 @@ The life of an entry, by its key, which is the same for equal requests of every 
 A later run calls :meth:`Ledger.stored` before it sends. Invariants:
 
 - These calls are operations on dicts in memory. Changes are written once per flush interval, in one transaction and in
-  a thread of its own. An answer that comes and is finished within one interval is never written.
-- A completed flush survives a kill of the process at any moment. The changes of one interval may be lost: then those
-  answers are paid for twice.
+  a thread of its own. An answer is written only when it is older than the hold time: writing it costs more than
+  receiving it, and most answers are finished before.
+- A completed flush survives a kill of the process at any moment. The changes of one interval, and the answers of the
+  hold time, may be lost: then those answers are paid for twice. Until an answer is written or finished, the file counts
+  its request as unanswered.
 - An answer is returned only if its checksum matches.
 - The crawl is worth more than the ledger. When the file cannot be written, the ledger logs that once and only counts
   from then on. It is an error only if the file must not be touched: it is damaged, of another format, or in use.
@@ -28,9 +30,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import sqlite3
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,7 +45,7 @@ from scrapy_ext.client.extraction.ledger_file import ROW_BYTES, LedgerChanges, L
 
 logger = logging.getLogger(__name__)
 
-#: Bytes of pending answers that start a flush before the end of the interval.
+#: Bytes of pending answers that are written before the end of the interval, however young.
 BUFFER_BYTES: Final = 8 * 2**20
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -59,9 +63,10 @@ def key_of(fields: Mapping[str, Any]) -> bytes:
 class Ledger:
     """The ledger of one crawl, created by :meth:`open` and used in the thread of its event loop."""
 
-    def __init__(self, path: Path, flush_interval: float, max_bytes: int) -> None:
+    def __init__(self, path: Path, flush_interval: float, hold_time: float, max_bytes: int) -> None:
         self._path = path
         self._flush_interval = flush_interval
+        self._hold_time = hold_time
         self._max_bytes = max_bytes
         #: Spent by all runs with this file, this one included. The ledger updates it: copy it to count elsewhere.
         self.spent = Spent()
@@ -79,19 +84,25 @@ class Ledger:
         #: Keys that have a row, or will have once the current flush is done.
         self._rows: set[bytes] = set()
         self._in_flight: set[bytes] = set()
-        self._changes: dict[bytes, bytes | None] = {}
-        self._buffered = 0
+        #: Answers that are not written, the oldest first, with the time from which they may be.
+        self._pending: dict[bytes, tuple[float, bytes]] = {}
+        self._pending_bytes = 0
+        #: Keys whose rows the next flush deletes.
+        self._removed: set[bytes] = set()
         self._has_changed = False
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Future[list[bytes]] | None = None
 
     @classmethod
-    async def open(cls, path: Path, *, flush_interval: float = 0.25, max_bytes: int = 256 * 2**20) -> Ledger:
+    async def open(
+        cls, path: Path, *, flush_interval: float = 0.25, hold_time: float = 0.0, max_bytes: int = 256 * 2**20
+    ) -> Ledger:
         """Open or create the file; raises :class:`LedgerError`.
 
-        ``flush_interval`` is in seconds; ``max_bytes`` bounds the stored answers.
+        ``flush_interval`` is in seconds, and so is ``hold_time``, the age from which an answer is written;
+        ``max_bytes`` bounds the stored answers.
         """
-        ledger = cls(path, flush_interval, max_bytes)
+        ledger = cls(path, flush_interval, hold_time, max_bytes)
         try:
             opened = await ledger._loop.run_in_executor(ledger._thread, ledger._file.open)
         except (sqlite3.Error, OSError) as error:
@@ -119,7 +130,7 @@ class Ledger:
         self._former.discard(key)
         try:
             answer = await self._loop.run_in_executor(self._thread, self._file.read, key)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self._fail(error)
             return None
         self.dropped += answer is None
@@ -143,33 +154,33 @@ class Ledger:
         self._former.discard(key)
         if self._is_off:
             return
-        is_full = self._writing is not None and self._buffered + len(answer) > BUFFER_BYTES
+        is_full = self._writing is not None and self._pending_bytes + len(answer) > BUFFER_BYTES
         if is_full or len(answer) + ROW_BYTES > self._max_bytes:
             self.dropped += 1
             self.finished(key)
             return
-        self._buffered += len(answer) - len(self._changes.get(key) or b"")
-        self._changes[key] = answer
+        self._take_pending(key)
+        self._pending[key] = (self._loop.time() + self._hold_time, answer)
+        self._pending_bytes += len(answer)
         self._changed()
-        if self._buffered >= BUFFER_BYTES:
-            self._flush()
+        if self._pending_bytes >= BUFFER_BYTES:
+            self._flush(all_answers=True)
 
     def finished(self, key: bytes) -> None:
         """Remove the answer to a request: the crawl does not need it again."""
-        buffered = self._changes.pop(key, None)
-        if buffered is not None:
-            self._buffered -= len(buffered)
+        if key in self._pending:
+            self._take_pending(key)
         if key in self._rows:
             self._rows.discard(key)
             self._former.discard(key)
-            self._changes[key] = None
+            self._removed.add(key)
             self._changed()
 
     async def flush(self) -> None:
         """Write all changes now; returns when they are on disk, or the ledger is disabled."""
         await self._written_out()
-        if self._has_changed:
-            self._flush()
+        if self._has_changed or self._pending:
+            self._flush(all_answers=True)
             await self._written_out()
 
     async def close(self, *, complete: bool) -> None:
@@ -191,20 +202,42 @@ class Ledger:
 
     def _changed(self) -> None:
         self._has_changed = True
-        if self._timer is None and self._writing is None and not self._is_off:
+        self._wait()
+
+    def _wait(self) -> None:
+        """Flush after the interval, if there is something to write then or later."""
+        if (self._has_changed or self._pending) and self._timer is None and self._writing is None and not self._is_off:
             self._timer = self._loop.call_later(self._flush_interval, self._flush)
+
+    def _take_due(self, now: float) -> dict[bytes, bytes]:
+        """Return the pending answers that are old enough to be written."""
+        keys = list(takewhile(lambda key: self._pending[key][0] <= now, self._pending))
+        return {key: self._take_pending(key) for key in keys}
+
+    def _take_pending(self, key: bytes) -> bytes:
+        _, answer = self._pending.pop(key, (0.0, b""))
+        self._pending_bytes -= len(answer)
+        return answer
 
     async def _written_out(self) -> None:
         while self._writing is not None:
             await asyncio.wait([self._writing])
 
-    def _flush(self) -> None:
+    def _flush(self, *, all_answers: bool = False) -> None:
         self._stop_timer()
         if self._writing is not None or self._is_off:
             return
-        changes = LedgerChanges(self._changes, self.spent.requests, self.spent.cost, len(self._in_flight))
-        self._rows.update(key for key, answer in self._changes.items() if answer is not None)
-        self._changes, self._buffered, self._has_changed = {}, 0, False
+        answers = self._take_due(math.inf if all_answers else self._loop.time())
+        if not answers and not self._has_changed:
+            self._wait()
+            return
+        self._rows.update(answers)
+        # Without its answer, a request counts as unanswered.
+        unanswered = len(self._in_flight.union(self._pending))
+        changes = LedgerChanges(
+            {**dict.fromkeys(self._removed), **answers}, self.spent.requests, self.spent.cost, unanswered
+        )
+        self._removed, self._has_changed = set(), False
         self._writing = self._loop.run_in_executor(self._thread, self._file.write, changes)
         self._writing.add_done_callback(self._written)
 
@@ -220,17 +253,17 @@ class Ledger:
         self.dropped += len(dropped)
         self._rows.difference_update(dropped)
         self._former.difference_update(dropped)
-        if self._buffered >= BUFFER_BYTES:
-            self._flush()
-        elif self._has_changed:
-            self._changed()
+        if self._pending_bytes >= BUFFER_BYTES:
+            self._flush(all_answers=True)
+        else:
+            self._wait()
 
     def _fail(self, error: BaseException) -> None:
         if self.error is not None:
             return
         self.error = error if isinstance(error, Exception) else RuntimeError(str(error))
         self._stop_timer()
-        self._former, self._rows, self._changes, self._buffered = set(), set(), {}, 0
+        self._former, self._rows, self._removed, self._pending, self._pending_bytes = set(), set(), set(), {}, 0
         logger.warning(
             "The ledger %s cannot be used (%s). The crawl goes on without it: when it is resumed, answers may "
             "be paid for twice. Free disk space and check the permissions; delete the file if it is damaged.",

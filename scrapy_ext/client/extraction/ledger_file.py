@@ -1,37 +1,41 @@
-"""The file of a ledger: an SQLite database that one process uses.
+"""The files of a ledger, which one process uses: an SQLite database, and the bytes of the answers
+(:mod:`~scrapy_ext.client.extraction.ledger_answers`).
 
 - All calls come from one thread, the ledger's.
 - The lock is taken with the first transaction and released when the process ends, also by a kill.
-- Answers are rows; the oldest are deleted when there are more than ``max_bytes``. Free pages are used again.
+- Answers have rows with their places; the oldest are deleted when there are more than ``max_bytes``.
 - A committed transaction has left the process: it survives SIGKILL. The write-ahead log is synced only before it is
-  copied into the file, so that a power failure may lose the last answers, and leaves the file intact.
+  copied into the file, so that a power failure may lose the last answers, and leaves the database intact. An answer
+  whose bytes did not reach the disk fails its checksum.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from scrapy_ext.api.compression import checksum
 from scrapy_ext.client.extraction.budget import Spent
+from scrapy_ext.client.extraction.ledger_answers import AnswerFile, Place
 from scrapy_ext.compatibility import sqlite
 
 #: Identification of the file: "ExtL", and the version of its tables.
 APPLICATION_ID: Final = 0x4578744C
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 #: Bytes of a row besides its answer, so that many small answers are bounded, too.
 ROW_BYTES: Final = 256
 #: Seconds to wait for the lock: a run that is ending releases it.
 _BUSY_SECONDS: Final = 1.0
-#: Large answers fill large pages faster.
-_PAGE_BYTES: Final = 16384
 #: Size of the write-ahead log before it is copied into the file. Pages are used again soon, so that most of it is never
 #: copied.
-_LOG_BYTES: Final = 64 * 2**20
+_LOG_BYTES: Final = 2**20
+_PAGE_BYTES: Final = 4096
+#: Suffix of the file of the answers.
+_ANSWERS: Final = "-answers"
 _LOCKED: Final = (sqlite.BUSY, sqlite.LOCKED)
 _UNUSABLE: Final = (
     sqlite.CANTOPEN,
@@ -46,8 +50,8 @@ _TABLES: Final = (
     "unanswered INTEGER NOT NULL, stored_bytes INTEGER NOT NULL)",
     "INSERT INTO totals VALUES (0, 0.0, 0, 0, 0)",
     # The order of id is that of age.
-    "CREATE TABLE answers (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, "
-    "checksum INTEGER NOT NULL, answer BLOB NOT NULL)",
+    "CREATE TABLE answers (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, place INTEGER NOT NULL, "
+    "size INTEGER NOT NULL, checksum INTEGER NOT NULL)",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
 )
@@ -81,6 +85,7 @@ class LedgerFile:
         self._path = path
         self._max_bytes = max_bytes
         self._connection: sqlite3.Connection | None = None
+        self._answers: AnswerFile | None = None
         self._stored_bytes = 0
 
     def open(self) -> Opened:
@@ -92,58 +97,58 @@ class LedgerFile:
             self._path.touch(mode=0o600)
         with self._classified_errors():
             try:
-                self._connect()
-                return self._begun()
+                return self._begun(self._connect())
             except BaseException:
                 self._disconnect()
                 raise
 
     def read(self, key: bytes) -> bytes | None:
         """Return an answer; None when it is absent or damaged."""
-        row = self._opened.execute("SELECT checksum, answer FROM answers WHERE key = ?", (key,)).fetchone()
-        if row is None or zlib.crc32(row[1]) != row[0]:
+        connection, answers = self._opened
+        row = connection.execute("SELECT place, size, checksum FROM answers WHERE key = ?", (key,)).fetchone()
+        if row is None:
             return None
-        answer: bytes = row[1]
-        return answer
+        answer = answers.read(Place(*row[:2]))
+        return answer if len(answer) == row[1] and checksum(answer) == row[2] else None
 
     def write(self, changes: LedgerChanges) -> list[bytes]:
         """Commit changes; returns the keys of answers that were deleted for lack of room."""
-        execute = self._opened.execute
+        connection, answers = self._opened
+        execute = connection.execute
         execute("BEGIN IMMEDIATE")
+        freed: list[Place] = []
         for key, answer in changes.answers.items():
-            removed = execute("DELETE FROM answers WHERE key = ? RETURNING size", (key,)).fetchall()
-            self._stored_bytes -= sum(size for (size,) in removed)
+            freed += self._deleted(execute("DELETE FROM answers WHERE key = ? RETURNING place, size", (key,)))
             if answer is not None:
-                size = len(answer) + ROW_BYTES
+                place = answers.write(answer)
                 execute(
-                    "INSERT INTO answers (key, size, checksum, answer) VALUES (?, ?, ?, ?)",
-                    (key, size, zlib.crc32(answer), answer),
+                    "INSERT INTO answers (key, place, size, checksum) VALUES (?, ?, ?, ?)",
+                    (key, *place, checksum(answer)),
                 )
-                self._stored_bytes += size
-        dropped = self._make_room()
+                self._stored_bytes += place.size + ROW_BYTES
+        dropped, more = self._make_room(connection)
         execute(
             "UPDATE totals SET requests = ?, cost = ?, in_flight = ?, stored_bytes = ?",
             (changes.requests, changes.cost, changes.in_flight, self._stored_bytes),
         )
         execute("COMMIT")
+        for place in freed + more:
+            answers.free(place)
         return dropped
 
     def close(self, remove: bool) -> None:
-        if not remove and self._connection is not None:
-            with contextlib.suppress(sqlite3.Error):  # The file is as good without.
-                self._compact(self._connection)
         self._disconnect()
         if remove:
-            for suffix in ("", "-wal", "-shm", "-journal"):
+            for suffix in ("", "-wal", "-shm", "-journal", _ANSWERS):
                 Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
     @property
-    def _opened(self) -> sqlite3.Connection:
-        if self._connection is None:
+    def _opened(self) -> tuple[sqlite3.Connection, AnswerFile]:
+        if self._connection is None or self._answers is None:
             raise sqlite3.ProgrammingError("the ledger is closed")
-        return self._connection
+        return self._connection, self._answers
 
-    def _connect(self) -> None:
+    def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
         self._connection = connection
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -153,11 +158,9 @@ class LedgerFile:
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        # Some builds overwrite what is deleted with zeros, which costs as much as writing it.
-        connection.execute("PRAGMA secure_delete = OFF")
-        log_bytes = min(_LOG_BYTES, max(self._max_bytes // 4, 2**20))
-        connection.execute(f"PRAGMA wal_autocheckpoint = {log_bytes // _PAGE_BYTES}")
-        connection.execute(f"PRAGMA journal_size_limit = {log_bytes}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // _PAGE_BYTES}")
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+        return connection
 
     def _check_format(self, connection: sqlite3.Connection) -> None:
         tables, application, version = (
@@ -177,44 +180,61 @@ class LedgerFile:
                 "version that wrote it, or delete it: at worst, answers are paid for twice."
             )
 
-    def _begun(self) -> Opened:
-        execute = self._opened.execute
+    def _begun(self, connection: sqlite3.Connection) -> Opened:
+        execute = connection.execute
         execute("BEGIN IMMEDIATE")
         # Requests in flight when the last run ended get no answer.
         execute("UPDATE totals SET unanswered = unanswered + in_flight, in_flight = 0")
         ((requests, cost, unanswered, self._stored_bytes),) = execute(
             "SELECT requests, cost, unanswered, stored_bytes FROM totals"
         ).fetchall()
-        dropped = self._make_room()
+        answers = self._path.with_name(self._path.name + _ANSWERS)
+        length = answers.stat().st_size if answers.exists() else 0
+        # Rows of a damaged database, and of answers that a power failure has lost.
+        self._deleted(
+            execute(
+                "DELETE FROM answers WHERE place < 0 OR size < 0 OR place > ? OR size > ? - place "
+                "OR typeof(place) != 'integer' OR typeof(size) != 'integer' RETURNING place, size",
+                (length, length),
+            )
+        )
+        self._make_room(connection)
         execute("UPDATE totals SET stored_bytes = ?", (self._stored_bytes,))
         execute("COMMIT")
-        keys = {key for (key,) in execute("SELECT key FROM answers")}
-        return Opened(Spent(requests, cost), unanswered, keys.difference(dropped))
+        places = {key: Place(*place) for key, *place in execute("SELECT key, place, size FROM answers")}
+        self._answers = AnswerFile(answers, places.values())
+        return Opened(Spent(requests, cost), unanswered, set(places))
 
-    def _make_room(self) -> list[bytes]:
+    def _make_room(self, connection: sqlite3.Connection) -> tuple[list[bytes], list[Place]]:
+        """Delete the oldest rows while there are too many bytes; return their keys and places."""
         dropped: list[bytes] = []
+        freed: list[Place] = []
         while self._stored_bytes > self._max_bytes:
-            oldest = self._opened.execute(
-                "DELETE FROM answers WHERE id = (SELECT min(id) FROM answers) RETURNING key, size"
+            oldest = connection.execute(
+                "DELETE FROM answers WHERE id = (SELECT min(id) FROM answers) RETURNING key, place, size"
             ).fetchall()
             if not oldest:
                 break
-            dropped += [key for key, _ in oldest]
-            self._stored_bytes -= sum(size for _, size in oldest)
-        return dropped
+            dropped += [key for key, *_ in oldest]
+            freed += self._deleted(place for _, *place in oldest)
+        return dropped, freed
 
-    def _compact(self, connection: sqlite3.Connection) -> None:
-        """Shrink a file that is mostly free pages, which a running crawl uses again."""
-        pages, free = (
-            connection.execute(query).fetchone()[0] for query in ("PRAGMA page_count", "PRAGMA freelist_count")
-        )
-        if free > pages / 2:
-            connection.execute("VACUUM")
+    def _deleted(self, rows: Iterable[Sequence[int]]) -> list[Place]:
+        """Return the places of deleted rows, which count no more."""
+        places = [Place(*row) for row in rows]
+        self._stored_bytes -= sum(place.size + ROW_BYTES for place in places)
+        return places
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        answers, self._answers = self._answers, None
+        try:
+            if answers is not None:
+                answers.close()
+        finally:
+            # Last, since it has the lock.
+            if connection is not None:
+                connection.close()
 
     @contextlib.contextmanager
     def _classified_errors(self) -> Iterator[None]:

@@ -234,7 +234,8 @@ class FinishedRequests:
     They are committed in the order in which they finished, so that items are stored in the order of the crawl. A direct
     request (:mod:`scrapy_ext.crawl.frontier.sent`) can be committed only after its batch was read, which gives it its
     place. Batches are read when many requests wait for theirs, when nothing else is left to do, or after ``interval``
-    seconds.
+    seconds. A read and the commit after it take calls for each slot, so in a fast crawl the reads for many requests are
+    at least half an ``interval`` apart.
 
     A request without a place does not block the others for ever. A platform may limit the size of a read, so that the
     batch of the request comes only after those of the others are acknowledged. After a read without a place, the others
@@ -249,6 +250,9 @@ class FinishedRequests:
         self._interval = interval
         self._entries: deque[Entry] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        #: Time before which no read begins for the number of requests.
+        self._not_before = 0.0
+        self._is_closed = False
         self._released = asyncio.Event()
         #: Bytes of their items.
         self.bytes = 0
@@ -263,11 +267,16 @@ class FinishedRequests:
             return
         self._entries.append(entry)
         self.bytes += entry.size
-        enough = max(_ENOUGH, _PART * unfinished)
-        if not unfinished or len(self._entries) >= enough or self.bytes >= _ENOUGH_BYTES:
+        now = asyncio.get_running_loop().time()
+        if not unfinished or self.bytes >= _ENOUGH_BYTES:
             self._read()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._interval, self._read_now)
+        elif len(self._entries) < max(_ENOUGH, _PART * unfinished):
+            self._read_at(now + self._interval)
+        elif now < self._not_before:
+            self._read_at(self._not_before)
+        else:
+            self._not_before = now + self._interval / 2
+            self._read()
 
     def release(self, *, in_vain: bool) -> None:
         """Commit the requests whose turn it is. ``in_vain``: a read returned no place, so requests with a place need
@@ -282,6 +291,8 @@ class FinishedRequests:
                 self._commit(entry)
         self._entries.extendleft(reversed(waiting))
         self._released.set()
+        if self._entries:
+            self._read_at(asyncio.get_running_loop().time() + self._interval)
 
     async def wait(self) -> None:
         """Wait until a read has returned places, or for ``interval`` seconds."""
@@ -292,13 +303,25 @@ class FinishedRequests:
                 await self._released.wait()
 
     def close(self) -> None:
-        """Cancel the timer of the next read."""
+        """Cancel the timer of the next read, and set no more."""
+        self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
+
+    def _read_at(self, when: float) -> None:
+        """Read batches at a time of the loop's clock, or at the earlier time that is set."""
+        if self._is_closed:
+            return
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(when, self._read_now)
 
     def _read_now(self) -> None:
         self._timer = None
         if self._entries:
+            self._not_before = asyncio.get_running_loop().time() + self._interval / 2
             self._read()
 
 

@@ -63,6 +63,10 @@ from scrapy_ext.telemetry.spans import request_span
 
 logger = logging.getLogger(__name__)
 
+#: Seconds for which an answer waits in memory for the commit that makes it unnecessary: those of a commit besides
+#: PLATFORM_FLUSH_INTERVAL, and the most of both, since a kill loses these answers.
+_COMMIT_SECONDS: Final = 1.0
+_LONGEST_HOLD: Final = 5.0
 #: Seconds between two updates of the stats while requests are sent.
 _STATS_INTERVAL: Final = 1.0
 
@@ -386,7 +390,9 @@ class Extraction:
         self._options = msgspec.structs.replace(self._options, job_id=str(job) if job else None)
         path = ledger_path(self._crawler.settings, job if self._session.items is not None else None)
         if path is not None:
-            self._ledger = await Ledger.open(path)
+            interval: float = names.PLATFORM_FLUSH_INTERVAL.read(self._crawler.settings)
+            hold_time = min(interval + _COMMIT_SECONDS, _LONGEST_HOLD) if self._session.items is not None else 0.0
+            self._ledger = await Ledger.open(path, hold_time=hold_time)
             self._session.answers = self._ledger
             watch(self._crawler, self._finished)
             if self._ledger.unanswered:

@@ -54,6 +54,9 @@ class SlotReader:
         self._writes = 1
         self._writes_seen = 0
         self._read_in_vain = False
+        #: Whether the last read returned fewer requests than it requested: the slot had no more, unless the server
+        #: limits the size of a read.
+        self.has_read_all = False
 
     @property
     def may_have_more(self) -> bool:
@@ -81,6 +84,7 @@ class SlotReader:
         """Read batches that are not held yet, with about ``want`` requests or more, and hold them."""
         writes = self._writes
         fresh = await self._read(sum(self._held.values()) + want, ChainMap(self._held, self._deleted))
+        self.has_read_all = sum(len(batch.requests) for batch in fresh) < want
         if not fresh:
             self._writes_seen = writes
             self._read_in_vain = bool(self._held)
@@ -292,9 +296,12 @@ class Feeder:
         if room <= 0 or not self._unread:
             self._consumer.after_read(in_vain=placing)
             return False
+        if not placing and not self._consumer.expects_requests:
+            # Reads only give requests in memory their places, for which they are called.
+            return False
         found = await self._read(list(self._unread), room)
         self._consumer.after_read(in_vain=placing and not found)
-        if found and self._unread and self._consumer.unplaced:
+        if found and self._consumer.unplaced and not all(self._readers[slot].has_read_all for slot in self._unread):
             self.place()
         if self._unread and self._consumer.expects_requests and self._consumer.waiting <= self._prefetch // 2:
             self._hungry.set()

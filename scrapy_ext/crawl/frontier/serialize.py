@@ -44,6 +44,7 @@ _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     # Spiders set it to any true value.
     "dont_filter": bool,
 }
+_PLAIN_DEFAULTS: Final = tuple((name, getattr(_DEFAULT, name)) for name in _PLAIN)
 
 
 class NotSerializableError(ValueError):
@@ -62,9 +63,10 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
         if _CLASSES.get(cls.__name__) is not cls:
             raise NotSerializableError(f"its class {cls.__module__}.{cls.__qualname__} is not one of Scrapy's own")
         stored["class"] = cls.__name__
-    for name in _PLAIN:
-        value = _PLAIN[name](getattr(request, name))
-        if value != getattr(_DEFAULT, name):
+    for name, default in _PLAIN_DEFAULTS:
+        value = getattr(request, name)
+        # Most are the default object itself.
+        if value is not default and (value := _PLAIN[name](value)) != default:
             stored[name] = value
     for name in ("callback", "errback"):
         function = getattr(request, name)

@@ -3,6 +3,10 @@
 Every kind of item that itemadapter supports becomes an object, nested items as well. Other types are written thus:
 dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs, paths and URLs as
 text; tuples, sets and other iterables as arrays (sets in sorted order if possible).
+
+Most items have only values that JSON has. Such an item is encoded as it is, after a look at the types of its values;
+any other is copied first, with its values in the forms above. The look finds NaN as well, which the encoder would write
+as null.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -20,9 +24,11 @@ from uuid import UUID
 
 import msgspec
 from itemadapter import ItemAdapter, is_item
+from scrapy import Item
 
 _encode = msgspec.json.Encoder().encode
 _PLAIN: Final = frozenset({str, bool, int, type(None)})
+_TEXT: Final = frozenset({str})
 
 
 class UnstorableItemError(ValueError):
@@ -35,16 +41,47 @@ class NotAnItemError(UnstorableItemError):
 
 def item_to_json(item: Any) -> bytes:
     """Return the JSON object of an item; raises :class:`UnstorableItemError`."""
-    if not is_item(item):
+    # is_item() asks every adapter, which takes longer than the rest for the usual classes.
+    if not isinstance(item, dict | Item) and not is_item(item):
         raise NotAnItemError(
             f"something of type {type(item).__qualname__} is not an item; yield a dict or an item class"
         )
     try:
-        return _encode({_name(name, ""): _plain(value, str(name)) for name, value in ItemAdapter(item).items()})
+        members = item if type(item) is dict else _members(item)
+        if _is_plain_dict(members):
+            return _encode(members)
+        return _encode({_name(name, ""): _plain(value, str(name)) for name, value in members.items()})
     except RecursionError:
         raise UnstorableItemError("it is nested too deep or contains itself") from None
     except (UnicodeEncodeError, msgspec.MsgspecError) as error:
         raise UnstorableItemError(str(error)) from None
+
+
+def _members(item: Any) -> dict[Any, Any]:
+    adapter = ItemAdapter(item).adapter
+    return {name: adapter[name] for name in adapter}
+
+
+def _is_plain_dict(members: dict[Any, Any]) -> bool:
+    """Return true if the encoder writes a dict as :func:`_plain` would."""
+    return _TEXT.issuperset(map(type, members)) and _are_plain(members.values())
+
+
+def _are_plain(values: Iterable[Any]) -> bool:
+    for value in values:
+        kind = type(value)
+        if kind in _PLAIN:
+            continue
+        if kind is float:
+            if not math.isfinite(value):
+                return False
+        elif kind is list or kind is tuple:
+            # Most lists hold texts alone, which one call finds out.
+            if not _PLAIN.issuperset(map(type, value)) and not _are_plain(value):
+                return False
+        elif kind is not dict or not _is_plain_dict(value):
+            return False
+    return True
 
 
 def _name(name: Any, place: str) -> str:

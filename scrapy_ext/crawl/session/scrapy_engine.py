@@ -28,7 +28,7 @@ elsewhere (scrapy issues 6733 and 7978). The private names instead:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from time import monotonic
 from typing import Any
 
@@ -134,15 +134,19 @@ def close_after_start_items(crawler: Crawler) -> None:
             f"{SUPPORTED}. Install such a version, or remove scrapy_ext from the settings."
         )
 
-    async def processed(item: Any, *, response: object) -> None:
+    async def processed(item: Any) -> None:
         try:
-            await start_itemproc(item, response=response)
+            await start_itemproc(item, response=None)
         finally:
             slot = scraper.slot
-            if response is None and slot is not None and slot.closing and not slot.closing.called and slot.is_idle():
+            if slot is not None and slot.closing and not slot.closing.called and slot.is_idle():
                 slot.closing.callback(crawler.spider)
 
-    scraper.start_itemproc_async = processed
+    def process(item: Any, *, response: object) -> Awaitable[None]:
+        # Without a coroutine of its own for the items of callbacks, which are most.
+        return processed(item) if response is None else start_itemproc(item, response=response)
+
+    scraper.start_itemproc_async = process
 
 
 class LentPlaces:

@@ -85,6 +85,21 @@ async def test_batches_are_read_when_enough_requests_wait_by_what_is_in_memory(w
     assert waiting.reads == 1
 
 
+async def test_reads_for_many_requests_are_half_an_interval_apart():
+    waiting = Waiting(interval=1.0)
+    for number in range(1000):
+        waiting.queue.add(direct(str(number)), 10)
+    assert waiting.reads == 1
+    waiting.has_read.clear()
+    await asyncio.wait_for(waiting.has_read.wait(), 30)
+    assert waiting.reads == 2, "for those that came after the first read"
+    waiting.queue.add(direct("more"), 10)
+    assert waiting.reads == 2
+    waiting.queue.add(direct("last"), 0)
+    assert waiting.reads == 3, "the end of a crawl does not wait"
+    waiting.queue.close()
+
+
 async def test_batches_are_read_when_nothing_else_is_left_or_items_are_large(waiting):
     waiting.queue.add(direct("last"), 0)
     assert waiting.reads == 1

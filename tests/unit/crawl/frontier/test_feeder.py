@@ -161,3 +161,22 @@ async def test_a_worker_that_waits_for_others_outlasts_an_outage(feeder, consume
     await consumer.until(lambda: consumer.calls.count("empty") >= 1)
     feeder.poll()
     await consumer.until(lambda: consumer.calls.count("empty") >= 2)
+
+
+async def test_while_all_requests_are_in_memory_a_slot_is_read_for_places_only(feeder, consumer):
+    feeder.start(consumer, {0})
+    await consumer.until(lambda: "empty" in consumer.calls)
+    consumer.expects_requests, consumer.waiting = False, 1
+    consumer.calls.clear()
+    feeder.send(0, b"a")
+    await feeder.flush()
+    feeder.acknowledged(0, "an earlier batch")
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert "read" not in consumer.calls
+    consumer.unplaced = 5
+    feeder.place()
+    await consumer.until(lambda: "a" in consumer.taken)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert consumer.calls.count("read") == 1, "it returned fewer requests than it requested"

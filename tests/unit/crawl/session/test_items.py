@@ -69,10 +69,18 @@ def test_values_that_json_does_not_have():
     }
 
 
+def test_an_item_with_plain_values_is_the_same_as_one_that_is_copied():
+    plain = {"name": "é", "n": [1, 2.5, None, True, ("a", ["b"])], "big": 2**70, "in": {"": {}, "x": [{"y": -0.0}]}}
+    copied = OrderedDict(plain, n=[1, 2.5, None, True, ("a", frozenset({"b"}))])
+    assert item_to_json(plain) == item_to_json(copied)
+    assert json.loads(item_to_json(plain)) == {**plain, "n": [1, 2.5, None, True, ["a", ["b"]]]}
+
+
 @pytest.mark.parametrize(
     ("item", "word"),
     [
         ({"price": float("nan")}, "price is nan"),
+        ({"a": [1, {"b": (0.5, float("inf"))}]}, "a.b is inf"),
         ({"a": {"b": [object()]}}, "a.b"),
         ({("a", "b"): 1}, "key"),
         ({"a": "\ud800"}, "surrogate"),
