@@ -152,8 +152,9 @@ def test_the_benchmark_runs_without_the_add_on() -> None:
 def test_the_shell_is_known_whatever_the_project_sets() -> None:
     from scrapy.commands.shell import Command
 
+    # Both are all that the shell of Scrapy 2.18 sets.
+    assert command_of(crawler_of(DefaultSpider, DUPEFILTER_CLASS="mine")) is None
     crawler = crawler_of(DefaultSpider, DUPEFILTER_CLASS="mine", LOGSTATS_INTERVAL=30)
-    assert command_of(crawler) is None
     crawler.settings.setdict(Command.default_settings, priority="command")
     assert command_of(crawler) == "shell"
     # As a script's process may have them that crawls.
