@@ -10,7 +10,7 @@ thread writes it back, and the writer truncates it between two commits once no r
 readers briefly, and retries later.
 
 A log as long as the database, and a thousand pages at least, is written back, since a small database changes the same
-pages again and again. When nothing was written for some seconds, the log is emptied in the same way, and takes no space.
+pages again and again. When nothing was written for some seconds, the log is emptied in the same way.
 
 The length of the log is in the ``-shm`` file, which must not be opened here: SQLite's locks are on that file, and
 closing it would release all those of this process (https://sqlite.org/howtocorrupt.html, 2.2). So the length is read
@@ -28,8 +28,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-#: Pages of the log at which it is written back: those of the database, within these bounds. A page that changes often is
-#: then written once for many commits.
+#: Pages of the log at which it is written back: those of the database, within these bounds. A page that changes often
+#: is then written once for many commits.
 _PAGES: Final = 8000
 _FEWEST_PAGES: Final = 1000
 #: Seconds without a commit after which the log is emptied if it has more bytes than these.
