@@ -4,7 +4,8 @@ Items of 1 KB, gzip JSON lines of 1000 a post, over several connections at once,
 Beside it: a bare server on the same stack that unpacks, checks and throws away. Then one job is read, in JSON lines,
 not compressed and compressed, and what memory that takes is reported. Beside it the bare server sends as many bytes as
 go over the wire, in pieces of 256 KB, of which it has one in memory and makes none. Every ratio is of one run, on the
-clock and of the servers' processor time, for the machine may have other work.
+clock and of the servers' processor time, for the machine may have other work. ``gzip`` is of a job that the package's
+client compressed, which is passed on as it came in; ``gzip, recompressed`` of one that another program compressed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from rig.processes import python
 from rig.rounds import alternate, median, options, report
 from rig.services import Platform, platform
 
+from scrapy_ext.api import compression
+
 _LINES = 1000
 
 
@@ -31,7 +34,9 @@ def main() -> None:
         full={"posts": 400, "connections": 8, "rounds": 5, "read": 1_000_000},
         quick={"posts": 64, "connections": 8, "rounds": 2, "read": 64_000},
     )
-    bodies = [gzip.compress(_items(seed), 1) for seed in range(8)]
+    texts = [_items(seed) for seed in range(8)]
+    bodies = [gzip.compress(text, 1) for text in texts]
+    own = [compression.gzip(text) for text in texts]
     with platform() as server, python("-m", "rig.bare") as bare:
         port, pid = int(bare.said), bare.process.pid
         jobs = count(1)
@@ -44,19 +49,21 @@ def main() -> None:
         rates = {name: median(rows / load.seconds for load in loads) for name, loads in written.items()}
         cpu = {name: median(1e6 * load.cpu_seconds / rows for load in loads) for name, loads in written.items()}
 
-        job = next(jobs)
-        for first in range(0, given.read // _LINES, given.posts):
-            posts = min(given.posts, given.read // _LINES - first)
-            _write(server, bodies, posts, [job], first=first)
+        job, foreign = next(jobs), next(jobs)
+        for filled, sent in ((job, own), (foreign, bodies)):
+            for first in range(0, given.read // _LINES, given.posts):
+                posts = min(given.posts, given.read // _LINES - first)
+                _write(server, sent, posts, [filled], first=first)
         # A short part first, so that the rest shows the effect of length.
         taken = [memory(server.pid)]
         for coding in ("identity", "gzip"):
             short = request("GET", f"/items/1/1/{job}?count=30000", server.key, Accept_Encoding=coding)
             send(server.port, server.pid, [[short]])
         taken.append(memory(server.pid))
+        reads = {"identity": (job, "identity"), "gzip": (job, "gzip"), "gzip, recompressed": (foreign, "gzip")}
         read = {
-            coding: _read(server, Bare(port, pid), f"/items/1/1/{job}", coding, given.rounds)
-            for coding in ("identity", "gzip")
+            name: _read(server, Bare(port, pid), f"/items/1/1/{number}", coding, given.rounds)
+            for name, (number, coding) in reads.items()
         }
         report(
             "platform_ingest",
