@@ -218,6 +218,8 @@ PLATFORM_STORAGE_URL = _setting(
 PLATFORM_JOBQ_URL = _setting(
     "PLATFORM_JOBQ_URL", None, "Address of the job queue, if not PLATFORM_URL.", environment=True
 )
+#: Addresses of the platform: of all of it, and of its parts.
+PLATFORM_ADDRESSES: Final = (PLATFORM_URL, PLATFORM_STORAGE_URL, PLATFORM_APP_URL, PLATFORM_JOBQ_URL)
 PLATFORM_API_KEY = _setting("PLATFORM_API_KEY", None, "Key of the platform.", environment=True, secret=True)
 PLATFORM_IMPORT_KEY = _setting(
     "PLATFORM_IMPORT_KEY",

@@ -102,7 +102,7 @@ def found_in(settings: BaseSettings) -> Configuration:
     if url is not None and key is not None:
         checks.append(Check(_EXTRACTION, lambda: _extraction(url, key), 2 * SECONDS))
     before = len(wrong)
-    for setting in configured.PLATFORM_ADDRESSES:
+    for setting in names.PLATFORM_ADDRESSES:
         tried(partial(configured.service_url, settings, setting))
     urls = tried(partial(configured.platform_urls, settings)) if len(wrong) == before else None
     stores = urls is not None or len(wrong) > before

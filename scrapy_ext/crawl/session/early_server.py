@@ -18,10 +18,6 @@ from scrapy_ext.settings import SettingError
 
 #: Attribute of a crawler that holds the server until the session takes it.
 _ATTRIBUTE: Final = "_scrapy_ext_early_server"
-_PLATFORM_URLS: Final = (
-    *(names.PLATFORM_URL, names.PLATFORM_APP_URL, names.PLATFORM_STORAGE_URL),
-    names.PLATFORM_JOBQ_URL,
-)
 
 
 def begin_early(crawler: Crawler, *, extraction: bool, platform: bool) -> None:
@@ -30,7 +26,7 @@ def begin_early(crawler: Crawler, *, extraction: bool, platform: bool) -> None:
     try:
         for setting in names.SETTINGS.values():
             setting.read(settings)
-        embedded_platform = platform and not any(url.read(settings) for url in _PLATFORM_URLS)
+        embedded_platform = platform and not any(url.read(settings) for url in names.PLATFORM_ADDRESSES)
         # Without a server in vain: a platform elsewhere must answer first.
         if not embedded_platform and (platform or not extraction or names.EXTRACT_API_URL.read(settings)):
             return

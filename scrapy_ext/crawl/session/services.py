@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import AsyncIterator, Callable
-from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,16 +14,6 @@ from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.crawl.session.embedded import EmbeddedServer, EmbeddedServerError
 from scrapy_ext.settings import Setting, SettingError
-
-logger = logging.getLogger(__name__)
-
-#: Settings of the platform's addresses: of all of it, and of its parts.
-PLATFORM_ADDRESSES: Final = (
-    names.PLATFORM_URL,
-    names.PLATFORM_STORAGE_URL,
-    names.PLATFORM_APP_URL,
-    names.PLATFORM_JOBQ_URL,
-)
 
 
 class Services(msgspec.Struct, frozen=True):
@@ -76,7 +64,7 @@ def extraction_url(settings: BaseSettings) -> str | None:
 
 def platform_urls(settings: BaseSettings) -> PlatformUrls | None:
     """Return the addresses of the platform; raises :class:`SettingError`."""
-    single, storage, app, jobq = (service_url(settings, setting) for setting in PLATFORM_ADDRESSES)
+    single, storage, app, jobq = (service_url(settings, setting) for setting in names.PLATFORM_ADDRESSES)
     storage = storage or single
     if storage is None and (app or jobq):
         raise SettingError(
@@ -108,9 +96,6 @@ def service_key(settings: BaseSettings, key: Setting, url_setting: Setting, *, i
     """Return the key of a service, None if it is the embedded one; raises :class:`SettingError`."""
     value: str | None = key.read(settings)
     if not is_remote:
-        if value:
-            message = "%s is set, but %s is not, so that the key has no effect: the embedded service is used"
-            logger.warning(message, key.name, url_setting.name)
         return None
     if not value:
         raise SettingError(

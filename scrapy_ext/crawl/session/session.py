@@ -143,6 +143,9 @@ class Session:
         if is_reactor_installed() and not is_asyncio_available():
             remedy = "Remove the setting: it is Scrapy's default."
             self.refuse(SettingError("TWISTED_REACTOR", "must be the one of asyncio", remedy))
+            # Later nothing can wait for its end.
+            if (unused := take_early(self._crawler)) is not None:
+                unused.abandon()
         self._extraction |= extraction
         self._platform |= platform
         return self

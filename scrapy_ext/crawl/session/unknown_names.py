@@ -1,4 +1,5 @@
-"""Warnings about settings and request meta that nothing reads: names with a typo, and names of scrapy-zyte-api.
+"""Warnings about settings and request meta that nothing reads: names with a typo, names of scrapy-zyte-api, and keys of
+services whose address is not set.
 
 There is at most one warning for each name and crawl. A name is reported if it begins with EXTRACT_API_ or
 ``extract_api``, the prefixes of this package, or if it is nearly one of its names, in any case; other names of users
@@ -8,6 +9,7 @@ its own that resembles one.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -20,8 +22,9 @@ from scrapy.settings import BaseSettings, default_settings
 from scrapy.utils.project import ENVVAR
 
 from scrapy_ext import environment
+from scrapy_ext import settings as names
 from scrapy_ext.crawl.session import zyte_api_names
-from scrapy_ext.settings import SETTINGS, VARIABLES
+from scrapy_ext.settings import SETTINGS, VARIABLES, SettingError
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +70,7 @@ class UnknownNames:
         return self._is_zyte_api
 
     def check_settings(self) -> None:
-        """Warn of settings and environment variables that nothing reads. Call it once."""
+        """Warn of settings, environment variables and keys that nothing reads. Call it once."""
         defaults = vars(default_settings)
         given = [name for name in self._settings if name not in SETTINGS and name not in defaults]
         module = sys.modules.get(os.environ.get(ENVVAR, ""))
@@ -75,6 +78,8 @@ class UnknownNames:
         for warning in _of_settings(given, is_zyte_api_used=self._is_zyte_api_used):
             logger.warning(warning)
         for warning in of_environment(os.environ):
+            logger.warning(warning)
+        for warning in _of_keys(self._settings):
             logger.warning(warning)
 
     def check_dotenv(self) -> None:
@@ -134,6 +139,16 @@ def of_environment(given: Iterable[str]) -> Iterator[str]:
         near = _nearest_setting(name, read)
         if near or name.startswith(_OUR_SETTINGS):
             yield f"The environment variable {name} is not read by scrapy-ext.{_did_you_mean(near)}"
+
+
+def _of_keys(settings: BaseSettings) -> Iterator[str]:
+    """Yield a warning for each key of a service that is set without its address."""
+    services = ((names.EXTRACT_API_KEY, (names.EXTRACT_API_URL,)), (names.PLATFORM_API_KEY, names.PLATFORM_ADDRESSES))
+    for key, addresses in services:
+        # The session reports values that cannot be read.
+        with contextlib.suppress(SettingError):
+            if key.read(settings) and not any(address.read(settings) for address in addresses):
+                yield f"{key.name} has no effect without {addresses[0].name}: the embedded service is used."
 
 
 def of_dotenv(given: Iterable[str]) -> Iterator[str]:

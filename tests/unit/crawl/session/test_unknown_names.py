@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_ext.crawl.session.services import Configured
 from scrapy_ext.crawl.session.unknown_names import UnknownNames, of_dotenv
 
 
@@ -27,9 +26,10 @@ def test_a_crawl_warns_of_the_file_and_of_a_key_without_its_address(
     for name in ("PLATFORM_URL", "PLATFORM_API_KEY", "EXTRACT_API_URL", "EXTRACT_API_KEY", "SHUB_JOBKEY"):
         monkeypatch.delenv(name, raising=False)
     with caplog.at_level(logging.WARNING):
-        UnknownNames(Settings()).check_dotenv()
-        assert Configured.read(Settings()).platform_urls is None
+        names = UnknownNames(Settings())
+        names.check_dotenv()
+        names.check_settings()
     assert [record.getMessage() for record in caplog.records] == [
         "The variable PLATFROM_URL in .env is not read by scrapy-ext. Did you mean PLATFORM_URL?",
-        "PLATFORM_API_KEY is set, but PLATFORM_URL is not, so that the key has no effect: the embedded service is used",
+        "PLATFORM_API_KEY has no effect without PLATFORM_URL: the embedded service is used.",
     ]

@@ -329,7 +329,9 @@ async def test_every_reason_not_to_open_is_named_with_its_remedy(postgresql: Clu
     assert "cannot be reached" not in without_tls
     assert "createdb nothing" in await refusal(postgresql.url("nothing"))
     assert "cannot be reached" in await refusal("postgresql://scrapy:opensesame@127.0.0.1:1/x")
-    assert "the name of the host is not known" in await refusal("postgresql://scrapy:opensesame@no-such-host.invalid:1/x")
+    assert "the name of the host is not known" in await refusal(
+        "postgresql://scrapy:opensesame@no-such-host.invalid:1/x"
+    )
     for wrong in ("mysql://a:opensesame@b/c", "postgresql://a:open/sesame@b/c", "postgresql://a:opensesame@b", "x"):
         with pytest.raises(StoreError, match="must have the form") as caught:
             DatabaseUrl(wrong)
