@@ -119,7 +119,8 @@ def test_wrong_and_misspelt_settings_are_named(project: Path) -> None:
         "settings", "FRONTIER_SLOTS must be of type int, got 'many'", "Correct it where it is set."
     )
     assert any("PLATFORM_URL" in each.text and each.status is Status.WARNING for each in found)
-    (key,) = (each for each in found if each.text.startswith("PLATFORM_API_KEY"))
+    without_address, key = (each for each in found if each.text.startswith("PLATFORM_API_KEY"))
+    assert "no effect without PLATFORM_URL" in without_address.text
     assert key.text == "PLATFORM_API_KEY is in the project's settings"
     assert ".env" in key.remedy
     assert "secret" not in str(found)
@@ -153,6 +154,7 @@ def test_a_secret_of_a_file_is_named_by_its_path_and_comes_before_that_of_the_pr
     (project / ".env").chmod(0o600)
     monkeypatch.delenv("PLATFORM_API_KEY", raising=False)
     monkeypatch.setenv("PLATFORM_API_KEY_FILE", str(project / "key"))
+    monkeypatch.setenv("PLATFORM_URL", "http://127.0.0.1:1")
     assert names.PLATFORM_API_KEY.read(Settings()) == "sesame"
     text = f"PLATFORM_API_KEY comes from the file {project / 'key'}, which PLATFORM_API_KEY_FILE names"
     assert ok("settings", text) in of("settings", Settings())
