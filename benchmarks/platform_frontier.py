@@ -5,7 +5,7 @@ time, and deleted before the next read. The same again at each size of the slots
 about three times as many each; it grows in between over the same path. ``--minutes`` ends it before. Beside it, in
 turns: the same additions to slots of the same server that know ``--start`` together, which is what says how flat the
 curve is on a machine that does other things too; and a bare server on the same stack that checks the same lines and
-throws them away. ``--picture`` draws the curve as SVG.
+throws them away.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from rig.curves import Line, draw
 from rig.load import Connection, Load, cpu_seconds, memory_now, request, send
 from rig.processes import Running, python
 from rig.rounds import median, options, report
@@ -44,7 +43,6 @@ def main() -> None:
             "measured": 100_000,
             "minutes": 25.0,
             "data": "",
-            "picture": "",
         },
         quick={
             "start": 20_000.0,
@@ -53,7 +51,6 @@ def main() -> None:
             "measured": 20_000,
             "minutes": 1.0,
             "data": "",
-            "picture": "",
         },
     )
     deadline = time.monotonic() + 60 * given.minutes
@@ -73,8 +70,6 @@ def main() -> None:
             # The size reached by then is measured too.
             if time.monotonic() > deadline:
                 break
-    if given.picture:
-        _draw(Path(given.picture), found)
     report(
         "platform_frontier",
         connections=given.connections,
@@ -186,19 +181,6 @@ def _read(server: Platform, number: int, connections: int) -> tuple[float, float
     for thread in threads:
         thread.join()
     return time.perf_counter() - began, cpu_seconds(server.pid) - cpu
-
-
-def _draw(path: Path, found: list[dict[str, float]]) -> None:
-    draw(
-        path,
-        "What one addition costs, by how many fingerprints the frontier knows",
-        "microseconds of the server's processor time",
-        [
-            Line("a request added", [(each["known"], each["add_cpu_us"]) for each in found]),
-            Line("the same, to small slots", [(each["known"], each["small_add_cpu_us"]) for each in found]),
-            Line("a request read and deleted", [(each["known"], each["read_cpu_us"]) for each in found]),
-        ],
-    )
 
 
 if __name__ == "__main__":

@@ -81,20 +81,20 @@ def _text(value: Any) -> str:
 
 
 class Saving:
-    """A run that is under way, and will be saved."""
+    """A run that is under way, and will be saved in ``results`` beside its script."""
 
-    def __init__(self, script: str, variant: str, arguments: Mapping[str, Any], *, quick: bool) -> None:
-        self._script, self._variant, self._quick = script, variant, quick
+    def __init__(self, script: Path, variant: str, arguments: Mapping[str, Any], *, quick: bool) -> None:
+        self._script, self._variant, self._quick = script.resolve(), variant, quick
         self._arguments = arguments
         _adopt_orphans()
         self._load, self._busy, self._began = os.getloadavg()[0], _busy_seconds(), time.monotonic()
 
-    def save(self, result: Mapping[str, Any], folder: Path = RESULTS) -> Path:
-        """Write the file; return its path."""
+    def save(self, result: Mapping[str, Any]) -> None:
+        """Write the file."""
         seconds = time.monotonic() - self._began
         others = (_busy_seconds() - self._busy - _own_seconds()) / (seconds * (os.cpu_count() or 1))
         content = {
-            "benchmark": self._script,
+            "benchmark": self._script.stem,
             "variant": self._variant,
             "arguments": self._arguments,
             "quick": self._quick,
@@ -106,13 +106,12 @@ class Saving:
                 "load": [round(self._load, 2), round(os.getloadavg()[0], 2)],
                 "used_by_others": round(max(others, 0.0), 2),
             },
-            "script": digest(self._script),
+            "script": digest(self._script.stem, self._script.parent),
             "result": result,
         }
-        folder.mkdir(exist_ok=True)
-        path = folder / f"{name_of(self._script, self._variant)}.json"
+        path = self._script.parent / "results" / f"{name_of(self._script.stem, self._variant)}.json"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-        return path
 
 
 def _busy_seconds() -> float:

@@ -39,7 +39,7 @@ def options(description: str | None, *, full: Mapping[str, Any], quick: Mapping[
     if given.save is not None:
         explicit = {name: getattr(given, name) for name, value in full.items() if value not in ("", [""])}
         explicit = {name: value for name, value in explicit.items() if value is not None}
-        _saving = Saving(Path(sys.argv[0]).stem, given.save, explicit, quick=given.quick)
+        _saving = Saving(Path(sys.argv[0]), given.save, explicit, quick=given.quick)
     defaults = quick if given.quick else full
     for name in full:
         if getattr(given, name) is None:

@@ -1,0 +1,56 @@
+"""Pictures of results of the benchmarks. Each function writes one (SVG), and returns in words what it shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from rig import bars, curves
+
+#: Names of contenders for readers; others are shown as the scripts name them.
+CONTENDERS: Final = {
+    "scrapy": "Scrapy",
+    "scrapy_tuned": "Scrapy, 8 concurrent items",
+    "engine": "Scrapy's engine alone",
+    "scrapy_ext": "scrapy-ext",
+    "everything": "scrapy-ext, everything on",
+    "scrapy_redis": "scrapy-redis",
+    "scrapy_zyte_api": "scrapy-zyte-api",
+}
+
+
+def contender(name: str) -> str:
+    """Return the name for readers; ``scrapy_ext_postgresql`` is ``scrapy-ext, postgresql``."""
+    if name in CONTENDERS:
+        return CONTENDERS[name]
+    base, _, rest = name.rpartition("_")
+    return f"{contender(base)}, {rest.replace('postgresql', 'PostgreSQL')}" if base in CONTENDERS else name
+
+
+def crawl_rates(path: Path, result: Any) -> str:
+    groups = {
+        f"{rtt} ms to the storage and back": {contender(name): rate for name, rate in found["pages_per_second"].items()}
+        for rtt, found in result["by_rtt_ms"].items()
+    }
+    return bars.draw(path, "A crawl of a local site", "pages a second", groups)
+
+
+def page_cost(path: Path, result: Any) -> str:
+    named = ("scrapy", "engine", "scrapy_ext body", "everything body", "scrapy_zyte_api body")
+    groups = {}
+    for kb, found in result["by_scheme_and_kb"]["http"].items():
+        costs = {name: found["cpu_us"][name] / found["cpu_us"]["scrapy"] for name in named if name in found["cpu_us"]}
+        groups[f"pages of {kb} KB"] = {contender(name.removesuffix(" body")): cost for name, cost in costs.items()}
+    title = "What a page costs the crawling process"
+    return bars.draw(path, title, "processor time, by that of Scrapy, which downloads the pages itself", groups, ".2f")
+
+
+def frontier(path: Path, result: Any) -> str:
+    lines = {"add_cpu_us": "a request added", "small_add_cpu_us": "the same, to small slots"}
+    lines["read_cpu_us"] = "a request read and deleted"
+    return curves.draw(
+        path,
+        "What one addition costs, by how many fingerprints the frontier knows",
+        "microseconds of the server's processor time",
+        [curves.Line(name, [(at["known"], at[key]) for at in result["sizes"]]) for key, name in lines.items()],
+    )
