@@ -1,9 +1,9 @@
 """Processor time (ms) of ``article`` for a page of 60 to 160 KB of HTML, in the process that extracts.
 
-The pages are the articles of a sample of WCXB (``--labelled``: the folder that ``quality`` reads; without it, nothing is
-measured). Beside it:
-trafilatura, which returns their text alone, on the same pages in turns. A page's time is the median of its rounds;
-``ms`` has the median and the 95th percentile of the pages. ``per_100_kb`` is all time by all bytes.
+The pages are the articles of a sample of WCXB (``--labelled``: the folder that ``quality`` reads; without it, nothing
+is measured). Beside it: trafilatura, which returns their text alone, on the same pages in turns. A page's time is the
+median of its rounds; ``ms`` has the median and the 95th percentile of the pages. ``per_100_kb`` is all time by all
+bytes.
 """
 
 from __future__ import annotations

@@ -128,6 +128,9 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, ast.AST):
         return repr(value)
     fields = {name: each for name, each in ast.iter_fields(value) if name not in _WITHOUT_MEANING}
+    if isinstance(value, ast.JoinedStr):
+        # Python 3.12.0 and 3.12.1 have an empty text in some.
+        fields["values"] = [each for each in value.values if not (isinstance(each, ast.Constant) and not each.value)]
     return [type(value).__name__, *([name, _plain(each)] for name, each in fields.items() if each not in (None, []))]
 
 

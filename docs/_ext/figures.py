@@ -13,13 +13,15 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import charts
 from jinja2 import Environment, StrictUndefined
 from rig.results import RESULTS, Result, Run, fault, is_noisy, load
 from rig.runs import RUNS
-from sphinx.application import Sphinx
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 DOCS: Final = Path(__file__).resolve().parents[1]
 #: Documents that are templates.
