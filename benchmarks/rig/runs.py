@@ -38,6 +38,12 @@ RUNS: Final = (
     Run("platform_collections", {}, minutes=2),
     Run("platform_small_gets", {"gets": 3000, "rounds": 3}, minutes=1),
     Run("platform_frontier", {"to": 10_000_000.0, "minutes": 10.0}, minutes=8),
+    Run(
+        "platform_frontier",
+        {"to": 1_000_000.0, "store": "postgresql", "minutes": 4.0},
+        minutes=3,
+        variant="postgresql",
+    ),
     Run("pages", {"rounds": 3}, minutes=3),
     Run("jobs", {"rounds": 5}, minutes=2),
     # ── deletions, deliveries and downloads ──

@@ -45,12 +45,13 @@ def page_cost(path: Path, result: Any) -> str:
     return bars.draw(path, title, "processor time, by that of Scrapy, which downloads the pages itself", groups, ".2f")
 
 
-def frontier(path: Path, result: Any) -> str:
-    lines = {"add_cpu_us": "a request added", "small_add_cpu_us": "the same, to small slots"}
-    lines["read_cpu_us"] = "a request read and deleted"
+def frontier(path: Path, on_sqlite: Any, on_postgresql: Any) -> str:
+    lines = {"add_cpu_us": "added, SQLite", "small_add_cpu_us": "to small slots", "read_cpu_us": "read and deleted"}
+    drawn = [curves.Line(name, [(at["known"], at[key]) for at in on_sqlite["sizes"]]) for key, name in lines.items()]
+    both = [(at["known"], at["add_cpu_us"] + at["add_database_us"]) for at in on_postgresql["sizes"]]
     return curves.draw(
         path,
-        "What one addition costs, by how many fingerprints the frontier knows",
-        "microseconds of the server's processor time",
-        [curves.Line(name, [(at["known"], at[key]) for at in result["sizes"]]) for key, name in lines.items()],
+        "What a request in a frontier costs, by how many fingerprints it knows",
+        "microseconds of processor time, of the server and of PostgreSQL together",
+        [*drawn, curves.Line("added, PostgreSQL", both)],
     )
