@@ -51,8 +51,11 @@ def main() -> int:
 
 
 def check() -> int:
-    """Print what is wrong with each result that cannot be used."""
+    """Print which results cannot be used, and which were measured beside other programs; fail for the first kind."""
     faults = [found for run in RUNS if (found := fault(run))]
+    noisy = [run.name for run in RUNS if (found := load(run)) is not None and is_noisy(found)]
+    if noisy:
+        print(f"Measured beside other programs, and due again at the next make figures: {', '.join(noisy)}")
     print("\n".join(faults) or f"{len(RUNS)} results are of this version of their scripts")
     return 1 if faults else 0
 

@@ -27,12 +27,19 @@ def contender(name: str) -> str:
     return f"{contender(base)}, {rest.replace('postgresql', 'PostgreSQL')}" if base in CONTENDERS else name
 
 
+def stores(result: Any) -> list[tuple[str, Any]]:
+    """Return the stores of the server in a result of crawls, each with what was found by the round trip to it."""
+    names = {"SQLite": "by_rtt_ms", "PostgreSQL": "postgresql_by_rtt_ms"}
+    return [(store, result[name]) for store, name in names.items() if name in result]
+
+
 def crawl_rates(path: Path, result: Any) -> str:
     groups = {
-        f"{rtt} ms to the storage and back": {contender(name): rate for name, rate in found["pages_per_second"].items()}
-        for rtt, found in result["by_rtt_ms"].items()
+        f"{store}, {rtt} ms to it and back": {contender(name): rate for name, rate in found["pages_per_second"].items()}
+        for store, by_rtt in stores(result)
+        for rtt, found in by_rtt.items()
     }
-    return bars.draw(path, "A crawl of a local site", "pages a second", groups)
+    return bars.draw(path, "A crawl of a local site, by the store of the server", "pages a second", groups)
 
 
 def page_cost(path: Path, result: Any) -> str:

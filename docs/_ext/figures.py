@@ -55,7 +55,8 @@ class Figures:
             autoescape=False,  # noqa: S701 - reStructuredText, not HTML
         )
         self._environment.filters |= {"ratio": ratio, "figure": figure, "span": span, "contender": charts.contender}
-        self._environment.globals |= {"measured": self._measured, "chart": self._chart, "contender": charts.contender}
+        self._environment.globals |= {"measured": self._measured, "chart": self._chart}
+        self._environment.globals |= {"contender": charts.contender, "stores": charts.stores}
 
     def render(self, text: str) -> str:
         """Return a document."""
