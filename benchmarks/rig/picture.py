@@ -7,7 +7,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 WIDTH: Final = 900
-COLOURS: Final = ("#0b6bcb", "#b4540a", "#64748b", "#15803d", "#7c3aed", "#be185d")
+COLOURS: Final = ("#0b6bcb", "#b4540a", "#64748b", "#15803d")
 
 _FRAME: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"
      aria-labelledby="t d" font-size="13"

@@ -7,8 +7,6 @@ machine. A :class:`Run` says which result the page needs; :func:`fault` says why
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import importlib.metadata
 import json
 import os
@@ -17,7 +15,6 @@ import re
 import resource
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,8 +36,6 @@ _PACKAGES: Final = (
     "playwright",
 )
 _PROGRAMS: Final = ("redis-server", "postgres")
-#: See prctl(2).
-_PR_SET_CHILD_SUBREAPER: Final = 36
 
 Result = dict[str, Any]
 
@@ -86,7 +81,8 @@ class Saving:
     def __init__(self, script: Path, variant: str, arguments: Mapping[str, Any], *, quick: bool) -> None:
         self._script, self._variant, self._quick = script.resolve(), variant, quick
         self._arguments = arguments
-        _adopt_orphans()
+        # Of the source that runs, whatever happens to the file meanwhile.
+        self._digest = digest(self._script.stem, self._script.parent)
         self._load, self._busy, self._began = os.getloadavg()[0], _busy_seconds(), time.monotonic()
 
     def save(self, result: Mapping[str, Any]) -> None:
@@ -106,7 +102,7 @@ class Saving:
                 "load": [round(self._load, 2), round(os.getloadavg()[0], 2)],
                 "used_by_others": round(max(others, 0.0), 2),
             },
-            "script": digest(self._script.stem, self._script.parent),
+            "script": self._digest,
             "result": result,
         }
         path = self._script.parent / "results" / f"{name_of(self._script.stem, self._variant)}.json"
@@ -123,17 +119,8 @@ def _busy_seconds() -> float:
     return (user + nice + system + interrupts + soft_interrupts) / os.sysconf("SC_CLK_TCK")
 
 
-def _adopt_orphans() -> None:
-    """Become the parent of processes whose own ended before them, such as a browser's, so that their time counts."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
 def _own_seconds() -> float:
     """Return the processor time of this process and of those that it has started, as far as they have ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

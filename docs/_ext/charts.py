@@ -20,11 +20,8 @@ CONTENDERS: Final = {
 
 
 def contender(name: str) -> str:
-    """Return the name for readers; ``scrapy_ext_postgresql`` is ``scrapy-ext, postgresql``."""
-    if name in CONTENDERS:
-        return CONTENDERS[name]
-    base, _, rest = name.rpartition("_")
-    return f"{contender(base)}, {rest.replace('postgresql', 'PostgreSQL')}" if base in CONTENDERS else name
+    """Return the name for readers."""
+    return CONTENDERS.get(name, name)
 
 
 def stores(result: Any) -> list[tuple[str, Any]]:
@@ -33,9 +30,14 @@ def stores(result: Any) -> list[tuple[str, Any]]:
     return [(store, result[name]) for store, name in names.items() if name in result]
 
 
+def size(kb: str) -> str:
+    """Return a size in KB for readers: ``100 KB``, ``1 MB``."""
+    return f"{int(kb) // 1000} MB" if int(kb) >= 1000 else f"{kb} KB"
+
+
 def crawl_rates(path: Path, result: Any) -> str:
     groups = {
-        f"{store}, {rtt} ms to it and back": {contender(name): rate for name, rate in found["pages_per_second"].items()}
+        f"{store}, {rtt} ms to it and back": [_bar(name, rate) for name, rate in found["pages_per_second"].items()]
         for store, by_rtt in stores(result)
         for rtt, found in by_rtt.items()
     }
@@ -47,9 +49,16 @@ def page_cost(path: Path, result: Any) -> str:
     groups = {}
     for kb, found in result["by_scheme_and_kb"]["http"].items():
         costs = {name: found["cpu_us"][name] / found["cpu_us"]["scrapy"] for name in named if name in found["cpu_us"]}
-        groups[f"pages of {kb} KB"] = {contender(name.removesuffix(" body")): cost for name, cost in costs.items()}
+        groups[f"pages of {size(kb)}"] = [_bar(name.removesuffix(" body"), cost) for name, cost in costs.items()]
     title = "What a page costs the crawling process"
     return bars.draw(path, title, "processor time, by that of Scrapy, which downloads the pages itself", groups, ".2f")
+
+
+def _bar(name: str, value: float) -> bars.Bar:
+    """Return a contender's bar: blue and green are this package, grey is Scrapy, brown are others."""
+    colours = {"scrapy_ext": "#0b6bcb", "everything": "#15803d", "scrapy": "#475569"}
+    other = "#94a3b8" if name in ("scrapy_tuned", "engine") else "#b4540a"
+    return bars.Bar(contender(name), value, colours.get(name, other))
 
 
 def frontier(path: Path, on_sqlite: Any, on_postgresql: Any) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,9 +54,11 @@ class Figures:
             keep_trailing_newline=True,
             autoescape=False,  # noqa: S701 - reStructuredText, not HTML
         )
-        self._environment.filters |= {"ratio": ratio, "figure": figure, "span": span, "contender": charts.contender}
+        formats = {"ratio": ratio, "figure": figure, "span": span}
+        names = {"contender": charts.contender, "size": charts.size, "stores": charts.stores}
+        self._environment.filters |= {**formats, **names}
+        self._environment.globals |= {**names, "ratios": ratios}
         self._environment.globals |= {"measured": self._measured, "chart": self._chart}
-        self._environment.globals |= {"contender": charts.contender, "stores": charts.stores}
 
     def render(self, text: str) -> str:
         """Return a document."""
@@ -96,12 +98,17 @@ def _origin(run: Run, result: Result) -> str:
     )
 
 
-# ── filters ──
+# ── numbers ──
 
 
 def ratio(value: float) -> str:
     """Format a ratio: two decimals, one from 10 on."""
     return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def ratios(found: Mapping[str, Any], what: str, ours: str, theirs: str) -> list[float]:
+    """Return the ratio of two contenders by a measure, in each of several circumstances."""
+    return [each[what][ours] / each[what][theirs] for each in found.values()]
 
 
 def figure(value: float, digits: int = 2) -> str:

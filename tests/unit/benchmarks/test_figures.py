@@ -149,6 +149,11 @@ def test_ratios_have_two_decimals() -> None:
     assert [figures.ratio(value) for value in (0.4049, 1.0, 9.996, 12.34)] == ["0.40", "1.00", "10.0", "12.3"]
 
 
+def test_ratios_of_contenders_are_of_the_same_circumstances() -> None:
+    found = {"10": {"cpu_us": {"ours": 500, "theirs": 1000}}, "100": {"cpu_us": {"ours": 900, "theirs": 1200}}}
+    assert figures.ratios(found, "cpu_us", "ours", "theirs") == [0.5, 0.75]
+
+
 def test_ranges_go_from_the_smallest_to_the_largest() -> None:
     assert figures.span([3.31, 2.52, 2.9]) == "2.5 to 3.3"
     assert figures.span([2.51, 2.52]) == "2.5"
