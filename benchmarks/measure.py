@@ -39,11 +39,12 @@ def main() -> int:
         print(f"── Left out without --labelled: {', '.join(left_out)}")
     due = [run for run in due if not run.folder or given.labelled]
     print(f"── {len(due)} of {len(runs)} to measure, about {sum(run.minutes for run in due):g} minutes", flush=True)
-    outcomes = {}
+    outcomes, began = {}, time.monotonic()
     for number, run in enumerate(due, 1):
         print(f"── {number}/{len(due)} {run.name}, about {run.minutes:g} minutes", flush=True)
         outcomes[run.name] = _measured(run, given.labelled)
         print(f"   {outcomes[run.name]}", flush=True)
+    print(f"── Ended after {(time.monotonic() - began) / 60:.0f} minutes")
     failed = [name for name, outcome in outcomes.items() if outcome.startswith("FAILED")]
     if failed:
         print(f"── Failed: {', '.join(failed)}")
