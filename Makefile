@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loa
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev demo test test-unit test-long test-crash test-full test-matrix test-scrapy test-image fuzz check audit crash soak bench wheel release-check sizes docs clean
+.PHONY: help dev demo test test-unit test-long test-crash test-full test-matrix test-scrapy test-image fuzz check audit crash soak bench figures figures-check wheel release-check sizes docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,8 @@ help:
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make test-image  build the container image, and run, drain and kill servers and workers in it (on Debian, as root)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
+	@echo "make figures  measure what the documentation shows and what is missing or older than its script; about 80 minutes, needs a quiet machine; ONLY=crawl_rate, AGAIN=1, LABELLED=folder"
+	@echo "make figures-check  fail if a figure of the documentation is missing or older than its script"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make release-check  build wheel and sdist, check them, install them on the oldest and the newest Python, and crawl"
 	@echo "make sizes  measure the size and the time of the installation of each extra"
@@ -117,11 +119,22 @@ soak: $(VENV)/installed
 test-image: $(VENV)/installed
 	$(BIN)/python -m tests.image $(IMAGE)
 
-# BENCH=--quick: only to see that they work.
-bench: $(VENV)/installed $(VENV)/browser
+# What the benchmarks compare with.
+$(VENV)/peers: $(VENV)/installed benchmarks/requirements.txt
 	@command -v redis-server >/dev/null || { echo "The peers need redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
-	@for script in benchmarks/*.py; do $(BIN)/python $$script $(BENCH) || exit 1; done
+	@touch $@
+
+# BENCH=--quick: only to see that they work.
+bench: $(VENV)/peers $(VENV)/browser
+	@for script in $(filter-out benchmarks/measure.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
+
+# ONLY=crawl_rate,jobs: those alone. AGAIN=1: also what is of this version. LABELLED: a folder of labelled pages (benchmarks/quality).
+figures: $(VENV)/peers $(VENV)/browser
+	@$(BIN)/python benchmarks/measure.py $(if $(ONLY),--only $(ONLY)) $(if $(AGAIN),--again) $(if $(LABELLED),--labelled $(LABELLED))
+
+figures-check: $(VENV)/installed
+	@$(BIN)/python benchmarks/measure.py --check
 
 # In an environment of their own: what builds a release is pinned, and little.
 $(RELEASE)/installed: tools/release-requirements.txt

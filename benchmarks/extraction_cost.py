@@ -1,10 +1,11 @@
 """Cost of a page through the extraction client: processor time, pages per second, memory.
 
 ``scrapy`` downloads the pages from a site, as shipped; ``scrapy_tuned`` too, with ``CONCURRENT_ITEMS`` as the add-on
-sets it. ``scrapy_ext`` gets the same pages from an extraction service, with the add-on's defaults for extraction alone;
-``everything`` has its platform and frontier besides, on the package's server; ``scrapy_zyte_api`` is that project's
-client in transparent mode, at the same service. Site and service are one process that answers at once
-(:mod:`rig.extraction`), and every crawl has ``CONCURRENT_REQUESTS`` and ``CONCURRENT_REQUESTS_PER_DOMAIN`` of 64.
+sets it; ``engine`` has that too, and the pages from memory, which is what Scrapy's engine alone costs. ``scrapy_ext``
+gets the same pages from an extraction service, with the add-on's defaults for extraction alone; ``everything`` has its
+platform and frontier besides, on the package's server; ``scrapy_zyte_api`` is that project's client in transparent
+mode, at the same service. Site and service are one process that answers at once (:mod:`rig.extraction`), and
+``--at-once`` is ``CONCURRENT_REQUESTS`` and ``CONCURRENT_REQUESTS_PER_DOMAIN`` of every crawl.
 
 Processor time is that of the crawling process, user and system, threads included. It and the rate are taken in the
 middle of a crawl, without its start and end; the peak is the highest resident memory of the whole process. ``--kb`` is
@@ -28,18 +29,25 @@ from rig.services import Platform, platform
 
 _FIELDS: dict[str, Settings] = {"body": {}, "browser": {"browserHtml": True}}
 #: Downloads from the site cost the same for all outputs.
-_DIRECT = ["scrapy", "scrapy_tuned"]
+_DIRECT = ["scrapy", "scrapy_tuned", "engine"]
 _ROUTED = ["scrapy_ext", "everything", "scrapy_zyte_api"]
 _CHAINS = 128
-_COMMON: Settings = {"CONCURRENT_REQUESTS": 64, "CONCURRENT_REQUESTS_PER_DOMAIN": 64}
 
 
 def main() -> None:
     axes: dict[str, Any] = {"schemes": ["http", "https"], "kb": [10, 100, 1000], "outputs": [*_FIELDS]}
     given = options(
         __doc__,
-        full={**axes, "contenders": _DIRECT + _ROUTED, "pages": 3000, "rounds": 5},
-        quick={**axes, "kb": [10], "outputs": ["body"], "contenders": ["scrapy", *_ROUTED], "pages": 200, "rounds": 1},
+        full={**axes, "contenders": _DIRECT + _ROUTED, "at_once": 64, "pages": 3000, "rounds": 5},
+        quick={
+            **axes,
+            "kb": [10],
+            "outputs": ["body"],
+            "contenders": ["scrapy", *_ROUTED],
+            "at_once": 64,
+            "pages": 200,
+            "rounds": 1,
+        },
     )
     found: dict[str, dict[str, Any]] = {}
     with platform() as server, certificate() as folder:
@@ -48,7 +56,7 @@ def main() -> None:
                 with extraction(kb * 1000, folder if scheme == "https" else "") as at:
                     crawls = _crawls(given, kb, at, server, trusting(folder))
                     found.setdefault(scheme, {})[str(kb)] = _compared(alternate(given.rounds, crawls))
-    report("extraction_cost", rounds=given.rounds, pages=given.pages, by_scheme_and_kb=found)
+    report("extraction_cost", at_once=given.at_once, rounds=given.rounds, pages=given.pages, by_scheme_and_kb=found)
 
 
 def _crawls(
@@ -61,17 +69,24 @@ def _crawls(
     if "scrapy_tuned" in given.contenders:
         with_add_on = run(extract_api(at.service), pages=1, before=1)
         settings["scrapy_tuned"] = {"CONCURRENT_ITEMS": with_add_on.concurrent_items}
+        settings["engine"] = {**settings["scrapy_tuned"], **_from_memory(kb * 1000)}
     for output in given.outputs:
         fields = _FIELDS[output]
         settings[f"scrapy_ext {output}"] = extract_api(at.service, fields)
         settings[f"everything {output}"] = everything(server.port, server.key, at.service, fields)
         if "scrapy_zyte_api" in given.contenders:
             settings[f"scrapy_zyte_api {output}"] = scrapy_zyte_api(at.service, fields)
+    common: Settings = {"CONCURRENT_REQUESTS": given.at_once, "CONCURRENT_REQUESTS_PER_DOMAIN": given.at_once}
     return {
-        name: partial(run, {**_COMMON, **own}, pages=pages, before=max(pages // 5, 130))
+        name: partial(run, {**common, **own}, pages=pages, before=max(pages // 5, 130))
         for name, own in settings.items()
         if name.split()[0] in given.contenders
     }
+
+
+def _from_memory(size: int) -> Settings:
+    handlers = dict.fromkeys(("http", "https"), "rig.instant.PageHandler")
+    return {"DOWNLOAD_HANDLERS": handlers, "BENCH_PAGE_SIZE": size}
 
 
 def _crawl(settings: Settings, *, pages: int, before: int, **arguments: Any) -> Crawled:

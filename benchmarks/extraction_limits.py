@@ -75,7 +75,8 @@ def _neighbour(given: Namespace, server: Platform) -> dict[str, Any]:
         name.split()[0]: {
             "alone": round(alone, 1),
             "beside": round(rates[name.replace("alone", "beside")], 1),
-            "ratio": round(rates[name.replace("alone", "beside")] / alone, 3),
+            # A quick crawl may be cut off before its first page.
+            "ratio": round(rates[name.replace("alone", "beside")] / alone, 3) if alone else 0.0,
         }
         for name, alone in rates.items()
         if name.endswith("alone")

@@ -1,15 +1,12 @@
 """Memory of the server and the answers of ``/healthz`` while clients send bombs, stop reading, or only connect.
 
-    python benchmarks/hostile_clients.py [--quick] [ATTACK …]
-
-Each attack has a server of its own. Prints one JSON line: by attack the memory of the server before, at its peak and
-30 seconds after (MiB), the answers to the attackers by status, and of ``/healthz`` the number of answers, failures and
-the longest wait (s).
+Each attack has a server of its own. ``--scale`` is the size of the attacks, ``--after`` the seconds for which a server
+is watched then. By attack: the memory of the server before, at its peak and after (MiB), the answers to the attackers
+by status, and of ``/healthz`` the number of answers, failures and the longest wait (s).
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -27,6 +24,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from rig.rounds import options, report
+
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -34,8 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.servers import RunningServer
 
 MIB = 2**20
-#: Seconds for which the server is watched after an attack, and for an answer of /healthz.
-AFTER = 30.0
+#: Seconds for an answer of /healthz.
 GIVEN_UP = 30.0
 
 
@@ -247,15 +245,17 @@ async def attacked(attack: Attack, scale: float, after: float) -> dict[str, Any]
 
 def main() -> None:
     """Run the attacks."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of each attack, only to see that it works")
-    parser.add_argument("attacks", nargs="*", choices=[*ATTACKS, []], help="default: all")
-    options = parser.parse_args()
+    given = options(
+        __doc__,
+        full={"attacks": [*ATTACKS], "scale": 1.0, "after": 30.0},
+        quick={"attacks": [*ATTACKS], "scale": 0.1, "after": 1.0},
+    )
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 10_000)), hard))
-    scale, after = (0.1, 1.0) if options.quick else (1.0, AFTER)
-    found = {name: asyncio.run(attacked(ATTACKS[name], scale, after)) for name in options.attacks or ATTACKS}
-    print(json.dumps({"benchmark": "hostile_clients", **found}))
+    report(
+        "hostile_clients",
+        **{name: asyncio.run(attacked(ATTACKS[name], given.scale, given.after)) for name in given.attacks},
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import asyncpg
-from rig.load import Connection, cpu_seconds, request
+from rig.load import Connection, children_cpu_seconds, cpu_seconds, request
 from rig.rounds import alternate, median, options, report
 from rig.services import Platform, platform
 
@@ -162,18 +162,7 @@ def _load(engine: Engine, mine: Sequence[int], work: Work, calls: int, rows: int
 def _cpu(engine: Engine) -> tuple[float, float]:
     """Return the processor seconds of the servers and of PostgreSQL, whose connections last between loads."""
     servers = sum(cpu_seconds(server.pid) for server in engine.servers)
-    if not engine.postgres:
-        return servers, 0.0
-    children = Path(f"/proc/{engine.postgres}/task/{engine.postgres}/children").read_text().split()
-    return servers, sum(_cpu_or_none(int(pid)) for pid in children)
-
-
-def _cpu_or_none(pid: int) -> float:
-    try:
-        return cpu_seconds(pid)
-    # The process has just ended.
-    except FileNotFoundError:
-        return 0.0
+    return servers, children_cpu_seconds(engine.postgres) if engine.postgres else 0.0
 
 
 @contextmanager

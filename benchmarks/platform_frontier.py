@@ -5,7 +5,8 @@ time, and deleted before the next read. The same again at each size of the slots
 about three times as many each; it grows in between over the same path. ``--minutes`` ends it before. Beside it, in
 turns: the same additions to slots of the same server that know ``--start`` together, which is what says how flat the
 curve is on a machine that does other things too; and a bare server on the same stack that checks the same lines and
-throws them away. ``--picture`` draws the curve as SVG.
+throws them away. ``--store postgresql``: the server stores in a PostgreSQL of its own, whose processor time is
+``add_database_us`` and ``read_database_us``.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from rig.curves import Line, draw
-from rig.load import Connection, Load, cpu_seconds, memory_now, request, send
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from rig.load import Connection, Load, children_cpu_seconds, cpu_seconds, memory_now, request, send
 from rig.processes import Running, python
 from rig.rounds import median, options, report
 from rig.services import Platform, platform
+
+from tests.support.postgresql import Cluster, cluster
 
 _PER_POST = 1000
 _PER_GROWING_POST = 10_000
@@ -43,8 +49,8 @@ def main() -> None:
             "connections": 4,
             "measured": 100_000,
             "minutes": 25.0,
+            "store": "sqlite",
             "data": "",
-            "picture": "",
         },
         quick={
             "start": 20_000.0,
@@ -52,20 +58,21 @@ def main() -> None:
             "connections": 4,
             "measured": 20_000,
             "minutes": 1.0,
+            "store": "sqlite",
             "data": "",
-            "picture": "",
         },
     )
     deadline = time.monotonic() + 60 * given.minutes
     sizes = sorted({given.start, given.to, *(step for step in _STEPS if given.start < step < given.to)})
     found = []
-    with platform(Path(given.data) if given.data else None) as server, python("-m", "rig.bare") as bare:
+    with _stored(given.store, given.data) as stored, python("-m", "rig.bare") as bare:
+        server = stored.server
         added = 0
         for size in map(int, sizes):
             growth = _grow(server, added, size - given.measured, given.connections, deadline=deadline)
             added = growth[0]
             measured = _measured(
-                server, bare, added, small=int(given.start), number=given.measured, connections=given.connections
+                stored, bare, added, small=int(given.start), number=given.measured, connections=given.connections
             )
             found.append(measured | {"longest_growing": growth[1]})
             added += given.measured
@@ -73,10 +80,9 @@ def main() -> None:
             # The size reached by then is measured too.
             if time.monotonic() > deadline:
                 break
-    if given.picture:
-        _draw(Path(given.picture), found)
     report(
         "platform_frontier",
+        store=given.store,
         connections=given.connections,
         measured=given.measured,
         sizes=found,
@@ -86,17 +92,51 @@ def main() -> None:
     )
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """A server, and its database if that is PostgreSQL."""
+
+    server: Platform
+    database: Cluster | None = None
+
+    def database_seconds(self) -> float:
+        """Return the processor time of PostgreSQL's processes."""
+        if self.database is None or self.database.process is None:
+            return 0.0
+        return children_cpu_seconds(self.database.process.pid)
+
+    def disk(self) -> int:
+        if self.database is None:
+            return self.server.disk()
+        return sum(file.stat().st_size for file in (self.database.data / "base").rglob("*") if file.is_file())
+
+
+@contextmanager
+def _stored(store: str, data: str) -> Generator[_Stored]:
+    if store == "postgresql":
+        with cluster() as database, platform(database=database.database()) as server:
+            yield _Stored(server, database)
+        return
+    with platform(Path(data) if data else None) as server:
+        yield _Stored(server)
+
+
 def _measured(
-    server: Platform, bare: Running, known: int, *, small: int, number: int, connections: int
+    stored: _Stored, bare: Running, known: int, *, small: int, number: int, connections: int
 ) -> dict[str, float]:
     """Return the rates at this size, of small slots and of a bare server."""
+    server = stored.server
     _grow(server, 0, small - number, connections, slots=f"{known}-")
     part = number // _TURNS
-    adding, beside = [], []
+    adding, beside, database_adding = [], [], 0.0
     for turn in range(_TURNS):
+        before = stored.database_seconds()
         adding.append(_add(server, known + turn * part, part, connections))
+        database_adding += stored.database_seconds() - before
         beside.append(_add(server, max(small - number, 0) + turn * part, part, connections, f"{known}-"))
+    before = stored.database_seconds()
     reading, reading_cpu = _read(server, number, connections)
+    database_reading = stored.database_seconds() - before
     posts = [request("POST", "/", "", _body(0, n), Content_Encoding="gzip") for n in range(number // _PER_POST)]
     taken = send(int(bare.said), bare.process.pid, [posts[place::connections] for place in range(connections)])
     seconds, small_seconds = (sum(load.seconds for load in loads) for loads in (adding, beside))
@@ -105,16 +145,18 @@ def _measured(
         "known": known + number,
         "adds": round(number / seconds),
         "add_cpu_us": round(1e6 * cpu / number, 1),
+        "add_database_us": round(1e6 * database_adding / number, 1),
         "small_adds": round(number / small_seconds),
         "small_add_cpu_us": round(1e6 * small_cpu / number, 1),
         "by_small": round(cpu / small_cpu, 2),
         "longest": round(max(load.longest for load in adding), 3),
         "reads": round(number / reading),
         "read_cpu_us": round(1e6 * reading_cpu / number, 1),
+        "read_database_us": round(1e6 * database_reading / number, 1),
         "bare": round(number / taken.seconds),
         "bare_cpu_us": round(1e6 * taken.cpu_seconds / number, 1),
         "ratio": round(taken.seconds / seconds, 2),
-        "bytes_each": round(server.disk() / (known + number), 1),
+        "bytes_each": round(stored.disk() / (known + number), 1),
         "memory_mb": round(memory_now(server.pid) / 1e6),
     }
 
@@ -186,19 +228,6 @@ def _read(server: Platform, number: int, connections: int) -> tuple[float, float
     for thread in threads:
         thread.join()
     return time.perf_counter() - began, cpu_seconds(server.pid) - cpu
-
-
-def _draw(path: Path, found: list[dict[str, float]]) -> None:
-    draw(
-        path,
-        "What one addition costs, by how many fingerprints the frontier knows",
-        "microseconds of the server's processor time",
-        [
-            Line("a request added", [(each["known"], each["add_cpu_us"]) for each in found]),
-            Line("the same, to small slots", [(each["known"], each["small_add_cpu_us"]) for each in found]),
-            Line("a request read and deleted", [(each["known"], each["read_cpu_us"]) for each in found]),
-        ],
-    )
 
 
 if __name__ == "__main__":

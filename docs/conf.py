@@ -5,13 +5,15 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+# What reads the results of the benchmarks.
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 project = "scrapy-ext"
 author = "scrapy-ext developers"
 copyright = f"2026, {author}"
 release = version = installed_version("scrapy-ext")
 
-extensions = ["sphinx.ext.intersphinx", "inventories", "roles", "tables", "commands"]
+extensions = ["sphinx.ext.intersphinx", "inventories", "roles", "tables", "commands", "figures"]
 
 exclude_patterns = ["_build"]
 default_role = "any"

@@ -9,26 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-_WIDTH, _HEIGHT = 900, 380
+from rig.picture import COLOURS, WIDTH, framed
+
+_HEIGHT = 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 210, 70, 60
-_COLOURS = ("#0b6bcb", "#b4540a", "#64748b", "#15803d")
 #: Possible distances between lines of the scale: the first with at most six lines is used.
 _GAPS = [digit * 10**power for power in range(9) for digit in (1, 2, 5)]
-
-_FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-labelledby="t d"
-     font-family="system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif" font-size="13">
-  <title id="t">{title}</title>
-  <desc id="d">{description}</desc>
-  <style>
-    .paper {{ fill: #ffffff; stroke: #cbd5e1 }} .scale {{ stroke: #e2e8f0 }} text {{ fill: #334155 }}
-    .head {{ font-size: 15px; font-weight: 600; fill: #0f172a }} .curve {{ fill: none; stroke-width: 2.2 }}
-  </style>
-  <rect class="paper" x="1" y="1" width="{right}" height="{bottom}" rx="10"/>
-  <text class="head" x="20" y="30">{title}</text>
-  <text x="20" y="51">{unit}</text>
-{body}
-</svg>
-"""
 
 
 @dataclass(frozen=True)
@@ -39,8 +25,8 @@ class Line:
     points: Sequence[tuple[float, float]]
 
 
-def draw(path: Path, title: str, unit: str, lines: Sequence[Line]) -> None:
-    """Write the picture."""
+def draw(path: Path, title: str, unit: str, lines: Sequence[Line]) -> str:
+    """Write the picture; return in words what it shows."""
     sizes = [size for line in lines for size, _ in line.points]
     low, high = math.log10(min(sizes)), math.log10(max(sizes))
     largest = max(value for line in lines for _, value in line.points)
@@ -48,7 +34,7 @@ def draw(path: Path, title: str, unit: str, lines: Sequence[Line]) -> None:
     top = gap * math.ceil(largest / gap)
 
     def x(size: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (math.log10(size) - low) / max(high - low, 1e-9)
+        return _LEFT + (WIDTH - _LEFT - _RIGHT) * (math.log10(size) - low) / max(high - low, 1e-9)
 
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * value / top
@@ -56,37 +42,29 @@ def draw(path: Path, title: str, unit: str, lines: Sequence[Line]) -> None:
     body = []
     for step in range(top // gap + 1):
         place = y(step * gap)
-        body.append(f'<path class="scale" d="M{_LEFT} {place:.1f}H{_WIDTH - _RIGHT}"/>')
+        body.append(f'<path class="scale" d="M{_LEFT} {place:.1f}H{WIDTH - _RIGHT}"/>')
         body.append(f'<text x="{_LEFT - 10}" y="{place + 4:.1f}" text-anchor="end">{step * gap:,}</text>')
     body += [
         f'<text x="{x(size):.1f}" y="{_HEIGHT - _BOTTOM + 22}" text-anchor="middle">{_short(size)}</text>'
         for size in sorted(set(sizes))
     ]
     names = _apart([y(line.points[-1][1]) for line in lines])
-    for line, colour, place in zip(lines, _COLOURS, names, strict=False):
+    for line, colour, place in zip(lines, COLOURS, names, strict=False):
         way = " ".join(f"{x(size):.1f},{y(value):.1f}" for size, value in line.points)
         body.append(f'<polyline class="curve" stroke="{colour}" points="{way}"/>')
         body += [
             f'<circle cx="{x(size):.1f}" cy="{y(value):.1f}" r="3.2" fill="{colour}"/>' for size, value in line.points
         ]
         body.append(
-            f'<text x="{_WIDTH - _RIGHT + 12}" y="{place + 4:.1f}" style="fill:{colour}">{escape(line.name)}</text>'
+            f'<text x="{WIDTH - _RIGHT + 12}" y="{place + 4:.1f}" style="fill:{colour}">{escape(line.name)}</text>'
         )
     body.append(f'<text x="{_LEFT}" y="{_HEIGHT - 14}">sizes, on a logarithmic scale</text>')
     points_text = "; ".join(
         f"{line.name}: " + ", ".join(f"{value:g} at {_short(size)}" for size, value in line.points) for line in lines
     )
-    picture = _FRAME.format(
-        width=_WIDTH,
-        height=_HEIGHT,
-        right=_WIDTH - 2,
-        bottom=_HEIGHT - 2,
-        title=escape(title),
-        unit=escape(unit),
-        description=escape(f"{unit}. {points_text}."),
-        body="\n".join(f"  {part}" for part in body),
-    )
-    path.write_text(picture, "utf-8")
+    description = f"{unit[0].upper()}{unit[1:]}. {points_text}."
+    path.write_text(framed(title, unit, description, body, _HEIGHT), "utf-8")
+    return description
 
 
 def _short(size: float) -> str:

@@ -6,6 +6,7 @@ answers by their length or their chunks without looking inside.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -131,6 +132,17 @@ def cpu_seconds(pid: int) -> float:
     """Return the processor time of a process, threads included."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def children_cpu_seconds(pid: int) -> float:
+    """Return the processor time of the processes that a process has started, such as PostgreSQL's connections."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    total = 0.0
+    for child in map(int, children):
+        # One may have ended since.
+        with contextlib.suppress(FileNotFoundError):
+            total += cpu_seconds(child)
+    return total
 
 
 def memory_now(pid: int) -> int:
