@@ -25,6 +25,7 @@ from scrapy_ext.compatibility.python import Self
 from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.frontier.marks import note_record, parent_of
 from scrapy_ext.crawl.session.job import write_stats
+from scrapy_ext.crawl.session.scrapy_engine import on_fetched
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.jobprocess.messages import LOG_IS_STORED
 from scrapy_ext.settings import SettingError
@@ -102,37 +103,36 @@ class RequestLog(_Extension):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._writer: BatchWriter | None = None
-        #: Start times of requests in the downloader, and requests and responses that have their record.
+        #: Start times of requests in the downloader, and those that have their record.
         self._began: dict[Request, float] = {}
-        self._recorded: weakref.WeakSet[Request | Response] = weakref.WeakSet()
+        self._recorded: set[Request] = set()
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._reached, signal=signals.request_reached_downloader)
         connect(self._downloaded, signal=signals.response_downloaded)
-        connect(self._left, signal=signals.request_left_downloader)
-        connect(self._received, signal=signals.response_received)
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
             self._writer = await _record_writer(self._crawler, self._session, "requests")
+        self._job = str(self._session.job_key)
+        on_fetched(self._crawler, self._fetched)
 
     def _reached(self, request: Request) -> None:
         self._began[request] = time.time()
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        self._recorded.update((request, response))
+        self._recorded.add(request)
         self._record(response, request, self._began.get(request))
 
-    def _left(self, request: Request) -> None:
-        self._began.pop(request, None)
-        if request not in self._recorded:
+    def _fetched(self, request: Request, result: object) -> None:
+        began = self._began.pop(request, None)
+        if request in self._recorded:
+            self._recorded.discard(request)
+        elif began is not None:
             self._crawler.stats.inc_value("platform/requests/no_answer")
-
-    def _received(self, response: Response, request: Request) -> None:
-        # The response came from a cache. After redirects followed by the extraction service, the request of a response
-        # is another one.
-        if request not in self._recorded and response not in self._recorded:
-            self._record(response, request, None)
+        elif isinstance(result, Response):
+            # The response came from a cache.
+            self._record(result, request, None)
 
     def _record(self, response: Response, request: Request, began: float | None) -> None:
         if self._writer is None or self._writer.failed is not None:
@@ -147,7 +147,7 @@ class RequestLog(_Extension):
             status=response.status,
             duration=round(duration * 1000),
             rs=len(response.body),
-            parent=parent.record if parent is not None and parent.job == str(self._session.job_key) else None,
+            parent=parent.record if parent is not None and parent.job == self._job else None,
             fp=self._crawler.request_fingerprinter.fingerprint(request).hex(),
         )
         line = msgspec.json.encode(record)
