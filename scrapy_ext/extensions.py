@@ -1,4 +1,4 @@
-"""Extensions of a crawl: job record, request records and log on the platform; garbage collection."""
+"""Extensions of a crawl: job record, request records and log on the platform; garbage collection, log records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from scrapy import Request, signals
@@ -275,3 +275,59 @@ class FrozenStartup:
             FrozenStartup._is_done = True
             gc.collect()
             gc.freeze()
+
+
+class SkippedRecords:
+    """Keeps Scrapy from making a log record for each page and each item that no handler takes.
+
+    The root logger takes all levels, and handlers choose, so a record below the level of every handler is made and
+    dropped, which costs about as much as storing an item. While a crawl with the add-on runs, the loggers of these
+    records have the lowest level of all handlers, of LOG_LEVEL and of PLATFORM_LOG_LEVEL, unless the project has set
+    one. A handler that is added later, with a lower level, does not get these records.
+    """
+
+    _LOGGERS: Final = ("scrapy.core.engine", "scrapy.core.scraper")
+    #: Crawls of this process that run.
+    _running: ClassVar[set[SkippedRecords]] = set()
+    #: Levels that were set here, by logger.
+    _levels: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, crawler: Crawler) -> None:
+        level = logging.getLevelName(str(crawler.settings.get("LOG_LEVEL")).upper())
+        self._level: int = level if isinstance(level, int) else logging.NOTSET
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _spider_opened(self) -> None:
+        self._running.add(self)
+        self._set_levels()
+
+    def _spider_closed(self) -> None:
+        self._running.discard(self)
+        self._set_levels()
+
+    def _set_levels(self) -> None:
+        for name in self._LOGGERS:
+            logger = logging.getLogger(name)
+            if logger.level != self._levels.get(name, logging.NOTSET):
+                continue
+            logger.setLevel(logging.NOTSET)
+            self._levels.pop(name, None)
+            least = min(_least_level(logger), *(crawl._level for crawl in self._running), logging.CRITICAL)
+            if self._running and least > logger.getEffectiveLevel():
+                self._levels[name] = least
+                logger.setLevel(least)
+
+
+def _least_level(logger: logging.Logger) -> int:
+    """Return the lowest level of the handlers that get the records of a logger."""
+    levels: list[int] = []
+    ancestor: logging.Logger | None = logger
+    while ancestor is not None:
+        levels += [handler.level for handler in ancestor.handlers]
+        ancestor = ancestor.parent if ancestor.propagate else None
+    return min(levels, default=logging.NOTSET)
