@@ -3,7 +3,8 @@
 ``scrapy``: the in-memory scheduler, all defaults. ``scrapy_tuned``: the same, with ``CONCURRENT_ITEMS`` as the add-on
 sets it. ``scrapy_ext``: scheduler, items, request records and log on the package's server. ``scrapy_redis``: scheduler,
 dupefilter and items on redis-server. The way to both servers takes the given milliseconds there and back
-(:mod:`rig.latency`); 0 is the direct way. The site is always near.
+(:mod:`rig.latency`); 0 is the direct way. The site is always near. ``--stores`` are the databases of the package's
+server: ``by_rtt_ms`` has the figures on SQLite, ``postgresql_by_rtt_ms`` those on PostgreSQL, without scrapy-redis.
 
 A crawl is cut off after ``--limit`` seconds (scrapy-redis: ``--redis-limit``), and its rate is that until then;
 ``cut_off`` names those.
@@ -11,10 +12,15 @@ A crawl is cut off after ``--limit`` seconds (scrapy-redis: ``--redis-limit``), 
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+import sys
+from argparse import Namespace
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rig.contenders import Settings, scrapy_ext, scrapy_redis
 from rig.crawls import Crawled, crawl
@@ -23,50 +29,60 @@ from rig.rounds import alternate, median, options, report
 from rig.services import Platform, platform, redis
 from rig.site import site
 
+from tests.support.postgresql import cluster
+
+#: Name in the report of the figures on each store.
+_STORES: Final = {"sqlite": "by_rtt_ms", "postgresql": "postgresql_by_rtt_ms"}
+_ALWAYS: Final = {"rtt_ms": [0.0, 5.0, 50.0]}
+
 
 def main() -> None:
     given = options(
         __doc__,
-        full={"pages": 20_000, "rounds": 3, "rtt_ms": [0.0, 5.0, 50.0], "limit": 300, "redis_limit": 40},
-        quick={"pages": 300, "rounds": 1, "rtt_ms": [0.0, 5.0, 50.0], "limit": 8, "redis_limit": 4},
+        full={**_ALWAYS, "stores": [*_STORES], "pages": 20_000, "rounds": 3, "limit": 300, "redis_limit": 40},
+        quick={**_ALWAYS, "stores": ["sqlite"], "pages": 300, "rounds": 1, "limit": 8, "redis_limit": 4},
     )
-    by_latency: dict[str, dict[str, Any]] = {}
-    with platform() as server, redis() as redis_port, site(given.pages) as address:
-        run = partial(crawl, "SitePages", site=address, items=given.pages)
-        tuned = {"CONCURRENT_ITEMS": _items_of_the_add_on(scrapy_ext(server.port, server.key))}
+    with site(given.pages) as address:
+        found = {_STORES[store]: _on(store, given, address) for store in given.stores}
+    report("crawl_rate", pages=given.pages, rounds=given.rounds, **found)
+
+
+def _on(store: str, given: Namespace, address: str) -> dict[str, Any]:
+    with ExitStack() as stack:
+        database = stack.enter_context(cluster()).database() if store == "postgresql" else None
+        server = stack.enter_context(platform(database=database))
+        redis_port = stack.enter_context(redis()) if store == "sqlite" else None
+        plain = {"scrapy": {}, "scrapy_tuned": _tuned(scrapy_ext(server.port, server.key))}
+        found: dict[str, Any] = {}
         for rtt in given.rtt_ms:
-            with _far_away(server, redis_port, rtt / 1000) as (ours, theirs):
-                contenders: dict[str, Settings] = {
-                    "scrapy": {},
-                    "scrapy_tuned": tuned,
-                    "scrapy_ext": ours,
-                    "scrapy_redis": theirs,
-                }
-                limits = dict.fromkeys(contenders, given.limit) | {"scrapy_redis": given.redis_limit}
-                runs = {name: partial(run, own, limit=limits[name]) for name, own in contenders.items()}
-                by_latency[f"{rtt:g}"] = _compared(alternate(given.rounds, runs))
-    report(
-        "crawl_rate",
-        pages=given.pages,
-        rounds=given.rounds,
-        concurrent_items_of_the_add_on=tuned["CONCURRENT_ITEMS"],
-        by_rtt_ms=by_latency,
-    )
+            with _far_away(server, redis_port, rtt / 1000) as far:
+                found[f"{rtt:g}"] = _measured(given, address, {**plain, **far})
+    return found
 
 
-def _items_of_the_add_on(settings: Settings) -> int:
-    """Return the settings of a crawl with the add-on. The call also warms up what every crawl reads."""
+def _measured(given: Namespace, address: str, contenders: Mapping[str, Settings]) -> dict[str, Any]:
+    limits = dict.fromkeys(contenders, given.limit) | {"scrapy_redis": given.redis_limit}
+    run = partial(crawl, "SitePages", site=address, items=given.pages)
+    runs = {name: partial(run, own, limit=limits[name]) for name, own in contenders.items()}
+    return _compared(alternate(given.rounds, runs))
+
+
+def _tuned(settings: Settings) -> Settings:
+    """Return ``CONCURRENT_ITEMS`` of a crawl with the add-on. The call also warms up what every crawl reads."""
     with site(1) as address:
-        return crawl("SitePages", settings, site=address, items=1).concurrent_items
+        return {"CONCURRENT_ITEMS": crawl("SitePages", settings, site=address, items=1).concurrent_items}
 
 
 @contextmanager
-def _far_away(server: Platform, redis_port: int, seconds: float) -> Generator[tuple[Settings, Settings]]:
-    if not seconds:
-        yield scrapy_ext(server.port, server.key), scrapy_redis(redis_port)
-        return
-    with latency(server.port, seconds) as ours, latency(redis_port, seconds) as theirs:
-        yield scrapy_ext(ours.port, server.key), scrapy_redis(theirs.port)
+def _far_away(server: Platform, redis_port: int | None, seconds: float) -> Generator[dict[str, Settings]]:
+    """Return the contenders with a server, at this distance. Without a port there is no scrapy-redis."""
+    with ExitStack() as stack:
+
+        def at(port: int) -> int:
+            return stack.enter_context(latency(port, seconds)).port if seconds else port
+
+        theirs = {} if redis_port is None else {"scrapy_redis": scrapy_redis(at(redis_port))}
+        yield {"scrapy_ext": scrapy_ext(at(server.port), server.key), **theirs}
 
 
 def _compared(results: dict[str, list[Crawled]]) -> dict[str, Any]:

@@ -106,9 +106,10 @@ class Addon:
         _enable_queue(settings)
         if _may_have_fewer_tasks(settings):
             _enable_fewer_tasks(settings)
-        from scrapy_ext.extensions import FrozenStartup
+        from scrapy_ext.extensions import FrozenStartup, SkippedRecords
 
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
+        for extension in (FrozenStartup, SkippedRecords):
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
 
     def _begin_server(self, settings: BaseSettings) -> None:
         """Begin the embedded server of a crawl; ``scrapy shell``, which crawls nothing, may never need it."""

@@ -1,4 +1,4 @@
-"""Extensions of a crawl: job record, request records and log on the platform; garbage collection."""
+"""Extensions of a crawl: job record, request records and log on the platform; garbage collection, log records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from scrapy import Request, signals
@@ -25,6 +25,7 @@ from scrapy_ext.compatibility.python import Self
 from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.frontier.marks import note_record, parent_of
 from scrapy_ext.crawl.session.job import write_stats
+from scrapy_ext.crawl.session.scrapy_engine import on_fetched
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.jobprocess.messages import LOG_IS_STORED
 from scrapy_ext.settings import SettingError
@@ -102,37 +103,36 @@ class RequestLog(_Extension):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._writer: BatchWriter | None = None
-        #: Start times of requests in the downloader, and requests and responses that have their record.
+        #: Start times of requests in the downloader, and those that have their record.
         self._began: dict[Request, float] = {}
-        self._recorded: weakref.WeakSet[Request | Response] = weakref.WeakSet()
+        self._recorded: set[Request] = set()
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._reached, signal=signals.request_reached_downloader)
         connect(self._downloaded, signal=signals.response_downloaded)
-        connect(self._left, signal=signals.request_left_downloader)
-        connect(self._received, signal=signals.response_received)
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
             self._writer = await _record_writer(self._crawler, self._session, "requests")
+        self._job = str(self._session.job_key)
+        on_fetched(self._crawler, self._fetched)
 
     def _reached(self, request: Request) -> None:
         self._began[request] = time.time()
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        self._recorded.update((request, response))
+        self._recorded.add(request)
         self._record(response, request, self._began.get(request))
 
-    def _left(self, request: Request) -> None:
-        self._began.pop(request, None)
-        if request not in self._recorded:
+    def _fetched(self, request: Request, result: object) -> None:
+        began = self._began.pop(request, None)
+        if request in self._recorded:
+            self._recorded.discard(request)
+        elif began is not None:
             self._crawler.stats.inc_value("platform/requests/no_answer")
-
-    def _received(self, response: Response, request: Request) -> None:
-        # The response came from a cache. After redirects followed by the extraction service, the request of a response
-        # is another one.
-        if request not in self._recorded and response not in self._recorded:
-            self._record(response, request, None)
+        elif isinstance(result, Response):
+            # The response came from a cache.
+            self._record(result, request, None)
 
     def _record(self, response: Response, request: Request, began: float | None) -> None:
         if self._writer is None or self._writer.failed is not None:
@@ -147,7 +147,7 @@ class RequestLog(_Extension):
             status=response.status,
             duration=round(duration * 1000),
             rs=len(response.body),
-            parent=parent.record if parent is not None and parent.job == str(self._session.job_key) else None,
+            parent=parent.record if parent is not None and parent.job == self._job else None,
             fp=self._crawler.request_fingerprinter.fingerprint(request).hex(),
         )
         line = msgspec.json.encode(record)
@@ -275,3 +275,59 @@ class FrozenStartup:
             FrozenStartup._is_done = True
             gc.collect()
             gc.freeze()
+
+
+class SkippedRecords:
+    """Keeps Scrapy from making a log record for each page and each item that no handler takes.
+
+    The root logger takes all levels, and handlers choose, so a record below the level of every handler is made and
+    dropped, which costs about as much as storing an item. While a crawl with the add-on runs, the loggers of these
+    records have the lowest level of all handlers, of LOG_LEVEL and of PLATFORM_LOG_LEVEL, unless the project has set
+    one. A handler that is added later, with a lower level, does not get these records.
+    """
+
+    _LOGGERS: Final = ("scrapy.core.engine", "scrapy.core.scraper")
+    #: Crawls of this process that run.
+    _running: ClassVar[set[SkippedRecords]] = set()
+    #: Levels that were set here, by logger.
+    _levels: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, crawler: Crawler) -> None:
+        level = logging.getLevelName(str(crawler.settings.get("LOG_LEVEL")).upper())
+        self._level: int = level if isinstance(level, int) else logging.NOTSET
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _spider_opened(self) -> None:
+        self._running.add(self)
+        self._set_levels()
+
+    def _spider_closed(self) -> None:
+        self._running.discard(self)
+        self._set_levels()
+
+    def _set_levels(self) -> None:
+        for name in self._LOGGERS:
+            logger = logging.getLogger(name)
+            if logger.level != self._levels.get(name, logging.NOTSET):
+                continue
+            logger.setLevel(logging.NOTSET)
+            self._levels.pop(name, None)
+            least = min(_least_level(logger), *(crawl._level for crawl in self._running), logging.CRITICAL)
+            if self._running and least > logger.getEffectiveLevel():
+                self._levels[name] = least
+                logger.setLevel(least)
+
+
+def _least_level(logger: logging.Logger) -> int:
+    """Return the lowest level of the handlers that get the records of a logger."""
+    levels: list[int] = []
+    ancestor: logging.Logger | None = logger
+    while ancestor is not None:
+        levels += [handler.level for handler in ancestor.handlers]
+        ancestor = ancestor.parent if ancestor.propagate else None
+    return min(levels, default=logging.NOTSET)

@@ -33,7 +33,7 @@ from scrapy_ext.crawl.frontier.frontier import CrawlFrontier, Options
 from scrapy_ext.crawl.frontier.hosts import Order, retry_after, warn_of_own_queues
 from scrapy_ext.crawl.frontier.workers import Leases, Worker
 from scrapy_ext.crawl.session.job import JobFile, cannot_be_resumed, is_over
-from scrapy_ext.crawl.session.scrapy_engine import watch
+from scrapy_ext.crawl.session.scrapy_engine import on_fetched, watch
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
@@ -177,8 +177,7 @@ class FrontierScheduler(BaseScheduler):
         memory = frontier.memory
         memory.wake = watch(self._crawler, memory.finished)
         connect = self._crawler.signals.connect
-        connect(self._left_downloader, signal=signals.request_left_downloader)
-        connect(self._left_downloader, signal=signals.response_received)
+        on_fetched(self._crawler, lambda request, _: memory.downloaded(request))
         connect(self._downloaded, signal=signals.response_downloaded)
         connect(self._callback_failed, signal=signals.spider_error)
         exact = names.PLATFORM_ITEMS_MODE.read(self._crawler.settings) == "exact"
@@ -275,10 +274,6 @@ class FrontierScheduler(BaseScheduler):
         entry = current.get()
         if isinstance(entry, Entry):
             entry.error = f"{type(failure.value).__name__}: {failure.getErrorMessage()}"
-
-    def _left_downloader(self, request: Request) -> None:
-        if self._frontier is not None:
-            self._frontier.memory.downloaded(request)
 
     async def _close(self, reason: str) -> None:
         if self._frontier is None:

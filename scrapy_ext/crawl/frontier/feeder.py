@@ -24,6 +24,9 @@ _MOST_WAITING: Final = 10
 _MOST_PARKED: Final = 50
 #: Simultaneous calls: a crawl with many slots must not open a connection for each.
 _AT_ONCE: Final = 16
+#: Requests of a slot that are read at once for their places alone: they are in memory, and one call for a thousand of
+#: them costs little more than one for a hundred.
+_MOST_PLACES: Final = 10 * MAX_BATCH
 #: Deleted batches that a late read may still return.
 _REMEMBERED: Final = 1000
 
@@ -292,7 +295,7 @@ class Feeder:
         if self._consumer.parked > _MOST_PARKED * self._prefetch:
             room = 0
         if placing:
-            room = MAX_BATCH * max(1, len(self._unread))
+            room = self._most_of_slot * max(1, len(self._unread))
         if room <= 0 or not self._unread:
             self._consumer.after_read(in_vain=placing)
             return False
@@ -308,7 +311,7 @@ class Feeder:
         return found
 
     async def _read(self, slots: list[int], room: int) -> bool:
-        want = min(MAX_BATCH, max(1, room // len(slots)))
+        want = min(self._most_of_slot, max(1, room // len(slots)))
         readers = [self._readers[slot] for slot in slots]
         read = await asyncio.gather(*(self._in_turn(reader.more(want)) for reader in readers), return_exceptions=True)
         failed = next((batches for batches in read if isinstance(batches, BaseException)), None)
@@ -331,6 +334,11 @@ class Feeder:
         if failed is not None:
             raise failed
         return bool(found)
+
+    @property
+    def _most_of_slot(self) -> int:
+        """Number of requests that one call reads of a slot, or a few more."""
+        return MAX_BATCH if self._consumer.expects_requests else _MOST_PLACES
 
     async def _in_turn(self, call: Awaitable[T]) -> T:
         async with self._at_once:

@@ -74,10 +74,12 @@ def hand_on(request: Request, other: Request) -> None:
         _records.setdefault(other, _records[request])
 
 
-def to_stored(request: Request) -> dict[str, Any]:
-    """Return the members of a stored request that name its parent, none without a parent."""
+def to_stored(request: Request, stored: dict[str, Any]) -> dict[str, Any]:
+    """Add the parent of a request, if it has one, to its stored form."""
     parent = parent_of(request)
-    return {} if parent is None else {_MEMBER: [parent.record, parent.job]}
+    if parent is not None:
+        stored[_MEMBER] = [parent.record, parent.job]
+    return stored
 
 
 def from_stored(request: Request, stored: Mapping[str, Any]) -> None:

@@ -66,6 +66,9 @@ class Results:
             self.committer.hurry()
 
     def _settle(self, entry: Entry) -> None:
+        if entry.error is None and not entry.is_interrupted:
+            self._add(entry)
+            return
         has_failed = entry.error is not None and entry.stored is not None
         most = self._attempts_of(entry.request) if has_failed else 1
         decided = verdict(
@@ -86,6 +89,9 @@ class Results:
             self._writers.add_dead_letter(
                 entry.stored, f"{entry.error} (attempt {entry.attempt} of {most})", logging.INFO
             )
+        self._add(entry)
+
+    def _add(self, entry: Entry) -> None:
         self.committer.add(Lot(entry.take_items(), entry.stored, entry.payloads, origin=entry))
 
     def _attempts_of(self, request: Request) -> int:

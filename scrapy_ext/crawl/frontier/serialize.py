@@ -18,13 +18,15 @@ from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from inspect import ismethod
+from operator import attrgetter
 from typing import Any, Final
 
 from scrapy import Request, Spider
-from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
+from scrapy.http import FormRequest, Headers, JsonRequest, XmlRpcRequest
 
 from scrapy_ext.crawl.commit.tracking import RETURNED_KEY
 from scrapy_ext.crawl.frontier.marks import AddedValue, from_stored, is_added, to_stored
+from scrapy_ext.crawl.session.scrapy_engine import values_of
 
 VERSION: Final = 1
 
@@ -36,6 +38,8 @@ _CLASSES: Final[dict[str, type[Request]]] = {
     cls.__name__: cls for cls in (Request, FormRequest, JsonRequest, XmlRpcRequest)
 }
 _TAG: Final = "$type"
+#: Limits of a whole number in JSON.
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _DEFAULT: Final = Request("data:,")
 _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "method": str,
@@ -44,7 +48,8 @@ _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     # Spiders set it to any true value.
     "dont_filter": bool,
 }
-_PLAIN_DEFAULTS: Final = tuple((name, getattr(_DEFAULT, name)) for name in _PLAIN)
+_plain_values: Final[Callable[[Request], tuple[Any, ...]]] = attrgetter(*_PLAIN)
+_PLAIN_DEFAULTS: Final = _plain_values(_DEFAULT)
 
 
 class NotSerializableError(ValueError):
@@ -56,41 +61,39 @@ class UnreadableRequestError(ValueError):
 
 
 def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
-    """Return the JSON form of a request; raises :class:`NotSerializableError`."""
+    """Return the JSON form of a request, to be encoded at once, since it may have members of the request itself; raises
+    :class:`NotSerializableError`."""
     stored: dict[str, Any] = {"v": VERSION, "url": request.url}
     cls = type(request)
     if cls is not Request:
         if _CLASSES.get(cls.__name__) is not cls:
             raise NotSerializableError(f"its class {cls.__module__}.{cls.__qualname__} is not one of Scrapy's own")
         stored["class"] = cls.__name__
-    for name, default in _PLAIN_DEFAULTS:
-        value = getattr(request, name)
-        # Most are the default object itself.
-        if value is not default and (value := _PLAIN[name](value)) != default:
-            stored[name] = value
+    plain = _plain_values(request)
+    if plain != _PLAIN_DEFAULTS:
+        stored |= {
+            name: converted
+            for (name, convert), value, default in zip(_PLAIN.items(), plain, _PLAIN_DEFAULTS, strict=True)
+            if (converted := convert(value)) != default
+        }
     for name in ("callback", "errback"):
         function = getattr(request, name)
         if function is not None:
             stored[name] = _method_name(spider, function, name)
-    if request.headers:
-        stored["headers"] = {
-            key.decode("latin-1"): [value.decode("latin-1") for value in values if value is not None]
-            for key, values in request.headers.items()
-            # Scrapy adds them again.
-            if not is_added(values)
-        }
     if request.body:
         stored["body"] = _encode_body(request.body)
-    if request.cookies:
-        stored["cookies"] = _encode(request.cookies, "cookies")
-    if request.flags:
-        stored["flags"] = _encode(list(request.flags), "flags")
-    meta = {key: value for key, value in request.meta.items() if key not in LOCAL_META}
-    if meta:
-        stored["meta"] = _encode(meta, "meta")
-    if request.cb_kwargs:
-        stored["cb_kwargs"] = _encode(request.cb_kwargs, "cb_kwargs")
-    return stored | to_stored(request)
+    headers, cookies, flags, meta, cb_kwargs = values_of(request)
+    if headers:
+        stored["headers"] = _headers(headers)
+    if cookies:
+        stored["cookies"] = _encode(cookies, "cookies")
+    if flags:
+        stored["flags"] = _encode(list(flags), "flags")
+    if meta and (kept := {key: value for key, value in meta.items() if key not in LOCAL_META}):
+        stored["meta"] = _encode_members_of(kept, "meta")
+    if cb_kwargs:
+        stored["cb_kwargs"] = _encode_members_of(cb_kwargs, "cb_kwargs")
+    return to_stored(request, stored)
 
 
 def request_from_json(stored: Any, spider: Spider) -> Request:
@@ -165,6 +168,33 @@ def _tagged(type: str, value: Any) -> dict[str, Any]:
     return {_TAG: type, "value": value}
 
 
+def _headers(headers: Headers) -> dict[str, list[str]]:
+    return {
+        key.decode("latin-1"): [value.decode("latin-1") for value in values if value is not None]
+        for key, values in headers.items()
+        # Scrapy adds them again.
+        if not is_added(values)
+    }
+
+
+def _encode_members_of(value: dict[Any, Any], place: str) -> Any:
+    return value if _is_plain(value) else _encode(value, place)
+
+
+def _is_plain(value: dict[Any, Any]) -> bool:
+    """Return true if JSON has all members of a dict as they are, as of most: a look at them is faster than a copy."""
+    for key, member in value.items():
+        kind = type(member)
+        is_plain = (
+            member.isascii()
+            if kind is str
+            else member is None or kind is bool or (kind is int and _LEAST <= member <= _MOST)
+        )
+        if not is_plain or type(key) is not str or key == _TAG or not key.isascii():
+            return False
+    return True
+
+
 def _encode(value: Any, place: str) -> Any:
     encode = _ENCODERS.get(type(value))
     if encode is None:
@@ -190,7 +220,7 @@ def _encode_text(value: str, place: str) -> str:
 
 
 def _encode_int(value: int, _place: str) -> Any:
-    return value if -(2**63) <= value < 2**63 else _tagged("int", str(value))
+    return value if _LEAST <= value <= _MOST else _tagged("int", str(value))
 
 
 def _encode_float(value: float, _place: str) -> Any:

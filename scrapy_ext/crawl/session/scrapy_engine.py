@@ -20,7 +20,8 @@ elsewhere (scrapy issues 6733 and 7978). The private names instead:
   middleware replaced a request.
 - ``engine.scraper.slot.closing`` is fired when the scraper is idle, which is checked after responses, but not after
   items of ``start()``.
-- ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
+- ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return, or None before
+  the first use of the property. In newer versions headers, cookies and flags have such attributes as well.
 
 :func:`watch`, :func:`on_closing` and :func:`close_after_start_items` check their names when the crawl opens, and raise
 :class:`UnsupportedScrapyError`.
@@ -29,6 +30,7 @@ elsewhere (scrapy issues 6733 and 7978). The private names instead:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from operator import attrgetter
 from time import monotonic
 from typing import Any
 
@@ -101,22 +103,32 @@ def on_closing(crawler: Crawler, callback: Callable[[], None]) -> None:
     slot.close = closing
 
 
+class _WatchedFetch:
+    """``fetch`` of a downloader that reports every result."""
+
+    def __init__(self, fetch: Callable[..., Any]) -> None:
+        self._fetch = fetch
+        self.on_fetched: list[Callable[[Request, object], None]] = []
+
+    def __call__(self, request: Request, *arguments: Any) -> Any:
+        result = self._fetch(request, *arguments)
+        # A user's downloader may return another type, which the engine refuses.
+        return result.addBoth(self._report, request) if isinstance(result, Deferred) else self._report(result, request)
+
+    def _report(self, result: object, request: Request) -> object:
+        for callback in self.on_fetched:
+            callback(request, result)
+        return result
+
+
 def on_fetched(crawler: Crawler, callback: Callable[[Request, object], None]) -> None:
     """Call ``callback`` with each request that leaves the downloader and its middlewares, and with the result: a
-    response, a failure, or the request that a middleware returned instead. Call this when the spider is open."""
+    response, a failure, or the request that a middleware returned instead. Several callers can watch. Call this when
+    there is an engine. A receiver of a signal costs three times as much."""
     downloader: Any = crawler.engine.downloader
-    fetch: Callable[..., Any] = downloader.fetch
-
-    def fetched(request: Request, *arguments: Any) -> Any:
-        def pass_on(result: object) -> object:
-            callback(request, result)
-            return result
-
-        result = fetch(request, *arguments)
-        # A user's downloader may return another type, which the engine refuses.
-        return result.addBoth(pass_on) if isinstance(result, Deferred) else pass_on(result)
-
-    downloader.fetch = fetched
+    if not isinstance(downloader.fetch, _WatchedFetch):
+        downloader.fetch = _WatchedFetch(downloader.fetch)
+    downloader.fetch.on_fetched.append(callback)
 
 
 def close_after_start_items(crawler: Crawler) -> None:
@@ -195,6 +207,18 @@ def share_values(request: Request, other: Request) -> None:
     request."""
     theirs: Any = other
     theirs._meta, theirs._cb_kwargs = request.meta, request.cb_kwargs
+
+
+def _without_making(name: str) -> str:
+    """Return the attribute of a request that has the value of a property, or None before its first use."""
+    return f"_{name}" if hasattr(Request, f"_{name}") else name
+
+
+#: Returns headers, cookies, flags, ``meta`` and ``cb_kwargs`` of a request, None or empty where there are none. Most
+#: requests that wait have none, and the properties would make them.
+values_of: Callable[[Request], tuple[Any, ...]] = attrgetter(
+    *map(_without_making, ("headers", "cookies", "flags", "meta", "cb_kwargs"))
+)
 
 
 def is_between_stages(crawler: Crawler, request: Request) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scrapy_ext.api.platform.frontier import Batch
+from scrapy_ext.api.platform.frontier import MAX_BATCH, Batch
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Backoff, Retry
@@ -24,6 +24,7 @@ class Consumer:
         self.expects_requests = True
         self.unplaced = 0
         self.taken = []
+        self.wanted = []
         self.calls = []
         self.fails = {}
         self.changed = asyncio.Event()
@@ -71,6 +72,7 @@ class Slots:
     def reader(self, slot):
         async def read(mincount, known):
             self.consumer.notify("read")
+            self.consumer.wanted.append(mincount)
             return [batch for batch in self.batches.get(slot, []) if batch.id not in known]
 
         return SlotReader(slot, read)
@@ -180,3 +182,4 @@ async def test_while_all_requests_are_in_memory_a_slot_is_read_for_places_only(f
     for _ in range(10):
         await asyncio.sleep(0)
     assert consumer.calls.count("read") == 1, "it returned fewer requests than it requested"
+    assert consumer.wanted[-1] > MAX_BATCH, "requests that are in memory take no more of it"

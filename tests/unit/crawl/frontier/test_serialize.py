@@ -18,6 +18,7 @@ from scrapy_ext.crawl.frontier.serialize import (
     request_from_json,
     request_to_json,
 )
+from scrapy_ext.crawl.session.scrapy_engine import values_of
 
 
 class Books(Spider):
@@ -110,6 +111,24 @@ def test_a_typical_request_is_small():
     mark(request, Parent(123_456, "12345/12/345"))
     record = FrontierRequest(fingerprint(request).hex(), request_to_json(request, spider), p=-request.priority)
     assert len(msgspec.json.encode(record)) <= 250
+
+
+def test_only_values_that_json_has_as_they_are_go_without_a_copy():
+    plain = {"text": "a", "whole": -(2**63), "none": None, "flag": True}
+    assert request_to_json(Request(URL, cb_kwargs=plain), spider)["cb_kwargs"] == plain
+    others = ("ü", 2**63, float("nan"), b"x", (1,), Text("a"))
+    for member in others:
+        back = through_json(Request(URL, meta={"member": member})).meta["member"]
+        assert back == member or member != member, member
+    assert through_json(Request(URL, meta={"$type": "int"})).meta == {"$type": "int"}
+    assert through_json(Request(URL, meta={5: 6, "ü": 7})).meta == {5: 6, "ü": 7}
+
+
+def test_a_waiting_request_gets_no_empty_headers_or_cookies():
+    request = Request(URL)
+    before = values_of(request)[:3]
+    request_to_json(request, spider)
+    assert all(value is other for value, other in zip(values_of(request), before, strict=False))
 
 
 def test_what_belongs_to_one_process_stays_there_and_the_parent_goes_along():

@@ -10,6 +10,14 @@ from scrapy_ext.crawl.frontier.workers import Worker
 def test_a_host_is_always_in_one_slot():
     slots = {slot_of(Request(f"https://Example.com/{n}?x={n}"), 8) for n in range(50)}
     assert len(slots) == 1
+    addresses = ("http://example.com:8080/", "https://me:secret@example.COM/", "http://example.com")
+    assert {slot_of(Request(address), 8) for address in addresses} == slots
+    assert {host_of(Request(address)) for address in addresses} == {"example.com"}
+
+
+def test_a_request_without_a_host_has_a_slot():
+    assert host_of(Request("data:text/plain,1")) == ""
+    assert slot_of(Request("data:text/plain,1"), 8) == slot_of(Request("data:text/plain,2"), 8)
 
 
 def test_hosts_spread_over_the_slots():

@@ -56,6 +56,12 @@ def test_every_kind_of_item_and_nested_ones():
     assert stored(item) == {"name": "x", "offer": {"prices": [{"amount": "1.50", "currency": "EUR"}]}}
 
 
+def test_an_item_of_scrapys_in_another_and_a_dict_of_another_class():
+    inner = Book(name="in", offer=frozenset({1}))
+    assert stored(Book(name="out", offer=inner)) == {"name": "out", "offer": {"name": "in", "offer": [1]}}
+    assert stored(OrderedDict(a=inner)) == {"a": {"name": "in", "offer": [1]}}
+
+
 def test_values_that_json_does_not_have():
     assert stored(Everything()) == {
         "when": "2026-01-02T03:04:00+00:00",

@@ -3,11 +3,15 @@
 from types import SimpleNamespace
 
 import pytest
+from scrapy import Request
+from twisted.internet.defer import Deferred
 
 from scrapy_ext.crawl.session.scrapy_engine import (
     UnsupportedScrapyError,
     close_after_start_items,
     on_closing,
+    on_fetched,
+    values_of,
     watch,
 )
 
@@ -30,3 +34,45 @@ def test_a_scraper_whose_slot_does_not_say_that_it_closes_is_refused():
     scraper = SimpleNamespace(start_itemproc_async=print, slot=SimpleNamespace(is_idle=bool))
     with pytest.raises(UnsupportedScrapyError, match=r"items of start\(\)"):
         close_after_start_items(SimpleNamespace(engine=SimpleNamespace(scraper=scraper)))
+
+
+def fetching(fetch):
+    return SimpleNamespace(engine=SimpleNamespace(downloader=SimpleNamespace(fetch=fetch)))
+
+
+def test_all_who_watch_get_each_result_in_their_order_and_the_caller_gets_it_too():
+    result, seen, got = Deferred(), [], []
+    crawler = fetching(lambda request: result)
+    on_fetched(crawler, lambda *fetched: seen.append(("first", *fetched)))
+    on_fetched(crawler, lambda *fetched: seen.append(("second", *fetched)))
+    request = Request("http://a.example/")
+    crawler.engine.downloader.fetch(request).addCallback(got.append)
+    assert not seen
+    result.callback("page")
+    assert seen == [("first", request, "page"), ("second", request, "page")]
+    assert got == ["page"]
+
+
+def test_a_failure_is_a_result_and_stays_one():
+    result, seen, failed = Deferred(), [], []
+    crawler = fetching(lambda request: result)
+    on_fetched(crawler, lambda request, failure: seen.append(failure.value))
+    crawler.engine.downloader.fetch(Request("http://a.example/")).addErrback(failed.append)
+    error = OSError("away")
+    result.errback(error)
+    assert seen == [error] == [failure.value for failure in failed]
+
+
+def test_what_is_not_a_deferred_is_reported_at_once():
+    seen = []
+    crawler = fetching(lambda request, spider: "page")
+    on_fetched(crawler, lambda request, result: seen.append(result))
+    assert crawler.engine.downloader.fetch(Request("http://a.example/"), None) == "page"
+    assert seen == ["page"]
+
+
+def test_the_values_of_a_request_are_those_of_its_properties():
+    given = {"headers": {"A": "1"}, "cookies": {"b": "2"}, "flags": ["c"], "meta": {"d": 4}, "cb_kwargs": {"e": 5}}
+    request = Request("http://a.example/", **given)
+    assert values_of(request) == tuple(getattr(request, name) for name in given)
+    assert not any(values_of(Request("http://a.example/")))
