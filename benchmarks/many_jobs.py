@@ -29,10 +29,12 @@ from rig.processors import Processors
 from rig.rounds import median, options, report
 from rig.services import Platform, platform
 
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.retention import NewRule
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.jobs.counts import Move, count_moves
 from tests.support.postgresql import cluster
 
 _SPIDERS = 200
@@ -142,12 +144,13 @@ def _state(number: int) -> str:
 
 
 async def _fill_jobs(tx: Transaction, numbers: range, now: int) -> None:
-    jobs, tags, totals, counts = [], [], [], []
+    jobs, tags, totals, counts, moves = [], [], [], [], []
     for number in numbers:
         spider, job, state = number % _SPIDERS + 1, number // _SPIDERS + 1, _state(number)
         changed = now - (1_000_000 - number) * _APART
         metadata = _metadata(spider, state, changed)
         jobs.append((spider, job, f"spider-{spider}", state, changed, metadata, number))
+        moves.append(Move(spider, None, JobState(state)))
         tags += [("daily", spider, job)] + ([("rare", spider, job)] if number % 1000 == 7 else [])
         if state == "deleted":
             continue
@@ -160,6 +163,7 @@ async def _fill_jobs(tx: Transaction, numbers: range, now: int) -> None:
            VALUES (1, $1, $2, $3, $4, $5, $5, $6, $7, $5)""",
         jobs,
     )
+    await count_moves(tx, 1, moves)
     await tx.execute_many("INSERT INTO job_tags (project, tag, spider, job) VALUES (1, $1, $2, $3)", tags)
     await tx.execute_many(
         """INSERT INTO record_totals (project, kind, spider, job, records, bytes, stored)
