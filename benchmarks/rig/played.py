@@ -31,6 +31,10 @@ _MOST, _PRUNE, _FORGET, _PREFETCH, _SLOTS = 100, 50, 30, 100, 8
 _FIRST = 20
 
 
+#: Words of the descriptions, of two to nine letters.
+_WORDS = ["".join(random.Random(n).choices("etaoinshrdlu", k=2 + n % 8)) for n in range(2000)]
+
+
 @dataclass
 class Tally:
     """What crawls have stored, to be compared with what is there."""
@@ -199,7 +203,7 @@ class _Crawl:
         self._tally.pages += len(lot)
         self._commit_number += 1
         number = self._commit_number
-        items = [_line(one_kilobyte(f"http://site.example/page/{self._job}/{page}", page)) for page, _ in lot]
+        items = [_line(self._item(page)) for page, _ in lot]
         packed = compression.gzip(b"".join(items))
         staged = {"_key": f"{self._owner}/{number}.0", "pieces": 1, "items": b64encode(packed).decode()}
         await call("POST", "/collections/1/s/scrapy_commits", _line(staged))
@@ -213,6 +217,12 @@ class _Crawl:
             await call("POST", f"{self._frontier}/s/0/q/deleted", body)
         if number % _FORGET == 0:
             await call("DELETE", "/collections/1/s/scrapy_commits", prefix=f"{self._owner}/{number}.")
+
+    def _item(self, page: int) -> dict[str, object]:
+        """Return an item of 1 KB, whose text compresses as text does."""
+        item = one_kilobyte(f"http://site.example/page/{self._job}/{page}", page)
+        description = " ".join(self._random.choices(_WORDS, k=60))
+        return {**item, "sku": f"SKU-{self._random.randrange(10**8):08d}", "description": description}
 
     def _done(self, lot: list[tuple[int, str]]) -> list[str]:
         """Return the batches of which all requests are committed, and release them."""

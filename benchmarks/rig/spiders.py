@@ -35,6 +35,18 @@ class SitePages(scrapy.Spider):
             yield scrapy.Request(self.site + path)
 
 
+class ShopPages(SitePages):
+    """Follows every link of :mod:`rig.site`, with an item of about 1 KB a page."""
+
+    name = "shop_pages"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        text = response.body.decode()
+        yield one_kilobyte(response.url, int(_HEADING.findall(text)[0]))
+        for path in _LINK.findall(text):
+            yield scrapy.Request(self.site + path)
+
+
 class Items(scrapy.Spider):
     """``pages`` pages of ``page_items`` items of about 1 KB each, without a network."""
 
