@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from rig.services import Platform
-from rig.spiders import one_kilobyte
+from rig.spiders import varied_kilobyte
 from rig.wire import Measured, Wire
 from scrapy_ext.api import compression
 
@@ -29,10 +29,6 @@ _COMMIT, _FLUSH, _STATS, _LOG = 1.0, 2.0, 30.0, 60.0
 _MOST, _PRUNE, _FORGET, _PREFETCH, _SLOTS = 100, 50, 30, 100, 8
 #: Requests of the first page.
 _FIRST = 20
-
-
-#: Words of the descriptions, of two to nine letters.
-_WORDS = ["".join(random.Random(n).choices("etaoinshrdlu", k=2 + n % 8)) for n in range(2000)]
 
 
 @dataclass
@@ -47,16 +43,18 @@ class Tally:
 
 @dataclass(frozen=True)
 class Plan:
-    """A crawl: its pages, new requests of a page, and their rate a second, which may change with the time."""
+    """A crawl: its pages, their rate a second, which may change with the time, new requests of a page, and the time
+    (monotonic) after which no page comes. ``compress``: as to a server on another machine."""
 
     pages: int
     rate: Callable[[], float]
     new: int = 1
     until: float = float("inf")
+    compress: bool = True
 
 
 async def play(server: Platform, plan: Plan, measured: Measured, tally: Tally, seed: int) -> None:
-    """Play one crawl from its first to its last call; after ``plan.until`` (monotonic) no page is added."""
+    """Play one crawl from its first to its last call."""
     crawl = _Crawl(server, plan, measured, tally, seed)
     try:
         await crawl.play()
@@ -72,7 +70,9 @@ class _Crawl:
         self._spider = f"spider-{seed % 200}"
         self._writer = f"{self._random.getrandbits(48):012x}"
         # The calls of a commit follow each other; writers and reads have connections of their own.
-        self._main, self._other, self._reading = (Wire(server.port, server.key, measured) for _ in range(3))
+        self._main, self._other, self._reading = (
+            Wire(server.port, server.key, measured, compress=plan.compress) for _ in range(3)
+        )
         self._pages = 0
         self._asked = 0
         self._stored = {"requests": 0, "logs": 0}
@@ -203,7 +203,7 @@ class _Crawl:
         self._tally.pages += len(lot)
         self._commit_number += 1
         number = self._commit_number
-        items = [_line(self._item(page)) for page, _ in lot]
+        items = [_line(varied_kilobyte(f"http://site.example/page/{self._job}/{page}", page)) for page, _ in lot]
         packed = compression.gzip(b"".join(items))
         staged = {"_key": f"{self._owner}/{number}.0", "pieces": 1, "items": b64encode(packed).decode()}
         await call("POST", "/collections/1/s/scrapy_commits", _line(staged))
@@ -217,12 +217,6 @@ class _Crawl:
             await call("POST", f"{self._frontier}/s/0/q/deleted", body)
         if number % _FORGET == 0:
             await call("DELETE", "/collections/1/s/scrapy_commits", prefix=f"{self._owner}/{number}.")
-
-    def _item(self, page: int) -> dict[str, object]:
-        """Return an item of 1 KB, whose text compresses as text does."""
-        item = one_kilobyte(f"http://site.example/page/{self._job}/{page}", page)
-        description = " ".join(self._random.choices(_WORDS, k=60))
-        return {**item, "sku": f"SKU-{self._random.randrange(10**8):08d}", "description": description}
 
     def _done(self, lot: list[tuple[int, str]]) -> list[str]:
         """Return the batches of which all requests are committed, and release them."""

@@ -80,6 +80,8 @@ def recording(target: int) -> Generator[Recording]:
         for each in asyncio.all_tasks(loop):
             each.cancel()
         loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(loop), return_exceptions=True))
+        # Connections are closed in the next step of the loop.
+        loop.run_until_complete(asyncio.sleep(0))
         loop.close()
 
     ended: asyncio.Future[None] = loop.create_future()
@@ -94,8 +96,8 @@ def recording(target: int) -> Generator[Recording]:
 
 
 async def _relay(found: Recording, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    there, back = await asyncio.open_connection("127.0.0.1", target, limit=_LIMIT)
     try:
-        there, back = await asyncio.open_connection("127.0.0.1", target, limit=_LIMIT)
         while True:
             line, headers, body, raw = await _message(reader)
             at = time.monotonic()
@@ -121,6 +123,7 @@ async def _relay(found: Recording, target: int, reader: asyncio.StreamReader, wr
         pass
     finally:
         writer.close()
+        back.close()
 
 
 def _plain(headers: dict[str, str], body: bytes) -> bytes:

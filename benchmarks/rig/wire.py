@@ -29,10 +29,11 @@ class Measured:
 class Wire:
     """Connection to a server, made with the first call and again after an error. One call at a time."""
 
-    def __init__(self, port: int, key: str, measured: Measured) -> None:
+    def __init__(self, port: int, key: str, measured: Measured, *, compress: bool = True) -> None:
         self._port = port
         self._authorization = b64encode(f"{key}:".encode()).decode()
         self._measured = measured
+        self._compress = compress
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._lock = asyncio.Lock()
 
@@ -44,7 +45,7 @@ class Wire:
         kind = kind_of(method, path)
         if body is not None:
             self._measured.bodies[kind] += len(body)
-            if packed or len(body) > _COMPRESS_ABOVE:
+            if packed or (self._compress and len(body) > _COMPRESS_ABOVE):
                 body, headers = body if packed else compression.gzip(body), "Content-Encoding: gzip\r\n"
             headers += f"Content-Type: application/x-jsonlines\r\nContent-Length: {len(body)}\r\n"
         elif method != "GET":
