@@ -74,10 +74,10 @@ class _Condition:
     def add_states(self, which: JobFilter) -> None:
         self.add("state IN ({})", *(state.value for state in _states(which)))
 
-    def add_others(self, which: JobFilter) -> None:
-        """Add the conditions on tags, times and keys."""
+    def add_others(self, which: JobFilter, *, chosen: bool = False) -> None:
+        """Add the conditions on tags and times; ``chosen``: without those of :meth:`add_chosen`."""
         tagged = "EXISTS (SELECT 1 FROM job_tags t WHERE t.project = $1 AND t.spider = jobs.spider AND t.job = jobs.job"
-        if which.has_tags:
+        if which.has_tags and not (chosen and not which.keys):
             self.add(f"{tagged} AND t.tag IN ({{}}))", *which.has_tags)
         if which.lacks_tags:
             self.add(f"NOT {tagged} AND t.tag IN ({{}}))", *which.lacks_tags)
@@ -85,20 +85,21 @@ class _Condition:
             self.add("changed >= {}", which.startts)
         if which.endts is not None:
             self.add("changed < {}", which.endts)
+
+    def add_chosen(self, which: JobFilter) -> str:
+        """Add the condition that a job is a named one, or that it has one of the tags; return the tables of the query.
+
+        They are read from the keys or the tags on: of a million jobs, few may match.
+        """
         if which.keys:
-            self.text += f" AND (spider, job) IN (VALUES {_pairs(which.keys, len(self.arguments) + 1)})"
-            self.arguments += [number for key in which.keys for number in (key.spider, key.job)]
-
-    def tagged_jobs(self, tags: Sequence[str]) -> str:
-        """Return a table of the jobs that have one of the tags, read from the tags on."""
-        # SQLite keeps the order of a CROSS JOIN.
-        return f"""(SELECT DISTINCT spider AS tagged_spider, job AS tagged_job FROM job_tags
-                    WHERE project = $1 AND tag IN ({self.marks(tags)})) tagged
-                   CROSS JOIN jobs"""  # noqa: S608 - marks
-
-    def add_tagged(self) -> None:
-        """Join the jobs with those of :meth:`tagged_jobs`."""
-        self.text += " AND jobs.spider = tagged_spider AND jobs.job = tagged_job"
+            keys = list(dict.fromkeys(which.keys))
+            rows = f"VALUES {_pairs(keys, len(self.arguments) + 1)}"
+            self.arguments += [number for key in keys for number in (key.spider, key.job)]
+        else:
+            rows = f"""SELECT DISTINCT spider AS column1, job AS column2 FROM job_tags
+                       WHERE project = $1 AND tag IN ({self.marks(which.has_tags)})"""  # noqa: S608 - marks
+        self.text += " AND jobs.spider = chosen.column1 AND jobs.job = chosen.column2"
+        return _from(rows, "jobs")
 
 
 def _states(which: JobFilter) -> tuple[JobState, ...]:
@@ -110,6 +111,14 @@ def _pairs(keys: Sequence[JobKey], first: int) -> str:
     return ", ".join(
         f"(CAST(${place} AS BIGINT), CAST(${place + 1} AS BIGINT))" for place in range(first, first + 2 * len(keys), 2)
     )
+
+
+def _from(rows: str, table: str) -> str:
+    """Return tables of a query that reads rows of ``table`` by spider and job: columns 1 and 2 of other ``rows``.
+
+    SQLite reads tables of a CROSS JOIN in their order. For ``(spider, job) IN (VALUES …)`` it reads the whole project.
+    """
+    return f"({rows}) chosen CROSS JOIN {table}"
 
 
 async def count_jobs(tx: Transaction, project: int, which: JobFilter) -> int:
@@ -130,10 +139,9 @@ async def count_by_state(tx: Transaction, project: int, which: JobFilter) -> dic
         number, source = "CAST(sum(jobs) AS BIGINT)", "job_counts"
     else:
         number, source = "count(*)", "jobs"
-        if which.has_tags:
-            source = condition.tagged_jobs(which.has_tags)
-            condition.add_tagged()
-        condition.add_others(which._replace(has_tags=()))
+        if which.keys or which.has_tags:
+            source = condition.add_chosen(which)
+        condition.add_others(which, chosen=True)
     rows = await tx.fetch(
         f"SELECT state, {number} FROM {source} WHERE {condition.text} GROUP BY state",  # noqa: S608 - from above
         *condition.arguments,
@@ -183,17 +191,14 @@ async def _way(tx: Transaction, project: int, which: JobFilter) -> tuple[_Condit
     the order of the list, until the page is full.
     """
     condition = _Condition(project)
-    if which.has_tags and await _has_few_tagged(tx, project, which.has_tags):
-        source = condition.tagged_jobs(which.has_tags)
-        condition.add_tagged()
+    if which.keys or (which.has_tags and await _has_few_tagged(tx, project, which.has_tags)):
+        source = condition.add_chosen(which)
         condition.add_spiders(which, "jobs.spider")
         condition.add_states(which)
-        condition.add_others(which._replace(has_tags=()))
+        condition.add_others(which, chosen=True)
         return condition, source, False
     several = which.spider_ids is not None and len(which.spider_ids) != 1
-    few = bool(which.keys) or (
-        several and sum((await count_by_state(tx, project, _of_spiders(which))).values()) <= _FEW
-    )
+    few = several and sum((await count_by_state(tx, project, _of_spiders(which))).values()) <= _FEW
     # An expression, for which the engine cannot leave the order of the list to sort the jobs of some spiders.
     condition.add_spiders(which, "(spider + 0)" if several and not few else "spider")
     condition.add_others(which)
@@ -235,17 +240,18 @@ async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob])
         return list(jobs)
     numbers = [number for key in keys for number in (key.spider, key.job)]
     found: dict[JobKey, dict[str, int]] = {job.key: {} for job in jobs}
+    chosen = f"VALUES {_pairs(keys, 2)}"
+    of_chosen = "t.project = $1 AND t.spider = chosen.column1 AND t.job = chosen.column2"
     rows = await tx.fetch(
-        f"""SELECT spider, job, kind, records FROM record_totals
-            WHERE project = $1 AND kind IN ('items', 'requests', 'logs')
-            AND (spider, job) IN (VALUES {_pairs(keys, 2)})""",  # noqa: S608 - marks
+        f"""SELECT t.spider, t.job, t.kind, t.records FROM {_from(chosen, "record_totals t")}
+            WHERE {of_chosen} AND t.kind IN ('items', 'requests', 'logs')""",  # noqa: S608 - marks
         project,
         *numbers,
     )
     rows += await tx.fetch(
-        f"""SELECT spider, job, 'errors', CAST(sum(occurrences) AS BIGINT) FROM record_counts
-            WHERE project = $1 AND kind = 'logs' AND field IN ('40', '50')
-            AND (spider, job) IN (VALUES {_pairs(keys, 2)}) GROUP BY spider, job""",  # noqa: S608 - marks
+        f"""SELECT t.spider, t.job, 'errors', CAST(sum(t.occurrences) AS BIGINT)
+            FROM {_from(chosen, "record_counts t")}
+            WHERE {of_chosen} AND t.kind = 'logs' AND t.field IN ('40', '50') GROUP BY t.spider, t.job""",  # noqa: S608
         project,
         *numbers,
     )

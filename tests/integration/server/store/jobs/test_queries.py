@@ -38,7 +38,8 @@ _FILTERS = (
     JobFilter(lacks_tags=("daily",), states=(JobState.FINISHED,)),
     JobFilter(startts=1_700_000_000_004, endts=1_700_000_000_008),
     JobFilter(has_tags=("daily",), startts=1_700_000_000_003),
-    JobFilter(keys=(JobKey(1, 1, 1), JobKey(1, 2, 3), JobKey(1, 9, 9))),
+    JobFilter(keys=(JobKey(1, 1, 1), JobKey(1, 2, 3), JobKey(1, 9, 9), JobKey(1, 2, 3))),
+    JobFilter(keys=(JobKey(1, 1, 1), JobKey(1, 2, 3), JobKey(1, 3, 3)), has_tags=("daily",)),
 )
 
 
@@ -123,20 +124,23 @@ async def test_lists_are_read_in_the_order_of_an_index_and_counts_from_the_kept_
     monkeypatch.setattr(queries, "_FEW", 0)
     await fill(store, clock, 10)
 
-    async def plan(tx: Any, operation: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+    async def plan(tx: Any, operation: Callable[..., Any], *arguments: Any, **options: Any) -> list[str]:
         plans = _Plans(tx, "EXPLAIN QUERY PLAN")
         await operation(plans, 1, *arguments, **options)
-        return plans.plans[-1]
+        return plans.plans
 
     for which in _FILTERS:
-        listed = await store._engine.read(plan, queries.list_jobs, which, JobPage(5), counts=False)
+        *_, listed = await store._engine.read(plan, queries.list_jobs, which, JobPage(5), counts=False)
         keys, _, _ = listed.partition("SCAN page")
         is_sorted = bool(which.keys) or which.spider_ids == ()
         assert is_sorted or "TEMP B-TREE" not in keys, (which, listed)
-        counted = await store._engine.read(plan, queries.count_by_state, which)
+        (counted,) = await store._engine.read(plan, queries.count_by_state, which)
         assert "SCAN jobs" not in counted
         if not (which.has_tags or which.lacks_tags or which.keys or which.startts):
             assert "SEARCH job_counts" in counted
+    *_, totals, errors = await store._engine.read(plan, queries.list_jobs, JobFilter(), JobPage(5), counts=True)
+    assert "t USING PRIMARY KEY (project=? AND kind=? AND spider=? AND job=?)" in totals
+    assert "t USING PRIMARY KEY (project=? AND kind=? AND spider=? AND job=? AND field=?)" in errors
 
 
 async def test_the_jobs_of_an_older_database_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
