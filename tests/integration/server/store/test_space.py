@@ -21,6 +21,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.commands.platform import load, parser_of
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import projects as project_store
 from scrapy_ext.server.store import removals as removing
 from scrapy_ext.server.store import usage as usage_store
 from scrapy_ext.server.store.collections.collections import Collection
@@ -206,6 +207,21 @@ async def test_a_count_that_took_long_is_kept_longer_also_after_deletions(
     clock.now += 30_000
     monkeypatch.setattr(usage_store, "_WAIT", 60.0)
     assert "items" not in {part.name for part in (await store.usage.of_project(1)).kinds if part.bytes}
+
+
+async def test_the_size_of_a_large_project_is_counted_again_after_half_a_minute(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await finished(store)
+    small = await store.projects.holdings(1)
+    await finished(store)
+    assert (await store.projects.holdings(1))["items"].records == 2 * small["items"].records
+    monkeypatch.setattr(project_store, "LARGE", 1)
+    large = await store.projects.holdings(1)
+    await finished(store)
+    assert await store.projects.holdings(1) == large
+    clock.now += project_store.KEPT
+    assert (await store.projects.holdings(1))["items"].records == 3 * small["items"].records
 
 
 async def test_bytes_of_records_of_earlier_versions_are_counted(store: Store) -> None:
