@@ -72,11 +72,11 @@ def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
                 before = deployment.processors.seconds()[0]
                 time.sleep(given.idle)
                 idle = (deployment.processors.seconds()[0] - before) / given.idle
-            empty = asyncio.run(bytes_by_table(deployment))
+            empty = asyncio.run(bytes_by_table(deployment, live=True))
             outcome = asyncio.run(run(deployment, each))
             if outcome.wrong or outcome.measured.errors:
                 raise SystemExit(f"{engine}: {outcome.wrong[:3]} {outcome.measured.errors[:3]}")
-            full = asyncio.run(bytes_by_table(deployment))
+            full = asyncio.run(bytes_by_table(deployment, live=True))
         parts.append(_parts(outcome))
         cpu.append((outcome.cpu[0] - idle * outcome.seconds, outcome.cpu[1]))
         disk.append(_kept(full) - _kept(empty))

@@ -22,6 +22,7 @@ _ROWS = (1e6, 5e7, 1e9)
 _HELP = {
     "pace": "pages a second of one crawl",
     "pages_per_job": "pages of a crawl",
+    "flush_interval": "seconds, the setting PLATFORM_FLUSH_INTERVAL of the crawls",
     "page_kb": "KB of a page as it is downloaded, compressed",
     "items_per_page": "items of a page",
     "item_bytes": "bytes of an item as JSON",

@@ -233,8 +233,9 @@ def _quantiles(seconds: Sequence[float]) -> list[float]:
     return [round(1000 * percentile(seconds, share), 1) for share in (0.5, 0.95, 0.99, 1)]
 
 
-async def bytes_by_table(deployment: Deployment) -> dict[str, int]:
-    """Return the bytes of tables with their indexes, the largest first, and those of all files."""
+async def bytes_by_table(deployment: Deployment, *, live: bool = False) -> dict[str, int]:
+    """Return the bytes of tables with their indexes, the largest first, and those of all of them; ``live``: on
+    PostgreSQL, without rows that were changed or deleted."""
     if deployment.database is None:
         folder = deployment.servers[0].data
         with closing(sqlite3.connect(folder / "platform.db")) as file:
@@ -246,15 +247,17 @@ async def bytes_by_table(deployment: Deployment) -> dict[str, int]:
         found["free"] = free[0]
         found["log"] = os.stat(folder / "platform.db-wal").st_size
     else:
-        found = await _of_postgresql(deployment.database)
+        found = await _of_postgresql(deployment.database, live=live)
     total = sum(found.values())
     largest = sorted(found.items(), key=lambda each: -each[1])[:8]
     return {**dict(largest), "all": total}
 
 
-async def _of_postgresql(database: str) -> dict[str, int]:
+async def _of_postgresql(database: str, *, live: bool) -> dict[str, int]:
     connection = await asyncpg.connect(database)
     try:
+        if live:
+            await connection.execute("VACUUM FULL")
         rows = await connection.fetch(
             """SELECT COALESCE(p.relname, c.relname), sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
                LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent

@@ -2,8 +2,9 @@
 
 A crawl causes costs of three sorts. It is begun and ended (a *job*); it sends what it has every second or two, however
 little that is (a *commit*); and it has *pages*. So a crawl with a page every ten seconds costs servers and PostgreSQL
-several times as much a page as one with ten pages a second: each of its pages is a commit. Pages come at random, so
-that a crawl of ``pace`` pages a second has ``pace / (1 + pace * _WAIT)`` commits a second.
+several times as much a page as one with ten pages a second: each of its pages is a commit. A commit begins half a
+flush interval after the first result. Pages come at random, so that a crawl of ``pace`` pages a second has
+``pace / (1 + pace * flush_interval / 2)`` commits a second.
 
 The inputs are processor seconds, bytes on disk and bytes over the wire of each sort, of the crawling process, the
 servers and PostgreSQL, and what browser and extraction take for a page.
@@ -20,8 +21,6 @@ from typing import Any
 
 #: Measured inputs, with the scripts that they come from.
 INPUTS = Path(__file__).parents[1] / "costs.json"
-#: Seconds that a crawl waits for more results before it commits.
-_WAIT = 1.0
 MONTH_SECONDS = 30 * 86_400
 #: Bytes of the item that was measured.
 _MEASURED_ITEM = 1024
@@ -47,6 +46,8 @@ class Assumptions:
     #: Pages a second of one crawl, and pages of a crawl.
     pace: float = 0.1
     pages_per_job: int = 10_000
+    #: Seconds: the setting PLATFORM_FLUSH_INTERVAL.
+    flush_interval: float = 2.0
     #: KB of a page as it is downloaded (compressed), items of a page, bytes of an item as JSON.
     page_kb: float = 30.0
     items_per_page: float = 1.0
@@ -99,7 +100,7 @@ def need(pages: float, inputs: Mapping[str, Any], engine: str, given: Assumption
     """Return what so many pages a month take, with the platform's data on ``engine``."""
     measured, of_item = inputs["engines"][engine], inputs["item"]
     mean = pages / MONTH_SECONDS
-    jobs, commits = pages / given.pages_per_job, pages / (1 + given.pace * _WAIT)
+    jobs, commits = pages / given.pages_per_job, pages / (1 + given.pace * given.flush_interval / 2)
     month = (jobs, commits, pages)
     # Of items, the first of a page is in what was measured, with its own size.
     items = given.items_per_page * given.item_bytes / _MEASURED_ITEM - 1
