@@ -34,21 +34,21 @@ Parts = tuple[float, float, float]
 def main() -> None:
     given = options(
         __doc__,
-        full={"seconds": 60.0, "idle": 30.0, "rounds": 3, "engines": ["sqlite", "postgresql"], "write": 0},
-        quick={"seconds": 6.0, "idle": 3.0, "rounds": 1, "engines": ["sqlite", "postgresql"], "write": 0},
+        full={"seconds": 60.0, "idle": 30.0, "rounds": 3, "engines": ["sqlite", "postgresql"], "crawl": 1, "write": 0},
+        quick={"seconds": 6.0, "idle": 3.0, "rounds": 1, "engines": ["sqlite", "postgresql"], "crawl": 1, "write": 0},
     )
     rounds = [{engine: _of_engine(engine, given) for engine in given.engines} for _ in range(given.rounds)]
-    crawls = [_of_crawl(given.seconds) for _ in range(given.rounds)]
+    crawls = [_of_crawl(given.seconds) for _ in range(given.rounds if given.crawl else 0)]
     engines = {engine: _median([each[engine] for each in rounds]) for engine in given.engines}
     found = {
         "engines": {name: {key: of[key] for key in of if key != "wire"} for name, of in engines.items()},
         "wire": engines[given.engines[0]]["wire"],
-        "crawl": _median(crawls),
+        **({"crawl": _median(crawls)} if crawls else {}),
     }
     if given.write:
         inputs = load()
         inputs["engines"].update(found["engines"])
-        inputs.update(wire=found["wire"], crawl=found["crawl"])
+        inputs.update({name: found[name] for name in ("wire", "crawl") if name in found})
         INPUTS.write_text(json.dumps(inputs, indent=1) + "\n", "utf-8")
     report("cost_inputs", seconds=given.seconds, rounds=given.rounds, **found)
 

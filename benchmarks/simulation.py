@@ -67,7 +67,7 @@ class Load:
 
 @dataclass
 class Outcome:
-    """What was sent, and what it took; processor seconds are (servers, PostgreSQL)."""
+    """Calls of a load, and their cost; processor seconds are (servers, PostgreSQL)."""
 
     seconds: float
     measured: Measured

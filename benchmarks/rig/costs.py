@@ -29,7 +29,7 @@ _GB = 1e9
 
 @dataclass(frozen=True)
 class Share:
-    """What a job, a commit and a page take of something: processor seconds, or bytes."""
+    """Costs of a job, a commit and a page in one unit: processor seconds, or bytes."""
 
     job: float
     commit: float
@@ -41,7 +41,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What a user knows better: of crawls, of pages, and how much room to leave."""
+    """Properties of crawls and pages that a user knows better, and how much room to leave."""
 
     #: Pages a second of one crawl, and pages of a crawl.
     pace: float = 0.1
@@ -71,7 +71,7 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class Need:
-    """What a number of pages a month takes. Cores and memory are those of the peak with room; disk and network are of a
+    """Result for a number of pages a month. Cores and memory are those of the peak with room; disk and network are of a
     month."""
 
     pages: float

@@ -27,13 +27,11 @@ _COMMIT, _FLUSH, _STATS, _LOG = 1.0, 2.0, 30.0, 60.0
 #: Results of a commit at most; commits after which the journal is pruned and staged items are deleted; requests that
 #: are read ahead; slots of a frontier.
 _MOST, _PRUNE, _FORGET, _PREFETCH, _SLOTS = 100, 50, 30, 100, 8
-#: Requests of the first page.
-_FIRST = 20
 
 
 @dataclass
 class Tally:
-    """What crawls have stored, to be compared with what is there."""
+    """Numbers of what crawls have stored, to be compared with what is there."""
 
     pages: int = 0
     commits: int = 0
@@ -132,7 +130,8 @@ class _Crawl:
         for slot in range(_SLOTS):
             await call("GET", f"{self._frontier}/s/{slot}/q", mincount=37)
         await self._write("logs", [self._log_line(300) for _ in range(11)])
-        await self._add(min(_FIRST, self._plan.pages))
+        # As many as keep the crawl busy until its first commits.
+        await self._add(3 + round(1.5 * self._plan.rate()))
 
     async def _finish(self) -> None:
         call = self._main.call

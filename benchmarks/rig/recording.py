@@ -48,7 +48,7 @@ class Recording:
 def kind_of(method: str, path: str) -> str:
     """Return the kind of a call: its method and its resource, without the numbers and names of a job.
 
-    The journal of a process is a slot of its frontier; it is told from the queue by its name.
+    The journal of a process is a slot of its frontier, with a name of its own.
     """
     first, *parts = path.strip("/").split("/")
     if first == "hcf":

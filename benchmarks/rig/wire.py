@@ -74,11 +74,7 @@ class Wire:
             self._ends = None
 
     async def _exchange(self, message: bytes) -> tuple[int, bytes]:
-        if self._ends is None:
-            self._ends = await asyncio.open_connection("127.0.0.1", self._port)
-        reader, writer = self._ends
-        writer.write(message)
-        head = await reader.readuntil(b"\r\n\r\n")
+        reader, head = await self._answered(message)
         headers = head.lower()
         if b"transfer-encoding: chunked" in headers:
             body, size = await _chunked(reader)
@@ -90,6 +86,23 @@ class Wire:
         if b"content-encoding: gzip" in headers and body:
             body = b"".join(compression.unpack(body))
         return int(head.split(b" ", 2)[1]), body
+
+    async def _answered(self, message: bytes) -> tuple[asyncio.StreamReader, bytes]:
+        """Send a message and return the head of its answer; on a new connection if the server has closed the old."""
+        is_old = self._ends is not None
+        if self._ends is None or self._ends[0].at_eof():
+            self.close()
+            self._ends, is_old = await asyncio.open_connection("127.0.0.1", self._port), False
+        reader, writer = self._ends
+        try:
+            writer.write(message)
+            return reader, await reader.readuntil(b"\r\n\r\n")
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            # Closed while the message was on its way. Every call of a crawl may be repeated.
+            if not is_old or getattr(error, "partial", b""):
+                raise
+            self.close()
+            return await self._answered(message)
 
 
 async def _chunked(reader: asyncio.StreamReader) -> tuple[bytes, int]:

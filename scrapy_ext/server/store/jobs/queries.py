@@ -129,8 +129,8 @@ async def count_jobs(tx: Transaction, project: int, which: JobFilter) -> int:
 async def count_by_state(tx: Transaction, project: int, which: JobFilter) -> dict[JobState, int]:
     """Return the number of matching jobs in each state of the filter.
 
-    Spiders and states alone are counted already. With other conditions it reads the jobs that have one of the tags, or
-    those of the spiders and states.
+    Spiders and states alone are counted already. With other conditions it reads the named jobs, those that have one of
+    the tags if they are few, or the index of those of the spiders and states.
     """
     condition = _Condition(project)
     condition.add_spiders(which)
@@ -139,9 +139,10 @@ async def count_by_state(tx: Transaction, project: int, which: JobFilter) -> dic
         number, source = "CAST(sum(jobs) AS BIGINT)", "job_counts"
     else:
         number, source = "count(*)", "jobs"
-        if which.keys or which.has_tags:
+        chosen = await _are_few_chosen(tx, project, which)
+        if chosen:
             source = condition.add_chosen(which)
-        condition.add_others(which, chosen=True)
+        condition.add_others(which, chosen=chosen)
     rows = await tx.fetch(
         f"SELECT state, {number} FROM {source} WHERE {condition.text} GROUP BY state",  # noqa: S608 - from above
         *condition.arguments,
@@ -191,7 +192,7 @@ async def _way(tx: Transaction, project: int, which: JobFilter) -> tuple[_Condit
     the order of the list, until the page is full.
     """
     condition = _Condition(project)
-    if which.keys or (which.has_tags and await _has_few_tagged(tx, project, which.has_tags)):
+    if await _are_few_chosen(tx, project, which):
         source = condition.add_chosen(which)
         condition.add_spiders(which, "jobs.spider")
         condition.add_states(which)
@@ -211,9 +212,12 @@ def _of_spiders(which: JobFilter) -> JobFilter:
     return JobFilter(spider=which.spider, spider_id=which.spider_id, spider_ids=which.spider_ids, states=which.states)
 
 
-async def _has_few_tagged(tx: Transaction, project: int, tags: Sequence[str]) -> bool:
+async def _are_few_chosen(tx: Transaction, project: int, which: JobFilter) -> bool:
+    """Return true for named jobs, and for tags that few jobs have."""
+    if which.keys or not which.has_tags:
+        return bool(which.keys)
     condition = _Condition(project)
-    condition.add("tag IN ({})", *tags)
+    condition.add("tag IN ({})", *which.has_tags)
     row = await tx.fetchrow(
         f"""SELECT count(*) FROM (SELECT 1 FROM job_tags WHERE {condition.text} LIMIT {_FEW + 1}) first_ones""",  # noqa: S608
         *condition.arguments,
