@@ -24,14 +24,15 @@ class Crawled:
     """Result of a crawl.
 
     ``seconds`` is from its start until its process could end; ``cpu_seconds``, the processor time of its process from
-    the opening of the spider; ``peak_bytes``, the most resident memory that the process ever had. ``ended`` is False
-    when it was cut off at its limit.
+    the opening of the spider, and ``start_cpu_seconds``, that until then; ``peak_bytes``, the most resident memory that
+    the process ever had. ``ended`` is False when it was cut off at its limit.
     """
 
     def __init__(self, result: Mapping[str, Any]) -> None:
         self.stats: dict[str, Any] = result["stats"]
         self.seconds: float = result["seconds"]
         self.cpu_seconds: float = result["cpu_seconds"]
+        self.start_cpu_seconds: float = result["start_cpu_seconds"]
         self.peak_bytes: int = result["peak_bytes"]
         self.ended: bool = result["ended"]
         self.concurrent_items: int = result["concurrent_items"]
@@ -134,6 +135,7 @@ def main(spider: str, settings: dict[str, Any], arguments: Mapping[str, Any], li
             "stats": crawler.stats.get_stats() if crawler.stats else {},
             "seconds": time.monotonic() - started,
             "cpu_seconds": time.process_time() - opened["cpu"],
+            "start_cpu_seconds": opened["cpu"],
             "peak_bytes": observers.peak_bytes(),
             "ended": ended,
             "concurrent_items": crawler.settings.getint("CONCURRENT_ITEMS"),

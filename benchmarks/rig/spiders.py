@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -31,6 +32,18 @@ class SitePages(scrapy.Spider):
         text = response.body.decode()
         for _ in range(self.page_items):
             yield {"url": response.url, "number": _HEADING.findall(text)[0]}
+        for path in _LINK.findall(text):
+            yield scrapy.Request(self.site + path)
+
+
+class ShopPages(SitePages):
+    """Follows every link of :mod:`rig.site`, with an item of about 1 KB a page."""
+
+    name = "shop_pages"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        text = response.body.decode()
+        yield varied_kilobyte(response.url, int(_HEADING.findall(text)[0]))
         for path in _LINK.findall(text):
             yield scrapy.Request(self.site + path)
 
@@ -73,6 +86,16 @@ def one_kilobyte(url: str, number: int) -> dict[str, Any]:
 
 
 _DESCRIPTION = "The handle stays cool, and the spout pours a thin stream where you want it. " * 5
+
+
+#: Words of descriptions, of two to nine letters.
+_WORDS = ["".join(random.Random(n).choices("etaoinshrdlu", k=2 + n % 8)) for n in range(2000)]
+
+
+def varied_kilobyte(url: str, number: int) -> dict[str, Any]:
+    """An item as :func:`one_kilobyte`, whose text differs from that of others and compresses as text does."""
+    description = " ".join(random.choices(_WORDS, k=60))
+    return {**one_kilobyte(url, number), "sku": f"SKU-{random.randrange(10**8):08d}", "description": description}
 
 
 class Burst(scrapy.Spider):

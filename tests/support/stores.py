@@ -25,6 +25,12 @@ FRONTIER_TABLES = (
 ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
 
 
+#: Spiders and states whose number of jobs is not the one that is kept.
+WRONG_COUNTS = """SELECT project, spider, state, sum(jobs) FROM (
+    SELECT project, spider, state, jobs FROM job_counts UNION ALL SELECT project, spider, state, -1 FROM jobs
+) each_one GROUP BY project, spider, state HAVING sum(jobs) <> 0"""
+
+
 class Clock:
     """Milliseconds, moved by hand."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
+#: Jobs above which the size of a project's records is kept for some milliseconds: to sum it takes half a second for
+#: a million jobs.
+LARGE: Final = 50_000
+KEPT: Final = 30_000
 #: Maximum bytes of all settings of a project, as JSON.
 MAX_SETTINGS_BYTES: Final = 1024 * 1024
 
@@ -18,6 +22,11 @@ class Holding(NamedTuple):
 
     records: int
     bytes: int
+
+
+async def _is_large(tx: Transaction, project: int) -> bool:
+    row = await tx.fetchrow("SELECT CAST(sum(jobs) AS BIGINT) FROM job_counts WHERE project = $1", project)
+    return row is not None and (row[0] or 0) > LARGE
 
 
 async def _holdings(tx: Transaction, project: int) -> dict[str, Holding]:
@@ -73,4 +82,18 @@ class ProjectStore(EngineStore):
     setting = Method("read_inline", _setting)
     merge = Method("write", _merge)
     remove = Method("write", _remove)
-    holdings = Method("read", _holdings)
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        super().__init__(engine, clock)
+        #: Sizes of large projects, and until when they are used (ms).
+        self._kept: dict[int, tuple[int, dict[str, Holding]]] = {}
+
+    async def holdings(self, project: int) -> dict[str, Holding]:
+        """Return the size of a project's readable records, by kind; that of a large one as it was some time ago."""
+        if not await self._engine.read_inline(_is_large, project):
+            return await self._engine.read(_holdings, project)
+        until, found = self._kept.get(project, (0, {}))
+        if self._clock() >= until:
+            found = await self._engine.read(_holdings, project)
+            self._kept[project] = (self._clock() + KEPT, found)
+        return found

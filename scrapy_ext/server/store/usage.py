@@ -21,6 +21,9 @@ from scrapy_ext.server.store.removals import COLLECTION, RECORD_KINDS, SLOT
 
 #: Milliseconds for which a result is returned without a new count.
 _KEPT: Final = 30_000
+#: Multiple of its duration for which the result of a count is kept that took longer than a call waits (:data:`_WAIT`),
+#: deletions or not: looking at the use of a large project again and again must not count it all the time.
+_KEPT_LONG: Final = 20
 #: Seconds that a call waits for a count, before it returns an earlier result or the sums so far.
 _WAIT: Final = 3.0
 #: Jobs and other rows per read: some milliseconds.
@@ -89,10 +92,11 @@ _Sums = defaultdict[str, _Sum]
 
 
 class _Count:
-    """Count of a project; ``counted``: when it was complete (ms)."""
+    """Count of a project; ``counted``: when it was complete (ms), after so many ``seconds``."""
 
     def __init__(self) -> None:
         self.counted: int | None = None
+        self.seconds = 0.0
         self.kinds = _Sums(_Sum)
         self.spiders = _Sums(_Sum)
         self.ages = _Sums(_Sum)
@@ -155,10 +159,13 @@ class UsageStore:
         return complete or count
 
     async def _is_recent(self, project: int, count: _Count) -> bool:
-        """Return true for a count without a later deletion, that was complete a short time ago."""
-        if count.counted is None or self._clock() - count.counted >= _KEPT:
+        """Return true for a count without a later deletion that was complete a short time ago, or that took long."""
+        if count.counted is None:
             return False
-        return count.deletions == await self._deletions(project)
+        age = self._clock() - count.counted
+        if count.seconds > _WAIT:
+            return age < max(_KEPT, _KEPT_LONG * 1000 * count.seconds)
+        return age < _KEPT and count.deletions == await self._deletions(project)
 
     async def _deletions(self, project: int) -> tuple[int, int]:
         deleted = await self._engine.read(_deleted, project)
@@ -167,8 +174,10 @@ class UsageStore:
     async def _run(self, project: int, count: _Count) -> None:
         try:
             async with self._one:
+                began = time.monotonic()
                 count.deletions = await self._deletions(project)
                 await self._count(project, count)
+                count.seconds = time.monotonic() - began
             count.counted = self._clock()
             self._complete[project] = count
         finally:

@@ -20,7 +20,7 @@ from tests.support.handwritten_site import Target
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
 from tests.support.servers import RunningServer
-from tests.support.stores import ENGINES, Clock, Where, emptied
+from tests.support.stores import ENGINES, WRONG_COUNTS, Clock, Where, emptied
 
 _projects = itertools.count(1)
 
@@ -31,6 +31,9 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
     with RunningServer(tmp_path_factory.mktemp("server") / "data", database=database) as server:
         yield server
+    if database is None:
+        with closing(sqlite3.connect(server.data / "platform.db")) as file:
+            assert file.execute(WRONG_COUNTS).fetchall() == []
 
 
 @pytest.fixture
@@ -70,10 +73,12 @@ def store_database(postgresql: Cluster) -> DatabaseUrl:
 
 
 @pytest.fixture
-async def store(where: Where, clock: Clock) -> AsyncIterator[Store]:
+async def store(where: Where, clock: Clock, look: Callable[[str], Any]) -> AsyncIterator[Store]:
+    """A store, whose jobs are counted right at the end of every test."""
     store = await Store.open(where, clock)
     yield store
     await store.close()
+    assert await look(WRONG_COUNTS) == []
 
 
 @pytest.fixture

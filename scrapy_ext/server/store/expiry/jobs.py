@@ -7,11 +7,14 @@ that are still stored would be readable again. Its number is never given to anot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.expiry.steps import Steps
+from scrapy_ext.server.store.jobs.counts import Move, count_moves
 from scrapy_ext.server.store.removals import JOB, RECORD_KINDS, STAGED, RemovedOwner, add_removal
 
 #: Jobs of a step, with some rows each.
@@ -62,6 +65,8 @@ async def _forget(tx: Transaction, keys: Sequence[JobKey], before: int) -> int:
         ("jobs", ""),
     ):
         await tx.execute_many(f"DELETE FROM {table} WHERE {_OWNED}{condition}", doomed)  # noqa: S608 - fixed text
+    for project, some in groupby(doomed, key=lambda key: key.project):
+        await count_moves(tx, project, [Move(key.spider, JobState.DELETED, None) for key in some])
     return len(doomed)
 
 

@@ -37,6 +37,7 @@ from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, TimedMethod
+from scrapy_ext.server.store.jobs.counts import Move, count_moves
 from scrapy_ext.server.store.jobs.rows import StoredJob, encode, get_job, save
 from scrapy_ext.server.store.jobs.states import Stamp
 from scrapy_ext.server.store.records.chunks import MAX_LINES, RecordChunk, RecordKind
@@ -146,10 +147,13 @@ async def begin(
 ) -> tuple[StoredJob, Origin, dict[str, range]]:
     """Add a job, or return the one that the same import has added, with the indexes of its records by kind."""
     await hold(tx, key.project, "queue")
-    if await get_job(tx, key) is None:
+    is_new = await get_job(tx, key) is None
+    if is_new:
         await _insert(tx, key, source, stamp)
     await _raise_counter(tx, key.project, f"job {key.spider}", min(key.job + reserved, MAX_NUMBER))
     job, origin = await _own(tx, key, source)
+    if is_new:
+        await count_moves(tx, key.project, [Move(key.spider, None, job.state)])
     return job, origin, await _indexes(tx, key)
 
 
@@ -277,6 +281,7 @@ async def finish(tx: Transaction, key: JobKey, end: FinishedImport, stamp: Stamp
             JobState.FINISHED.value,
             changed,
         )
+        await count_moves(tx, key.project, [Move(key.spider, job.state, JobState.FINISHED)])
         event = ImportEvent(JOB_IMPORTED, str(key), stamp.by, origin.source)
         await add_events(tx, key.project, [msgspec.json.encode(event)], stamp.now)
 

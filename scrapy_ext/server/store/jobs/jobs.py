@@ -19,6 +19,7 @@ from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.jobs import queries as job_queries
 from scrapy_ext.server.store.jobs import states as job_states
+from scrapy_ext.server.store.jobs.counts import Move
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import (
     PROTECTED,
@@ -89,6 +90,7 @@ async def add_jobs(
     last = await advance(tx, project, "queue", len(jobs))
     added: list[JobKey | DuplicateJobError] = []
     happened: list[Happened] = []
+    moves: list[Move] = []
     current = await held_version(tx, project, None)
     for queued, job in enumerate(jobs, last - len(jobs) + 1):
         double = None if job.unique_key is None else await _active(tx, project, job.unique_key)
@@ -103,7 +105,8 @@ async def add_jobs(
             )
         added.append(key)
         happened.append(Happened(key, STATE_EVENTS[job.state]))
-    await job_states.report(tx, project, happened, stamp)
+        moves.append(Move(key.spider, None, job.state))
+    await job_states.report(tx, project, happened, stamp, moves)
     return added
 
 
@@ -309,6 +312,7 @@ class JobStore(EngineStore):
         return sum([await self._engine.write(_tag, some, add, remove, now) for some in _in_parts(keys)])
 
     count = Method("read_inline", job_queries.count_jobs)
+    count_by_state = Method("read_inline", job_queries.count_by_state)
 
     async def listed(self, project: int, which: JobFilter, page: JobPage, *, counts: bool = False) -> list[StoredJob]:
         """Return matching jobs by their last change of state, newest first; ``counts`` adds the numbers of records."""

@@ -16,6 +16,8 @@ from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, stored
 _PAGE: Final = 1000
 #: Jobs per page.
 _SCAN: Final = 200
+#: Jobs that are read and sorted for a list, instead of being looked for in its order: some milliseconds.
+_FEW: Final = 2000
 
 
 class JobFilter(NamedTuple):
@@ -44,36 +46,64 @@ class JobPage(NamedTuple):
     stop: JobKey | None = None
 
 
-def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
-    """Return a WHERE condition on jobs, and its arguments."""
-    text, arguments = "project = $1", [project]
+class _Condition:
+    """A WHERE condition on jobs, and its arguments. The first argument is the project."""
 
-    def marks(values: Iterable[Any]) -> str:
-        first = len(arguments) + 1
-        arguments.extend(values)
-        return ", ".join(f"${place}" for place in range(first, len(arguments) + 1))
+    def __init__(self, project: int) -> None:
+        self.text = "project = $1"
+        self.arguments: list[Any] = [project]
 
-    tagged = "EXISTS (SELECT 1 FROM job_tags t WHERE t.project = $1 AND t.spider = jobs.spider AND t.job = jobs.job"
-    if which.spider is not None:
-        text += f" AND spider_name = {marks([which.spider])}"
-    if which.spider_id is not None:
-        text += f" AND spider = {marks([which.spider_id])}"
-    if which.spider_ids is not None:
-        text += f" AND spider IN ({marks(which.spider_ids or (-1,))})"
-    if which.states:
-        text += f" AND state IN ({marks(state.value for state in which.states)})"
-    if which.has_tags:
-        text += f" AND {tagged} AND t.tag IN ({marks(which.has_tags)}))"
-    if which.lacks_tags:
-        text += f" AND NOT {tagged} AND t.tag IN ({marks(which.lacks_tags)}))"
-    if which.startts is not None:
-        text += f" AND changed >= {marks([which.startts])}"
-    if which.endts is not None:
-        text += f" AND changed < {marks([which.endts])}"
-    if which.keys:
-        text += f" AND (spider, job) IN (VALUES {_pairs(which.keys, len(arguments) + 1)})"
-        arguments += [number for key in which.keys for number in (key.spider, key.job)]
-    return text, arguments
+    def add(self, text: str, *values: Any) -> None:
+        """Add a condition with ``{}`` for the marks of the values."""
+        self.text += " AND " + text.format(self.marks(values))
+
+    def marks(self, values: Iterable[Any]) -> str:
+        first = len(self.arguments) + 1
+        self.arguments.extend(values)
+        return ", ".join(f"${place}" for place in range(first, len(self.arguments) + 1))
+
+    def add_spiders(self, which: JobFilter, column: str = "spider") -> None:
+        if which.spider is not None:
+            of_name = "(SELECT s.spider FROM spiders s WHERE s.project = $1 AND s.name = {})"
+            self.add(f"{column} = {of_name}", which.spider)
+        if which.spider_id is not None:
+            self.add(f"{column} = {{}}", which.spider_id)
+        if which.spider_ids is not None:
+            self.add(f"{column} IN ({{}})", *(which.spider_ids or (-1,)))
+
+    def add_states(self, which: JobFilter) -> None:
+        self.add("state IN ({})", *(state.value for state in _states(which)))
+
+    def add_others(self, which: JobFilter, *, chosen: bool = False) -> None:
+        """Add the conditions on tags and times; ``chosen``: without those of :meth:`add_chosen`."""
+        tagged = "EXISTS (SELECT 1 FROM job_tags t WHERE t.project = $1 AND t.spider = jobs.spider AND t.job = jobs.job"
+        if which.has_tags and not (chosen and not which.keys):
+            self.add(f"{tagged} AND t.tag IN ({{}}))", *which.has_tags)
+        if which.lacks_tags:
+            self.add(f"NOT {tagged} AND t.tag IN ({{}}))", *which.lacks_tags)
+        if which.startts is not None:
+            self.add("changed >= {}", which.startts)
+        if which.endts is not None:
+            self.add("changed < {}", which.endts)
+
+    def add_chosen(self, which: JobFilter) -> str:
+        """Add the condition that a job is a named one, or that it has one of the tags; return the tables of the query.
+
+        They are read from the keys or the tags on: of a million jobs, few may match.
+        """
+        if which.keys:
+            keys = list(dict.fromkeys(which.keys))
+            rows = f"VALUES {_pairs(keys, len(self.arguments) + 1)}"
+            self.arguments += [number for key in keys for number in (key.spider, key.job)]
+        else:
+            rows = f"""SELECT DISTINCT spider AS column1, job AS column2 FROM job_tags
+                       WHERE project = $1 AND tag IN ({self.marks(which.has_tags)})"""  # noqa: S608 - marks
+        self.text += " AND jobs.spider = chosen.column1 AND jobs.job = chosen.column2"
+        return _from(rows, "jobs")
+
+
+def _states(which: JobFilter) -> tuple[JobState, ...]:
+    return which.states or tuple(JobState)
 
 
 def _pairs(keys: Sequence[JobKey], first: int) -> str:
@@ -83,11 +113,41 @@ def _pairs(keys: Sequence[JobKey], first: int) -> str:
     )
 
 
+def _from(rows: str, table: str) -> str:
+    """Return tables of a query that reads rows of ``table`` by spider and job: columns 1 and 2 of other ``rows``.
+
+    SQLite reads tables of a CROSS JOIN in their order. For ``(spider, job) IN (VALUES …)`` it reads the whole project.
+    """
+    return f"({rows}) chosen CROSS JOIN {table}"
+
+
 async def count_jobs(tx: Transaction, project: int, which: JobFilter) -> int:
     """Return the number of matching jobs."""
-    condition, arguments = _condition(project, which)
-    row = await tx.fetchrow(f"SELECT count(*) FROM jobs WHERE {condition}", *arguments)  # noqa: S608 - from above
-    return row[0] if row else 0
+    return sum((await count_by_state(tx, project, which)).values())
+
+
+async def count_by_state(tx: Transaction, project: int, which: JobFilter) -> dict[JobState, int]:
+    """Return the number of matching jobs in each state of the filter.
+
+    Spiders and states alone are counted already. With other conditions it reads the named jobs, those that have one of
+    the tags if they are few, or the index of those of the spiders and states.
+    """
+    condition = _Condition(project)
+    condition.add_spiders(which)
+    condition.add_states(which)
+    if not (which.has_tags or which.lacks_tags or which.keys) and which.startts is None and which.endts is None:
+        number, source = "CAST(sum(jobs) AS BIGINT)", "job_counts"
+    else:
+        number, source = "count(*)", "jobs"
+        chosen = await _are_few_chosen(tx, project, which)
+        if chosen:
+            source = condition.add_chosen(which)
+        condition.add_others(which, chosen=chosen)
+    rows = await tx.fetch(
+        f"SELECT state, {number} FROM {source} WHERE {condition.text} GROUP BY state",  # noqa: S608 - from above
+        *condition.arguments,
+    )
+    return {**dict.fromkeys(_states(which), 0), **{JobState(state): count for state, count in rows}}
 
 
 async def list_jobs(
@@ -102,24 +162,67 @@ async def list_jobs(
 
     Raises :class:`ContractError` (410) for a ``stop`` whose place is unknown: neither all jobs nor none would be right.
     """
-    condition, arguments = _condition(project, which)
+    condition, source, by_state = await _way(tx, project, which)
     if page.stop is not None:
         last = await find_place(tx, page.stop)
         if last is None:
             raise ContractError([_unknown_stop(page.stop)])
-        place = len(arguments) + 1
-        condition += f" AND (changed, spider, job) > (${place}, ${place + 1}, ${place + 2})"
-        arguments += last
-    place = len(arguments) + 1
+        condition.text += f" AND (changed, spider, job) > ({condition.marks(last)})"
+    keys = f"SELECT changed, spider, job FROM {source} WHERE {condition.text}"  # noqa: S608 - from above
+    if by_state:
+        keys = " UNION ALL ".join(f"{keys} AND state = '{state.value}'" for state in _states(which))
+    columns = ", ".join(f"jobs.{column}" for column in COLUMNS.split(", "))
     rows = await tx.fetch(
-        f"""SELECT {COLUMNS} FROM jobs WHERE {condition}
-            ORDER BY changed DESC, spider DESC, job DESC LIMIT ${place} OFFSET ${place + 1}""",  # noqa: S608 - as above
-        *arguments,
-        page.limit,
-        page.offset,
+        f"""WITH page AS MATERIALIZED (
+                {keys} ORDER BY changed DESC, spider DESC, job DESC
+                LIMIT {condition.marks([page.limit])} OFFSET {condition.marks([page.offset])})
+            SELECT {columns} FROM page
+            JOIN jobs ON jobs.project = $1 AND jobs.spider = page.spider AND jobs.job = page.job
+            ORDER BY page.changed DESC, page.spider DESC, page.job DESC""",  # noqa: S608 - as above
+        *condition.arguments,
     )
     jobs = [stored(project, row) for row in rows]
     return await _with_counts(tx, project, jobs) if counts else jobs
+
+
+async def _way(tx: Transaction, project: int, which: JobFilter) -> tuple[_Condition, str, bool]:
+    """Return the condition of a list, the tables that it reads, and whether it reads them state by state.
+
+    Few jobs (those of rare tags, of small spiders, or named ones) are read and sorted. Otherwise each state is read in
+    the order of the list, until the page is full.
+    """
+    condition = _Condition(project)
+    if await _are_few_chosen(tx, project, which):
+        source = condition.add_chosen(which)
+        condition.add_spiders(which, "jobs.spider")
+        condition.add_states(which)
+        condition.add_others(which, chosen=True)
+        return condition, source, False
+    several = which.spider_ids is not None and len(which.spider_ids) != 1
+    few = several and sum((await count_by_state(tx, project, _of_spiders(which))).values()) <= _FEW
+    # An expression, for which the engine cannot leave the order of the list to sort the jobs of some spiders.
+    condition.add_spiders(which, "(spider + 0)" if several and not few else "spider")
+    condition.add_others(which)
+    if few:
+        condition.add_states(which)
+    return condition, "jobs", not few
+
+
+def _of_spiders(which: JobFilter) -> JobFilter:
+    return JobFilter(spider=which.spider, spider_id=which.spider_id, spider_ids=which.spider_ids, states=which.states)
+
+
+async def _are_few_chosen(tx: Transaction, project: int, which: JobFilter) -> bool:
+    """Return true for named jobs, and for tags that few jobs have."""
+    if which.keys or not which.has_tags:
+        return bool(which.keys)
+    condition = _Condition(project)
+    condition.add("tag IN ({})", *which.has_tags)
+    row = await tx.fetchrow(
+        f"""SELECT count(*) FROM (SELECT 1 FROM job_tags WHERE {condition.text} LIMIT {_FEW + 1}) first_ones""",  # noqa: S608
+        *condition.arguments,
+    )
+    return row is None or row[0] <= _FEW
 
 
 def _unknown_stop(key: JobKey) -> Violation:
@@ -141,17 +244,18 @@ async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob])
         return list(jobs)
     numbers = [number for key in keys for number in (key.spider, key.job)]
     found: dict[JobKey, dict[str, int]] = {job.key: {} for job in jobs}
+    chosen = f"VALUES {_pairs(keys, 2)}"
+    of_chosen = "t.project = $1 AND t.spider = chosen.column1 AND t.job = chosen.column2"
     rows = await tx.fetch(
-        f"""SELECT spider, job, kind, records FROM record_totals
-            WHERE project = $1 AND kind IN ('items', 'requests', 'logs')
-            AND (spider, job) IN (VALUES {_pairs(keys, 2)})""",  # noqa: S608 - marks
+        f"""SELECT t.spider, t.job, t.kind, t.records FROM {_from(chosen, "record_totals t")}
+            WHERE {of_chosen} AND t.kind IN ('items', 'requests', 'logs')""",  # noqa: S608 - marks
         project,
         *numbers,
     )
     rows += await tx.fetch(
-        f"""SELECT spider, job, 'errors', CAST(sum(occurrences) AS BIGINT) FROM record_counts
-            WHERE project = $1 AND kind = 'logs' AND field IN ('40', '50')
-            AND (spider, job) IN (VALUES {_pairs(keys, 2)}) GROUP BY spider, job""",  # noqa: S608 - marks
+        f"""SELECT t.spider, t.job, 'errors', CAST(sum(t.occurrences) AS BIGINT)
+            FROM {_from(chosen, "record_counts t")}
+            WHERE {of_chosen} AND t.kind = 'logs' AND t.field IN ('40', '50') GROUP BY t.spider, t.job""",  # noqa: S608
         project,
         *numbers,
     )
@@ -177,14 +281,15 @@ async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -
 
 async def count_states(tx: Transaction, project: int) -> dict[JobState, int]:
     """Return the number of a project's jobs in each state."""
-    rows = await tx.fetch("SELECT state, count(*) FROM jobs WHERE project = $1 GROUP BY state", project)
-    return {**dict.fromkeys(JobState, 0), **{JobState(state): count for state, count in rows}}
+    return await count_by_state(tx, project, JobFilter())
 
 
 async def count_all_states(tx: Transaction) -> dict[int, dict[JobState, int]]:
     """Return the number of jobs in each state, by project."""
     found: dict[int, dict[JobState, int]] = {}
-    for project, state, count in await tx.fetch("SELECT project, state, count(*) FROM jobs GROUP BY project, state"):
+    for project, state, count in await tx.fetch(
+        "SELECT project, state, CAST(sum(jobs) AS BIGINT) FROM job_counts GROUP BY project, state"
+    ):
         found.setdefault(project, dict.fromkeys(JobState, 0))[JobState(state)] = count
     return found
 

@@ -2,7 +2,7 @@
 
 Rules:
 
-- Every change of state is made by :func:`_enter`, so that row, metadata and message agree.
+- Every change of state is made by :func:`_enter`, so that row, metadata and message agree, and counted (``counts``).
 - A job is locked before its state is read. Several jobs are locked in the order of their keys, and messages are written
   last, so that no two operations deadlock.
 """
@@ -21,6 +21,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.counters import hold
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.jobs.counts import Move, count_moves
 from scrapy_ext.server.store.jobs.places import keep_place
 from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob, get_job, importing_from, merged, save
 from scrapy_ext.server.store.records.removal import deletion_error, find_removed_kinds, has_records, remove_job
@@ -65,8 +66,13 @@ class Happened(NamedTuple):
     reason: str | None = None
 
 
-async def report(tx: Transaction, project: int, happened: Sequence[Happened], stamp: Stamp) -> None:
-    """Write activity messages; last in an operation, since they lock the activity of the project."""
+async def report(
+    tx: Transaction, project: int, happened: Sequence[Happened], stamp: Stamp, moves: Sequence[Move] = ()
+) -> None:
+    """Count changes of states and write activity messages; last in an operation, since this locks the counts and the
+    activity of the project."""
+    if moves:
+        await count_moves(tx, project, moves)
     if happened:
         messages = [JobEvent(event, str(key), stamp.by, reason) for key, event, reason in happened]
         await add_events(tx, project, [msgspec.json.encode(message) for message in messages], stamp.now)
@@ -76,6 +82,7 @@ async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], 
     """Make all changes or none; return the previous states of the jobs, None for unknown ones."""
     previous: list[JobState | None] = [None] * len(changes)
     events: dict[int, Happened] = {}
+    moves: list[Move] = []
     for place in sorted(range(len(changes)), key=lambda place: changes[place].key):
         key, state, fields = changes[place]
         job = await get_job(tx, key, lock=True)
@@ -92,10 +99,10 @@ async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], 
             if state is JobState.RUNNING:
                 await _check_ended(tx, key)
                 await _check_records(tx, key)
-            await _enter(tx, key, state, metadata, stamp)
+            moves.append(await _enter(tx, job, state, metadata, stamp))
             events[place] = Happened(key, STATE_EVENTS[state], _reason(state, metadata))
         await save(tx, key, metadata, stamp.now, from_client=not PROTECTED.issuperset(fields))
-    await report(tx, project, [events[place] for place in sorted(events)], stamp)
+    await report(tx, project, [events[place] for place in sorted(events)], stamp, moves)
     return previous
 
 
@@ -159,9 +166,9 @@ async def remove_unlisted(tx: Transaction, key: JobKey, stamp: Stamp) -> bool:
     return True
 
 
-async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> None:
-    """Change the state in the row, and in ``metadata``, which the caller stores."""
-    entered, entered_by = ENTERED[state]
+async def _enter(tx: Transaction, job: StoredJob, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> Move:
+    """Change the state in the row, and in ``metadata``, which the caller stores; it also counts the move."""
+    key, (entered, entered_by) = job.key, ENTERED[state]
     if state is JobState.RUNNING:  # a finished job may be resumed
         for name in _END_FIELDS:
             metadata.pop(name, None)
@@ -183,38 +190,41 @@ async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[s
         for name in _REMOVED_FIELDS:
             metadata.pop(name, None)
         await remove_job(tx, key, stamp.now)
+    return Move(key.spider, job.state, state)
 
 
-async def delete_finished(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
-    """Delete a locked finished job. The caller reports it, several in one message."""
+async def delete_finished(tx: Transaction, job: StoredJob, stamp: Stamp) -> Move:
+    """Delete a locked finished job. The caller counts it, and reports several in one message."""
     metadata = dict(job.metadata)
-    await _enter(tx, job.key, JobState.DELETED, metadata, stamp)
+    move = await _enter(tx, job, JobState.DELETED, metadata, stamp)
     await save(tx, job.key, metadata, stamp.now, from_client=False)
+    return move
 
 
 async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> int:
-    """Start a locked pending job on a node; return the number of the attempt. The caller reports it."""
+    """Start a locked pending job on a node; return the number of the attempt. Then :func:`report_started`."""
     number = int(job.metadata.get("attempt", 0)) + 1
     metadata = {**job.metadata, "attempt": number, "node": node}
-    await _enter(tx, job.key, JobState.RUNNING, metadata, stamp)
+    await _enter(tx, job, JobState.RUNNING, metadata, stamp)
     await save(tx, job.key, metadata, stamp.now, from_client=False)
     return number
 
 
 async def report_started(tx: Transaction, key: JobKey, stamp: Stamp) -> None:
-    await report(tx, key.project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
+    move = Move(key.spider, JobState.PENDING, JobState.RUNNING)
+    await report(tx, key.project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp, [move])
 
 
 async def end_job(tx: Transaction, job: StoredJob, reason: str, fields: Mapping[str, Any], stamp: Stamp) -> None:
     """Finish a locked job for a reason, unless it is finished already."""
-    metadata = {**job.metadata, **fields}
+    metadata, moves = {**job.metadata, **fields}, []
     if job.state in ACTIVE:
         metadata["close_reason"] = reason
-        await _enter(tx, job.key, JobState.FINISHED, metadata, stamp)
+        moves.append(await _enter(tx, job, JobState.FINISHED, metadata, stamp))
     await save(tx, job.key, metadata, stamp.now, from_client=False)
-    if job.state in ACTIVE:
+    if moves:
         event = Happened(job.key, STATE_EVENTS[JobState.FINISHED], _reason(JobState.FINISHED, metadata))
-        await report(tx, job.key.project, [event], stamp)
+        await report(tx, job.key.project, [event], stamp, moves)
 
 
 async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
@@ -229,7 +239,8 @@ async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
         )
     await save(tx, job.key, metadata, stamp.now, from_client=False)
     if job.state is JobState.RUNNING:
-        await report(tx, job.key.project, [Happened(job.key, JOB_INTERRUPTED)], stamp)
+        move = Move(job.key.spider, JobState.RUNNING, JobState.PENDING)
+        await report(tx, job.key.project, [Happened(job.key, JOB_INTERRUPTED)], stamp, [move])
 
 
 async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], stamp: Stamp) -> StoredJob | None:
@@ -247,9 +258,9 @@ async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], s
         if job is None or job.state is not JobState.PENDING:
             continue  # another client has started it meanwhile
         metadata = merged(job.metadata, fields)
-        await _enter(tx, key, JobState.RUNNING, metadata, stamp)
+        move = await _enter(tx, job, JobState.RUNNING, metadata, stamp)
         await save(tx, key, metadata, stamp.now, from_client=bool(fields))
-        await report(tx, project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
+        await report(tx, project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp, [move])
         return job._replace(state=JobState.RUNNING, changed=stamp.now, updated=stamp.now, metadata=metadata)
 
 
@@ -262,6 +273,7 @@ async def cancel_jobs(
     """
     states: dict[JobKey, JobState | None] = {}
     happened: list[Happened] = []
+    moves: list[Move] = []
     for key in sorted(set(keys)):
         job = await get_job(tx, key, lock=True)
         states[key] = job and job.state
@@ -275,11 +287,11 @@ async def cancel_jobs(
         metadata = {**job.metadata, "cancelled_by": stamp.by}
         if job.state is JobState.PENDING:
             metadata.setdefault("close_reason", CANCELLED)
-            await _enter(tx, key, JobState.FINISHED, metadata, stamp)
+            moves.append(await _enter(tx, job, JobState.FINISHED, metadata, stamp))
         if "cancelled_by" not in job.metadata:
             happened.append(Happened(key, JOB_CANCELLED))
         await save(tx, key, metadata, stamp.now, from_client=False)
-    await report(tx, project, happened, stamp)
+    await report(tx, project, happened, stamp, moves)
     return [states[key] for key in keys]
 
 

@@ -25,6 +25,7 @@ from scrapy_ext.api.platform.rules import rule_in_words
 from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.collections.selections import Collection, number_of
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.jobs.counts import Move, count_moves
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp, delete_finished
 from scrapy_ext.server.store.records.removal import remove_records
@@ -78,6 +79,7 @@ async def remove_jobs(tx: Transaction, now: int, rule: Rule, keys: Sequence[JobK
     if present is None or not present.enabled:
         return Removed(over=True)
     done: list[Match] = []
+    moves: list[Move] = []
     newest: NewestJobs = {}
     for key in sorted(keys):
         job = await get_job(tx, key, lock=True)
@@ -85,7 +87,7 @@ async def remove_jobs(tx: Transaction, now: int, rule: Rule, keys: Sequence[JobK
         if job is None or match is None:
             continue
         if rule.removes_jobs:
-            await delete_finished(tx, job, Stamp(_name(rule), now))
+            moves.append(await delete_finished(tx, job, Stamp(_name(rule), now)))
         else:
             archives = await delivered(tx, key, rule.kinds)
             kinds = sorted(archives if rule.only_delivered else rule.kinds)
@@ -107,6 +109,7 @@ async def remove_jobs(tx: Transaction, now: int, rule: Rule, keys: Sequence[JobK
         bytes=size,
         jobs=[str(match.key) for match in done],
     )
+    await count_moves(tx, keys[0].project, moves)
     await _report(tx, keys[0].project, rule, message, now)
     return Removed(len(done), sum(match.records for match in done), size)
 

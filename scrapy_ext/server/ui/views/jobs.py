@@ -35,8 +35,8 @@ async def _show(visit: Visit) -> Response:
     state, text, tag = visit.text("state"), visit.text("spider"), visit.text("tag")
     spiders = await _spiders(visit, text) if text else None
     which = JobFilter(spider_ids=spiders, has_tags=(tag,) if tag else ())
-    counts = {each.value: await store.jobs.count(project, which._replace(states=(each,))) for each in SHOWN_STATES}
-    deleted = await store.jobs.count(project, which._replace(states=(JobState.DELETED,)))
+    by_state = await store.jobs.count_by_state(project, which)
+    counts = {each.value: by_state[each] for each in SHOWN_STATES}
     states = tuple(each for each in JobState if each.value == state) or SHOWN_STATES
     offset = visit.number("offset")
     part = Part(_PER_PAGE + 1, min(offset, 10**9))
@@ -48,7 +48,7 @@ async def _show(visit: Visit) -> Response:
         text=text,
         tag=tag,
         state_counts=counts,
-        deleted=deleted,
+        deleted=by_state[JobState.DELETED],
         jobs=[shapes.summary(job, store.clock(), capacity) for job in jobs[:_PER_PAGE]],
         offset=offset,
         newer=max(offset - _PER_PAGE, 0) if offset else None,

@@ -10,7 +10,9 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
+import msgspec
 import pytest
 from scrapy.settings import Settings
 
@@ -19,7 +21,9 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.commands.platform import load, parser_of
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import projects as project_store
 from scrapy_ext.server.store import removals as removing
+from scrapy_ext.server.store import usage as usage_store
 from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.interface import Row, Transaction
@@ -31,7 +35,7 @@ from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.store.removals import Freed
 from tests.support.eventually import eventually_async
 from tests.support.packing import pack_chunk
-from tests.support.stores import Where
+from tests.support.stores import Clock, Where
 
 #: Random bytes of a record, which has twice as many.
 _LARGE = 250_000
@@ -190,6 +194,34 @@ async def test_use_of_storage_has_every_kind_and_nothing_of_what_was_deleted(sto
     assert usage.deleted.waiting == 10
     assert usage.bytes == sum(part.bytes for part in usage.kinds)
     assert [part.name for part in (await store.usage.of_all()).projects] == ["1"]
+
+
+async def test_a_count_that_took_long_is_kept_longer_also_after_deletions(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await finished(store)
+    first = await store.usage.of_project(1)
+    monkeypatch.setattr(usage_store, "_WAIT", 0.0)  # any count takes longer
+    await store.jobs.delete(1, [key], "x")
+    assert await store.usage.of_project(1) == msgspec.structs.replace(first, deleted=ANY)
+    clock.now += 30_000
+    monkeypatch.setattr(usage_store, "_WAIT", 60.0)
+    assert "items" not in {part.name for part in (await store.usage.of_project(1)).kinds if part.bytes}
+
+
+async def test_the_size_of_a_large_project_is_counted_again_after_half_a_minute(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await finished(store)
+    small = await store.projects.holdings(1)
+    await finished(store)
+    assert (await store.projects.holdings(1))["items"].records == 2 * small["items"].records
+    monkeypatch.setattr(project_store, "LARGE", 1)
+    large = await store.projects.holdings(1)
+    await finished(store)
+    assert await store.projects.holdings(1) == large
+    clock.now += project_store.KEPT
+    assert (await store.projects.holdings(1))["items"].records == 3 * small["items"].records
 
 
 async def test_bytes_of_records_of_earlier_versions_are_counted(store: Store) -> None:

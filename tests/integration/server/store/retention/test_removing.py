@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.retention import Rule, rule_of
 from scrapy_ext.api.platform.rules import DAY_MS
@@ -15,6 +16,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.housekeeping.retention import Retention
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.collections.selections import Collection
+from scrapy_ext.server.store.jobs.counts import Move, count_moves
 from scrapy_ext.server.store.retention.removing import Removed, remove_jobs
 from tests.support.stored_jobs import add_finished, add_items, add_log, new_job
 from tests.support.stores import Clock
@@ -190,6 +192,7 @@ async def test_ten_thousand_jobs_go_in_bounded_steps(store: Store, clock: Clock)
                VALUES (1, 1, $1, 'books', 'finished', $2, $2, $3)""",
             [(number, clock.now, b'{"state":"finished"}') for number in range(2, 10_001)],
         )
+        await count_moves(tx, 1, [Move(1, None, JobState.FINISHED)] * 9999)
         await tx.execute_many(
             """INSERT INTO record_totals (project, kind, spider, job, records, bytes, stored)
                VALUES (1, 'items', 1, $1, 5, 50, 20)""",

@@ -1,0 +1,154 @@
+"""Inputs of the model of cost (:mod:`rig.costs`): what a job, a commit and a page take of the server, PostgreSQL, disk
+and network, and of a crawling process.
+
+Three loads are played that differ in their parts of jobs, commits and pages: many crawls of one page, crawls of a page
+every two seconds, and a few fast ones. What each part takes follows from the three. Idle servers are measured first. A
+real crawl is measured at two rates. ``--write`` replaces what was measured in ``costs.json``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from rig.contenders import scrapy_ext
+from rig.costs import INPUTS, load
+from rig.crawls import Crawled, crawl
+from rig.recording import recording
+from rig.rounds import median, options, report
+from rig.services import platform
+from rig.site import site
+from simulation import Load, Outcome, bytes_by_table, deployed, run
+
+Parts = tuple[float, float, float]
+
+
+def main() -> None:
+    given = options(
+        __doc__,
+        full={"seconds": 60.0, "idle": 30.0, "rounds": 3, "engines": ["sqlite", "postgresql"], "crawl": 1, "write": 0},
+        quick={"seconds": 6.0, "idle": 3.0, "rounds": 1, "engines": ["sqlite", "postgresql"], "crawl": 1, "write": 0},
+    )
+    rounds = [{engine: _of_engine(engine, given) for engine in given.engines} for _ in range(given.rounds)]
+    crawls = [_of_crawl(given.seconds) for _ in range(given.rounds if given.crawl else 0)]
+    engines = {engine: _median([each[engine] for each in rounds]) for engine in given.engines}
+    found = {
+        "engines": {name: {key: of[key] for key in of if key != "wire"} for name, of in engines.items()},
+        "wire": engines[given.engines[0]]["wire"],
+        **({"crawl": _median(crawls)} if crawls else {}),
+    }
+    if given.write:
+        inputs = load()
+        inputs["engines"].update(found["engines"])
+        inputs.update({name: found[name] for name in ("wire", "crawl") if name in found})
+        INPUTS.write_text(json.dumps(inputs, indent=1) + "\n", "utf-8")
+    report("cost_inputs", seconds=given.seconds, rounds=given.rounds, **found)
+
+
+# ── servers ──
+
+
+def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
+    loads = (
+        Load(crawls=10, rate=100.0, pages=1, seconds=given.seconds),
+        Load(crawls=40, rate=0.5, pages=10_000, seconds=given.seconds),
+        Load(crawls=4, rate=30.0, pages=10_000, seconds=given.seconds),
+    )
+    parts, cpu, disk, wire = list[Parts](), [], [], []
+    idle = 0.0
+    for number, each in enumerate(loads):
+        # Each on a database of its own, so that the bytes of each load are known.
+        with deployed(engine, 1) as deployment:
+            if number == 0:
+                time.sleep(1)
+                before = deployment.processors.seconds()[0]
+                time.sleep(given.idle)
+                idle = (deployment.processors.seconds()[0] - before) / given.idle
+            empty = asyncio.run(bytes_by_table(deployment, live=True))
+            outcome = asyncio.run(run(deployment, each))
+            if outcome.wrong or outcome.measured.errors:
+                raise SystemExit(f"{engine}: {outcome.wrong[:3]} {outcome.measured.errors[:3]}")
+            full = asyncio.run(bytes_by_table(deployment, live=True))
+        parts.append(_parts(outcome))
+        cpu.append((outcome.cpu[0] - idle * outcome.seconds, outcome.cpu[1]))
+        disk.append(_kept(full) - _kept(empty))
+        wire.append(outcome.measured.sent + outcome.measured.received)
+    return {
+        "idle_cores": idle,
+        "server_cpu": _solved(parts, [each[0] for each in cpu]),
+        "postgresql_cpu": _solved(parts, [each[1] for each in cpu]),
+        "disk": _solved(parts, disk),
+        "wire": _solved(parts, wire),
+    }
+
+
+def _parts(outcome: Outcome) -> Parts:
+    return len(outcome.tally.finished), outcome.tally.commits, outcome.tally.pages
+
+
+def _kept(tables: Mapping[str, int]) -> int:
+    """Return the bytes without those that are used again: free pages, the log, and what crawls remove at their end."""
+    gone = ("free", "log", "frontier_batches", "frontier_fingerprints", "frontier_slots", "collection_records")
+    return tables["all"] - sum(tables.get(name, 0) for name in gone)
+
+
+def _solved(parts: Sequence[Parts], totals: Sequence[float]) -> dict[str, float]:
+    """Return what a job, a commit and a page take, by Cramer's rule; nothing takes less than nothing."""
+    matrix = [list(each) for each in parts]
+    whole = _determinant(matrix)
+    found = []
+    for column in range(3):
+        other = [[*row[:column], total, *row[column + 1 :]] for row, total in zip(matrix, totals, strict=True)]
+        found.append(max(_determinant(other) / whole, 0.0))
+    return dict(zip(("job", "commit", "page"), found, strict=True))
+
+
+def _determinant(m: Sequence[Sequence[float]]) -> float:
+    return (
+        m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
+        - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
+        + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
+    )
+
+
+# ── the crawling process ──
+
+
+def _of_crawl(seconds: float) -> dict[str, Any]:
+    """Measure real crawls of pages with an item of 1 KB: a page, as fast as it can, and a page a second."""
+    with platform() as server, site(1_000_000, 20) as address:
+
+        def crawled(pages: int, **more: Any) -> tuple[Crawled, Parts]:
+            with recording(server.port) as calls:
+                settings = {**scrapy_ext(calls.port, server.key), "CLOSESPIDER_PAGECOUNT": pages, **more}
+                done = crawl("ShopPages", settings, site=address)
+            commits = len(calls.kinds()["POST items"])
+            return done, (1, commits, int(done.stats["response_received_count"]))
+
+        found = [
+            crawled(1),
+            crawled(int(seconds), DOWNLOAD_DELAY=1, CONCURRENT_REQUESTS_PER_DOMAIN=1),
+            crawled(int(50 * seconds)),
+        ]
+    cpu = _solved([parts for _, parts in found], [done.start_cpu_seconds + done.cpu_seconds for done, _ in found])
+    return {"cpu": cpu, "memory": found[-1][0].peak_bytes}
+
+
+def _median(found: Sequence[Any]) -> Any:
+    """Return the medians of nested numbers."""
+    if isinstance(found[0], dict):
+        return {name: _median([each[name] for each in found]) for name in found[0]}
+    value = median(found)
+    return float(f"{value:.4g}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Lists and counts of jobs, on both engines: the same whichever way they are read, and none reads all jobs."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.store import Store, schema
+from scrapy_ext.server.store.jobs import queries
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
+from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
+from scrapy_ext.server.store.jobs.states import Change
+from tests.support.stores import WRONG_COUNTS, Clock
+
+_SPIDERS = ("books", "shops", "news")
+_TAGS = ("daily", "rare")
+_FILTERS = (
+    JobFilter(),
+    JobFilter(states=SHOWN_STATES),
+    JobFilter(spider="shops", states=SHOWN_STATES),
+    JobFilter(spider="unknown"),
+    JobFilter(spider_id=3, states=(JobState.RUNNING, JobState.PENDING)),
+    JobFilter(spider_ids=(1, 3), states=(JobState.FINISHED, JobState.RUNNING)),
+    JobFilter(spider_ids=(2,)),
+    JobFilter(spider_ids=()),
+    JobFilter(has_tags=("rare",)),
+    JobFilter(has_tags=("rare", "daily"), states=SHOWN_STATES),
+    JobFilter(has_tags=("rare",), spider="books", states=SHOWN_STATES),
+    JobFilter(has_tags=("daily",), lacks_tags=("rare",)),
+    JobFilter(lacks_tags=("daily",), states=(JobState.FINISHED,)),
+    JobFilter(startts=1_700_000_000_004, endts=1_700_000_000_008),
+    JobFilter(has_tags=("daily",), startts=1_700_000_000_003),
+    JobFilter(keys=(JobKey(1, 1, 1), JobKey(1, 2, 3), JobKey(1, 9, 9), JobKey(1, 2, 3))),
+    JobFilter(keys=(JobKey(1, 1, 1), JobKey(1, 2, 3), JobKey(1, 3, 3)), has_tags=("daily",)),
+)
+
+
+async def fill(store: Store, clock: Clock, number: int = 60) -> list[StoredJob]:
+    """Add jobs of some spiders, tags and states, several of them at the same time; return all of them."""
+    chance, keys = random.Random(1), []
+    for place in range(number):
+        tags = [tag for tag in _TAGS if chance.random() < (0.8 if tag == "daily" else 0.1)]
+        new = NewJob(chance.choice(_SPIDERS), JobState.RUNNING, {"tags": tags})
+        keys += await store.jobs.add(1, [new], "me")
+        clock.now += place % 5 == 0
+    chance.shuffle(keys)
+    for state, some in ((JobState.FINISHED, keys[: number // 2]), (JobState.DELETED, keys[: number // 6])):
+        for key in some:
+            await store.jobs.change(1, [Change(key, state, {})], "me")
+            clock.now += chance.random() < 0.3
+    await store.jobs.add(1, [NewJob(name, JobState.PENDING, {"tags": ["rare"]}) for name in _SPIDERS], "me")
+    return [job async for page in store.jobs.scan(1) for job in page]
+
+
+def expected(jobs: list[StoredJob], which: JobFilter) -> list[StoredJob]:
+    def matches(job: StoredJob) -> bool:
+        tags = set(tags_of(job.metadata))
+        return (
+            which.spider in (None, job.spider)
+            and which.spider_id in (None, job.key.spider)
+            and (which.spider_ids is None or job.key.spider in which.spider_ids)
+            and (not which.states or job.state in which.states)
+            and (not which.has_tags or bool(tags.intersection(which.has_tags)))
+            and not tags.intersection(which.lacks_tags)
+            and (which.startts is None or job.changed >= which.startts)
+            and (which.endts is None or job.changed < which.endts)
+            and (not which.keys or job.key in which.keys)
+        )
+
+    return sorted(filter(matches, jobs), key=lambda job: (job.changed, job.key), reverse=True)
+
+
+@pytest.mark.parametrize("few", [0, 2000])
+async def test_every_filter_lists_and_counts_the_same_jobs_whichever_way_they_are_read(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(queries, "_FEW", few)
+    jobs = await fill(store, clock)
+    for which in _FILTERS:
+        wanted = expected(jobs, which)
+        assert await store.jobs.listed(1, which, JobPage(1000)) == wanted, which
+        assert await store.jobs.listed(1, which, JobPage(3, 2)) == wanted[2:5], which
+        assert await store.jobs.count(1, which) == len(wanted), which
+        # A deleted job has the place that it had before.
+        for place, job in enumerate(wanted):
+            if job.state is not JobState.DELETED:
+                assert await store.jobs.listed(1, which, JobPage(1000, 0, job.key)) == wanted[:place], which
+                break
+    by_state = await store.jobs.states(1)
+    assert by_state == {state: len(expected(jobs, JobFilter(states=(state,)))) for state in JobState}
+    assert await store.jobs.states_of_all() == {1: by_state}
+
+
+class _Plans:
+    """A transaction that keeps the plans of its queries of jobs."""
+
+    def __init__(self, tx: Any, explain: str) -> None:
+        self._tx = tx
+        self._explain = explain
+        self.plans: list[str] = []
+
+    async def fetch(self, sql: str, *arguments: Any) -> list[Any]:
+        rows = await self._tx.fetch(f"{self._explain} {sql}", *arguments)
+        self.plans.append("\n".join(str(row) for row in rows))
+        found: list[Any] = await self._tx.fetch(sql, *arguments)
+        return found
+
+    async def fetchrow(self, sql: str, *arguments: Any) -> Any:
+        return await self._tx.fetchrow(sql, *arguments)
+
+
+@pytest.mark.parametrize("where", ["sqlite"], indirect=True)
+async def test_lists_are_read_in_the_order_of_an_index_and_counts_from_the_kept_numbers(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "_FEW", 0)
+    await fill(store, clock, 10)
+
+    async def plan(tx: Any, operation: Callable[..., Any], *arguments: Any, **options: Any) -> list[str]:
+        plans = _Plans(tx, "EXPLAIN QUERY PLAN")
+        await operation(plans, 1, *arguments, **options)
+        return plans.plans
+
+    for which in _FILTERS:
+        *_, listed = await store._engine.read(plan, queries.list_jobs, which, JobPage(5), counts=False)
+        keys, _, _ = listed.partition("SCAN page")
+        is_sorted = bool(which.keys) or which.spider_ids == ()
+        assert is_sorted or "TEMP B-TREE" not in keys, (which, listed)
+        (counted,) = await store._engine.read(plan, queries.count_by_state, which)
+        assert "SCAN jobs" not in counted
+        if not (which.has_tags or which.lacks_tags or which.keys or which.startts):
+            assert "SEARCH job_counts" in counted
+    *_, totals, errors = await store._engine.read(plan, queries.list_jobs, JobFilter(), JobPage(5), counts=True)
+    assert "t USING PRIMARY KEY (project=? AND kind=? AND spider=? AND job=?)" in totals
+    assert "t USING PRIMARY KEY (project=? AND kind=? AND spider=? AND job=? AND field=?)" in errors
+
+
+async def test_the_jobs_of_an_older_database_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    present = schema.migrations()
+    older = [migration for migration in present if migration[0] < 107]
+    monkeypatch.setattr(schema, "migrations", lambda: older)
+    await (await Store.open(tmp_path)).close()
+    with sqlite3.connect(tmp_path / "platform.db") as database:
+        database.executemany(
+            """INSERT INTO jobs (project, spider, job, spider_name, state, changed, updated, metadata)
+               VALUES (1, ?, ?, 'books', ?, 1, 1, '{}')""",
+            [(number % 3, number, ("pending", "finished")[number % 2]) for number in range(20)],
+        )
+    database.close()
+    monkeypatch.setattr(schema, "migrations", lambda: present)
+    store = await Store.open(tmp_path)
+    assert await store.jobs.states(1) == {**dict.fromkeys(JobState, 0), JobState.PENDING: 10, JobState.FINISHED: 10}
+    await store.close()
+    with sqlite3.connect(tmp_path / "platform.db") as database:
+        assert database.execute(WRONG_COUNTS).fetchall() == []
+    database.close()
