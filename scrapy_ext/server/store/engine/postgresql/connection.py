@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import asyncpg
 
-from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.address import DatabaseServer, DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.postgresql.commit_marks import prepare
 from scrapy_ext.server.store.engine.postgresql.pool import Pool
+from scrapy_ext.server.store.engine.postgresql.primary import Connection, primary_of
 
 logger = logging.getLogger(__name__)
 
@@ -53,15 +54,30 @@ async def new_pool(url: DatabaseUrl, size: int, limits: ConnectionLimits, **sess
         await prepare(connection)
     finally:
         await connection.close(timeout=_CONNECT_SECONDS)
-    return Pool(lambda: connected(url, limits, session), size)
+    return Pool(lambda: connected(url, limits, session), size, primary_of(url))
 
 
 async def connected(url: DatabaseUrl, limits: ConnectionLimits, session: Mapping[str, str]) -> Any:
-    """Open a connection with these limits and settings to a server that was checked."""
+    """Open a connection with these limits and settings to the primary of a database that was checked."""
+    return await primary_of(url).connect(lambda server: _opened(url, server, limits, session))
+
+
+async def look_for_primary(url: DatabaseUrl, seconds: float) -> None:
+    """Find out whether another server became the primary, unless that was done in the last ``seconds``."""
+    await primary_of(url).look(lambda server: _opened(url, server, SERVER, {}), seconds)
+
+
+async def _opened(
+    url: DatabaseUrl, server: DatabaseServer | None, limits: ConnectionLimits, session: Mapping[str, str]
+) -> Any:
     name = application_name(socket.gethostname(), os.getpid())
     waits = {"statement_timeout": f"{limits.statement:g}s", "lock_timeout": f"{limits.lock:g}s"}
     connection = await asyncpg.connect(
         dsn=url.secret,
+        host=None if server is None else server.host,
+        port=None if server is None else server.port,
+        target_session_attrs="any",
+        connection_class=Connection,
         timeout=min(_CONNECT_SECONDS, limits.statement),
         command_timeout=limits.statement * _LATER,
         server_settings={"application_name": name, **_SESSION, **waits, **session},
