@@ -40,6 +40,11 @@ _READ_ONLY: Final = "25006"
 _OTHER_SESSION: Final = ("26000", "42P05")
 
 
+#: PgBouncer's errors. One is of its configuration.
+_PROTOCOL: Final = "08P01"
+_UNSUPPORTED: Final = "unsupported startup parameter"
+
+
 class StandbyError(ConnectionError):
     """The server of a connection is not the primary."""
 
@@ -65,6 +70,8 @@ def failure_of(error: BaseException) -> Failure:
     state = getattr(error, "sqlstate", None)
     if state in _ROLLED_BACK or isinstance(error, asyncpg.InvalidCachedStatementError):
         return Failure.ROLLED_BACK
+    if state == _PROTOCOL and _UNSUPPORTED in str(error):
+        return Failure.FINAL
     # Two processes created the same table: IF NOT EXISTS does not see uncommitted tables.
     if state in _CREATED_TWICE or (state == "23505" and getattr(error, "schema_name", None) == "pg_catalog"):
         return Failure.ROLLED_BACK
@@ -83,8 +90,8 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
     """Return the error of the store for an error of the driver, without the password of the URL."""
     state = getattr(error, "sqlstate", None) or ""
     text = text_of(error, url)
-    if (replication := _of_replication(error, state, f"{url}", text)) is not None:
-        return replication
+    if (between := _of_replication(error, state, f"{url}", text) or _of_pooler(state, f"{url}", text)) is not None:
+        return between
     if state in ("28P01", "28000"):
         who = f"user {url.user}" if url.user else "the user"
         return StoreError(f"{url} refused {who} ({text}). Check the user name and the password of the address.")
@@ -96,11 +103,6 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
         return StoreBusyError(f"{url} was busy with others for too long ({text}). Try again.")
     if state == "42501":
         return StoreError(f"{url}: the user may not do this ({text}). Make it the owner of the database.")
-    if state in _OTHER_SESSION:
-        return StoreError(
-            f"{url}: a pooler gives a connection more than one session ({text}). Set pool_mode = session in "
-            "PgBouncer, or connect to PostgreSQL itself."
-        )
     if state == "53300":
         return StoreBusyError(
             f"{url} has no connection left ({text}). Raise max_connections of PostgreSQL or the limit of its user, "
@@ -138,6 +140,27 @@ def _of_replication(error: BaseException, state: str, name: str, text: str) -> S
             "standby, or take it out of synchronous_standby_names."
         )
     return None
+
+
+def _of_pooler(state: str, name: str, text: str) -> StoreError | None:
+    """Return the error of a pooler before the database; None for any other."""
+    if state in _OTHER_SESSION:
+        return StoreError(shared_session(name))
+    if state == _PROTOCOL and _UNSUPPORTED in text:
+        return StoreError(
+            f"{name}: a pooler refuses the settings of a session ({text}). In PgBouncer, set pool_mode = session and "
+            "ignore_startup_parameters = idle_in_transaction_session_timeout, statement_timeout, lock_timeout, "
+            "default_transaction_read_only, or connect to PostgreSQL itself."
+        )
+    return None
+
+
+def shared_session(name: str) -> str:
+    """Return the message about a pooler that gives each transaction another session."""
+    return (
+        f"{name}: a pooler gives each transaction another session, and prepared statements, settings and LISTEN belong "
+        "to one. Set pool_mode = session in PgBouncer, or connect to PostgreSQL itself."
+    )
 
 
 def text_of(error: BaseException, url: DatabaseUrl) -> str:

@@ -213,6 +213,11 @@ def _drop(trial: _Trial) -> None:
     trial.add_done_callback(close)
 
 
+def is_current(connection: Any, url: DatabaseUrl) -> bool:
+    """Return false if another server has become the primary since the connection was opened."""
+    return bool(connection.epoch == primary_of(url).epoch)
+
+
 def _reason(url: DatabaseUrl, errors: dict[str, BaseException | None]) -> BaseException:
     """Return the error of an address none of whose servers can be used."""
     given = [error for error in errors.values() if error is not None]
