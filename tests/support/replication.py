@@ -67,7 +67,7 @@ def cover(primary: Cluster) -> None:
 
 
 def states(primary: Cluster) -> list[str]:
-    """How each standby that streams is waited for: ``async`` or ``sync``; none where the primary does not answer."""
+    """States of the standbys that stream, ``async`` or ``sync``; none where the primary does not answer."""
     try:
         rows = primary.query(
             primary.url("postgres"), "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'"

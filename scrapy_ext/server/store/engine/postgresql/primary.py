@@ -65,7 +65,7 @@ def _note_warning(connection: Any, message: asyncpg.PostgresLogMessage) -> None:
 
 
 class Identity(NamedTuple):
-    """A server that takes writes. ``timeline`` is 0 where the database does not tell it."""
+    """A server that takes writes. ``timeline`` is 0 where the database does not report it."""
 
     system: int
     timeline: int
