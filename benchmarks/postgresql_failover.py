@@ -5,7 +5,7 @@ standby, ``on`` until it has written to its disk, ``remote_apply`` until readers
 
 ``lost``: the primary and the server are killed while clients post items, and the standby is promoted. ``lost`` counts
 the items of calls that were answered with 200 and are not on it, in each round. Before the kill the standby was away
-for ``hiccup`` seconds, as after a fault of the network.
+for ``hiccup`` seconds, as in a fault of the network.
 
 ``gap``: the primary alone is killed under the same load, and its standby promoted at once. ``promotion`` is the time
 from the kill until the standby takes writes, ``gap`` the longest time between two answers. Primary, standby, server and
@@ -120,14 +120,14 @@ def _lost(mode: str, clients: int, seconds: float, hiccup: float) -> dict[str, i
                 time.sleep(seconds)
                 if hiccup:
                     assert pair.standby is not None
-                    pair.standby.pause()
+                    pair.standby.kill()
                     time.sleep(hiccup)
                 pair.primary.kill()
                 os.kill(server.pid, signal.SIGKILL)
                 stop()
                 counts = list(acknowledged)
                 if hiccup:
-                    pair.standby.go_on()
+                    pair.standby.start()
                 pair.take_over()
             key = server.key
         with platform(database=pair.url, key=key) as server, Connection(server.port) as connection:

@@ -10,7 +10,8 @@ server.
 ``connections``: the most that were open at once, by kind of process. ``statements``: those that took most time by
 ``pg_stat_statements``, with calls, how many of these were planned, mean times (ms), and the share of all. ``dead``:
 tables by their share of dead rows, with the number of vacuums. ``scans``: tables that were read as a whole, with the
-rows of each scan. All processes share the machine.
+rows of each scan. ``updates``: tables by their updates, with the share of those that changed no index (HOT), and KiB.
+All processes share the machine.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ _STATEMENTS = """SELECT query, calls, mean_exec_time, mean_plan_time, rows,
 _DEAD = """SELECT relname, n_dead_tup::float8 / (n_dead_tup + n_live_tup), autovacuum_count, n_dead_tup
     FROM pg_stat_user_tables WHERE n_dead_tup + n_live_tup > 1000 ORDER BY 2 DESC LIMIT 5"""
 
+_UPDATES = """SELECT relname, n_tup_upd, n_tup_hot_upd::float8 / n_tup_upd, pg_relation_size(relid) / 1024
+    FROM pg_stat_user_tables WHERE n_tup_upd > 50 ORDER BY n_tup_upd DESC LIMIT 8"""
 _SCANS = """SELECT relname, seq_scan, seq_tup_read::float8 / seq_scan FROM pg_stat_user_tables
     WHERE seq_scan > 10 AND seq_tup_read > 100 * seq_scan ORDER BY seq_tup_read DESC LIMIT 8"""
 
@@ -241,9 +244,10 @@ async def _found(database: str, statements: int) -> dict[str, Any]:
         ]
         dead = [[row[0], round(row[1], 3), row[2], row[3]] for row in await connection.fetch(_DEAD)]
         scans = [[row[0], row[1], round(row[2])] for row in await connection.fetch(_SCANS)]
+        updates = [[row[0], row[1], round(row[2], 2), row[3]] for row in await connection.fetch(_UPDATES)]
     finally:
         await connection.close()
-    return {"statements": shown, "dead": dead, "scans": scans}
+    return {"statements": shown, "dead": dead, "scans": scans, "updates": updates}
 
 
 if __name__ == "__main__":

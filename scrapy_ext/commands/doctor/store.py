@@ -61,7 +61,7 @@ async def _postgresql(url: DatabaseUrl) -> list[Finding]:
         findings.append(ok(_STANDBY, f"{found.primary} is the primary; a commit waits for a standby"))
     elif found.primary:
         text = f"{found.primary} is the primary; no commit waits for a standby: a failover loses the newest"
-        findings.append(warning(_STANDBY, text, "Set synchronous_standby_names in postgresql.conf of each server."))
+        findings.append(warning(_STANDBY, text, "Once it has one: ALTER SYSTEM SET synchronous_standby_names = '*'"))
     return findings
 
 
