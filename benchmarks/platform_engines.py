@@ -37,7 +37,7 @@ from tests.support.postgresql import Cluster, cluster
 _ROWS = 1000
 _SAMPLES_EACH = 0.02
 _WAITS = """SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), count(*) FROM pg_stat_activity
-            WHERE application_name = 'scrapy-ext' AND state <> 'idle'"""
+            WHERE application_name LIKE 'scrapy-ext %' AND state <> 'idle'"""
 
 Work = Callable[[Connection, str, int, int], int]
 
@@ -115,14 +115,10 @@ def _told(rounds: Sequence[dict[str, Result]]) -> dict[str, dict[str, float | li
 
 def _measure(engine: Engine, clients: int, given: Namespace, numbers: count[int]) -> dict[str, Result]:
     mine = [next(numbers) for _ in range(clients)]
-    works: dict[str, tuple[Work, int, int]] = {
-        "items": (_items, given.calls // clients, _ROWS),
-        "add": (_add, given.calls // clients, _ROWS),
-        "read and delete": (_consume, given.calls // clients, _ROWS),
-        "records": (_records, given.calls // clients, _ROWS),
-        "get": (_get, given.gets // clients, 1),
+    return {
+        name: _load(engine, mine, work, (given.calls if rows > 1 else given.gets) // clients, rows)
+        for name, (work, rows) in LOADS.items()
     }
-    return {name: _load(engine, mine, *work) for name, work in works.items()}
 
 
 def _load(engine: Engine, mine: Sequence[int], work: Work, calls: int, rows: int) -> Result:
@@ -236,6 +232,16 @@ def _records(connection: Connection, key: str, number: int, call: int) -> int:
 
 def _get(connection: Connection, key: str, number: int, call: int) -> int:
     return len(connection.ask(request("GET", f"/collections/1/s/c{number}/0000-{call % _ROWS:04}", key)))
+
+
+#: The loads, with the rows of a call.
+LOADS: dict[str, tuple[Work, int]] = {
+    "items": (_items, _ROWS),
+    "add": (_add, _ROWS),
+    "read and delete": (_consume, _ROWS),
+    "records": (_records, _ROWS),
+    "get": (_get, 1),
+}
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
 from typing import Any
 
 import asyncpg
 
 from tests.soak.links import Link
 from tests.support.postgresql import Cluster
+from tests.support.replication import cover, states, until
 
 #: MiB of the log from which PostgreSQL writes it back; below, it is as large as its last lives made it.
 LOG_MIB = 48
@@ -26,7 +25,6 @@ _SETTINGS = {
     "deadlock_timeout": "1s",
 }
 _SEGMENT = 1
-_SECONDS = 120.0
 
 
 class Database:
@@ -55,30 +53,13 @@ class Database:
         """Start a standby of the primary, and let commits wait for it from then on. It is copied before that, so that
         it waits for nobody when it is promoted itself."""
         self.standby = self.primary.standby()
-        _until(lambda: self._replication() == ["async"], "the standby streams")
-        self._wait_for_standby("*")
-        _until(lambda: self.is_covered, "commits wait for the standby")
+        until(lambda: states(self.primary) == ["async"], "the standby streams")
+        cover(self.primary)
 
     @property
     def is_covered(self) -> bool:
         """True while a commit is on the standby before it is acknowledged."""
-        return self._replication() == ["sync"]
-
-    def _replication(self) -> list[str]:
-        try:
-            rows = self.primary.query(
-                self.primary.url("postgres"), "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'"
-            )
-        except AssertionError:  # it is not there at the moment
-            return []
-        return [row[0] for row in rows]
-
-    def _wait_for_standby(self, names: str) -> None:
-        self._command(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
-        self._command("SELECT pg_reload_conf()")
-
-    def _command(self, sql: str) -> None:
-        self.primary.query(self.primary.url("postgres"), sql)
+        return states(self.primary) == ["sync"]
 
     def fail_over(self) -> None:
         """Kill the primary, make one of the standby, lead all links there, and start another standby."""
@@ -131,10 +112,3 @@ AWAY = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-
-
-def _until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {_SECONDS:g} s: {what}"
-        time.sleep(0.1)

@@ -15,6 +15,7 @@ from scrapy_ext.server.store.engine.opening import FILE
 from scrapy_ext.server.store.inspection import Inspected, of_database, of_file, supported_schemas
 
 _SUBJECT: Final = "database"
+_STANDBY: Final = "standby"
 #: Seconds by which the clocks of a server and of its database may differ.
 _DIFFERS: Final = 5.0
 
@@ -56,6 +57,11 @@ async def _postgresql(url: DatabaseUrl) -> list[Finding]:
     if not found.is_synced:
         text = f"{url} has fsync off: a power cut may lose data"
         findings.append(warning(_SUBJECT, text, "Set fsync = on in postgresql.conf."))
+    if found.primary and found.is_replicated:
+        findings.append(ok(_STANDBY, f"{found.primary} is the primary; a commit waits for a standby"))
+    elif found.primary:
+        text = f"{found.primary} is the primary; no commit waits for a standby: a failover loses the newest"
+        findings.append(warning(_STANDBY, text, "Once it has one: ALTER SYSTEM SET synchronous_standby_names = '*'"))
     return findings
 
 

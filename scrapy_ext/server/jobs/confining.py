@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess import supervisor
@@ -277,16 +276,8 @@ def _places(database: DatabaseUrl | None) -> list[tuple[str, int]]:
     """Return host and port of each server of a database; an empty host for a Unix socket."""
     if database is None:
         return []
-    parts = urlsplit(database.secret)
-    options = parse_qs(parts.query)
-    text = parts.netloc.rpartition("@")[2] or ",".join(options.get("host", [os.environ.get("PGHOST", "")]))
-    default = (options.get("port") or [os.environ.get("PGPORT", "")])[-1]
-    places = []
-    for each in text.split(","):
-        host, _, port = each.rpartition(":") if each.rpartition(":")[2].isdigit() else (each, "", default)
-        host = host.strip("[]")
-        places.append(("" if host.startswith(("/", "%2F", "@")) else host, int(port or default or _POSTGRESQL)))
-    return places
+    local = ("", int(os.environ.get("PGPORT") or _POSTGRESQL))
+    return [("" if each.is_local else each.host, each.port) for each in database.servers] or [local]
 
 
 @cache

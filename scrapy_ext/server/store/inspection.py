@@ -13,6 +13,8 @@ from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.schema import migrations
 
 _SCHEMA: Final = "SELECT max(version) FROM schema_version"
+_REPLICATED: Final = """SELECT current_setting('synchronous_standby_names') <> ''
+    AND current_setting('synchronous_commit') NOT IN ('off', 'local')"""
 #: Seconds to wait for a lock.
 _WAIT: Final = 5.0
 
@@ -26,6 +28,10 @@ class Inspected(NamedTuple):
     ahead: float = 0.0
     #: False: a commit may return before its data is on the disk.
     is_synced: bool = True
+    #: The server that takes writes, if the address has several.
+    primary: str = ""
+    #: True: a commit returns after a standby has it.
+    is_replicated: bool = False
 
 
 def supported_schemas() -> tuple[int, int]:
@@ -50,6 +56,7 @@ async def of_database(url: DatabaseUrl) -> Inspected:
         # Imported where it is used: the driver is an extra.
         from scrapy_ext.server.store.engine.postgresql.connection import connect
         from scrapy_ext.server.store.engine.postgresql.errors import translated
+        from scrapy_ext.server.store.engine.postgresql.primary import primary_of
     except ImportError as error:
         if error.name != "asyncpg":
             raise
@@ -64,10 +71,13 @@ async def of_database(url: DatabaseUrl) -> Inspected:
             has_tables = await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL")
             schema = await connection.fetchval(_SCHEMA) if has_tables else 0
             is_synced = await connection.fetchval("SHOW fsync") != "off"
+            is_replicated = await connection.fetchval(_REPLICATED)
+            primary = primary_of(url).server
         finally:
             connection.terminate()
     except StoreError:
         raise
     except Exception as error:  # those of the driver
         raise translated(error, url) from None
-    return Inspected(f"PostgreSQL {version.major}.{version.minor}", schema or 0, seconds - middle, is_synced)
+    name = f"PostgreSQL {version.major}.{version.minor}"
+    return Inspected(name, schema or 0, seconds - middle, is_synced, str(primary or ""), is_replicated)

@@ -247,6 +247,15 @@ def test_a_postgresql_database(postgresql: Cluster, tmp_path: Path) -> None:
     assert "secret" not in text + remedy
 
 
+def test_the_primary_among_several_servers(postgresql: Cluster, tmp_path: Path) -> None:
+    url = postgresql.database().replace("127.0.0.1:", "127.0.0.1:1,127.0.0.1:")
+    done = doctor(tmp_path, *_NO_BROWSER, "--database", url)
+    ((status, text, remedy),) = found(done, "standby")
+    assert status == "warning"
+    assert f"127.0.0.1:{postgresql.port} is the primary" in text
+    assert "synchronous_standby_names" in remedy
+
+
 def test_a_table_in_a_terminal(server: RunningServer, tmp_path: Path) -> None:
     from tests.support.terminal_commands import Platform, plain
 

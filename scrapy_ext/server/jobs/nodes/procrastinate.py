@@ -32,6 +32,7 @@ from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.opening import NODE
 from scrapy_ext.server.store.engine.postgresql.connection import connected
 from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS, translated
+from scrapy_ext.server.store.engine.postgresql.primary import is_current
 from scrapy_ext.server.store.jobs.queue_messages import PENDING, TASK, QueueSchema, defer, queue_of
 
 #: Supported versions, as in pyproject.toml.
@@ -107,7 +108,7 @@ class Connector(BaseAsyncConnector):
         return [dict(row) for row in rows]
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
-        """See Procrastinate. Returns when the connection is lost."""
+        """See Procrastinate. Returns when the connection is lost, or its server is no longer the primary."""
 
         def received(_connection: Any, _pid: int, channel: str, payload: Any) -> None:
             task: asyncio.Task[None] = asyncio.ensure_future(on_notification(channel=channel, payload=payload))
@@ -117,12 +118,13 @@ class Connector(BaseAsyncConnector):
         for channel in channels:
             async with self._lock:
                 await self._connection.add_listener(channel, received)
-        while not self.lost.is_set():
+        while not self.lost.is_set() and is_current(self._connection, self._url):
             await self.execute_query_async("SELECT 1")
             try:
                 await asyncio.wait_for(self.lost.wait(), _ALIVE)
             except TIMEOUT_ERRORS:
                 continue
+        self.lost.set()
 
 
 class ProcrastinateNotifier:

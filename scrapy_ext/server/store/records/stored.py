@@ -38,7 +38,8 @@ async def _next(tx: Transaction, after: RecordOwner) -> tuple[RecordOwner, int] 
     """Return the next totals without stored bytes, and their revision, of a job that is not active."""
     row = await tx.fetchrow(
         """SELECT t.project, t.kind, t.spider, t.job, t.revision FROM record_totals t
-            WHERE t.stored IS NULL AND t.removed IS NULL AND (t.project, t.kind, t.spider, t.job) > ($1, $2, $3, $4)
+            WHERE t.uncounted = 1 AND t.stored IS NULL AND t.removed IS NULL
+            AND (t.project, t.kind, t.spider, t.job) > ($1, $2, $3, $4)
             AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.project = t.project AND j.spider = t.spider AND j.job = t.job
                             AND j.state IN ('pending', 'running'))
             ORDER BY t.project, t.kind, t.spider, t.job LIMIT 1""",
@@ -61,7 +62,7 @@ async def _measure(tx: Transaction, owner: RecordOwner, after: int) -> tuple[int
 
 async def _store(tx: Transaction, owner: RecordOwner, revision: int, size: int) -> int:
     return await tx.execute(
-        f"UPDATE record_totals SET stored = $6 WHERE {_OWNED} AND revision = $5 AND {_UNCOUNTED}",  # noqa: S608
+        f"UPDATE record_totals SET stored = $6, uncounted = NULL WHERE {_OWNED} AND revision = $5 AND {_UNCOUNTED}",  # noqa: S608
         *owner,
         revision,
         size,

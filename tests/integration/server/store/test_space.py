@@ -233,7 +233,7 @@ async def test_bytes_of_records_of_earlier_versions_are_counted(store: Store) ->
     before = await query(store, counted)
 
     async def forget(tx: Transaction) -> None:
-        await tx.execute("UPDATE record_totals SET stored = NULL")
+        await tx.execute("UPDATE record_totals SET stored = NULL, uncounted = 1")
 
     await store._engine.write(forget)
     assert await store.count_stored() == len(keys)

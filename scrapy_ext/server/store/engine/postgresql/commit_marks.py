@@ -13,6 +13,8 @@ import secrets
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from scrapy_ext.server.store.engine.postgresql.errors import CommitWaitsError
+
 #: Not part of the schema, since it has no data of the platform.
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS last_commits (
@@ -53,5 +55,20 @@ def new_mark(connection: Any) -> Mark:
 
 
 async def is_set(connection: Any, mark: Mark) -> bool:
-    """Wait for the end of a transaction; return true when it was committed."""
-    return bool(await connection.fetchval(_LOOK_UP, mark.writer) == mark.number)
+    """Wait for the end of a transaction; return true when it was committed.
+
+    The look-up is a commit of its own, after the other one: once a synchronous standby has it, it has both.
+    """
+    connection.warning = None
+    found = await connection.fetchval(_LOOK_UP, mark.writer)
+    check_replicated(connection)
+    return bool(found == mark.number)
+
+
+def check_replicated(connection: Any) -> None:
+    """Raise an error if the last commit of a connection was answered before the synchronous standby had it.
+
+    PostgreSQL warns of that when an administrator cancels the wait.
+    """
+    if connection.warning is not None:
+        raise CommitWaitsError(connection.warning)

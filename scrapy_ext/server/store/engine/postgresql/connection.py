@@ -10,11 +10,13 @@ from typing import Any, Final
 
 import asyncpg
 
-from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.address import DatabaseServer, DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.postgresql.commit_marks import prepare
+from scrapy_ext.server.store.engine.postgresql.errors import shared_session
 from scrapy_ext.server.store.engine.postgresql.pool import Pool
+from scrapy_ext.server.store.engine.postgresql.primary import Connection, primary_of
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ async def connect(url: DatabaseUrl) -> Any:
     connection = await connected(url, SERVER, {})
     try:
         await _check(connection, url)
+        await _check_pooler(connection, url)
     except BaseException:
         connection.terminate()
         raise
@@ -53,15 +56,30 @@ async def new_pool(url: DatabaseUrl, size: int, limits: ConnectionLimits, **sess
         await prepare(connection)
     finally:
         await connection.close(timeout=_CONNECT_SECONDS)
-    return Pool(lambda: connected(url, limits, session), size)
+    return Pool(lambda: connected(url, limits, session), size, primary_of(url))
 
 
 async def connected(url: DatabaseUrl, limits: ConnectionLimits, session: Mapping[str, str]) -> Any:
-    """Open a connection with these limits and settings to a server that was checked."""
+    """Open a connection with these limits and settings to the primary of a database that was checked."""
+    return await primary_of(url).connect(lambda server: _opened(url, server, limits, session))
+
+
+async def look_for_primary(url: DatabaseUrl, seconds: float) -> None:
+    """Find out whether another server became the primary, unless that was done in the last ``seconds``."""
+    await primary_of(url).look(lambda server: _opened(url, server, SERVER, {}), seconds)
+
+
+async def _opened(
+    url: DatabaseUrl, server: DatabaseServer | None, limits: ConnectionLimits, session: Mapping[str, str]
+) -> Any:
     name = application_name(socket.gethostname(), os.getpid())
     waits = {"statement_timeout": f"{limits.statement:g}s", "lock_timeout": f"{limits.lock:g}s"}
     connection = await asyncpg.connect(
         dsn=url.secret,
+        host=None if server is None else server.host,
+        port=None if server is None else server.port,
+        target_session_attrs="any",
+        connection_class=Connection,
         timeout=min(_CONNECT_SECONDS, limits.statement),
         command_timeout=limits.statement * _LATER,
         server_settings={"application_name": name, **_SESSION, **waits, **session},
@@ -69,18 +87,35 @@ async def connected(url: DatabaseUrl, limits: ConnectionLimits, session: Mapping
         max_cached_statement_lifetime=0,
     )
     try:
-        await _prepare(connection)
+        await _prepare(connection, {**_SESSION, **waits, **session})
     except BaseException:
         connection.terminate()
         raise
     return connection
 
 
-async def _prepare(connection: Any) -> None:
+async def _prepare(connection: Any, session: Mapping[str, str]) -> None:
     await connection.set_type_codec("text", schema="pg_catalog", encoder=encode_text, decoder=_decode, format="text")
+    commit, process = await connection.fetchrow("SELECT current_setting('synchronous_commit'), pg_backend_pid()")
     # A commit returns after the sync of its data; stricter settings of the server remain.
-    if await connection.fetchval("SHOW synchronous_commit") == "off":
+    if commit == "off":
         await connection.execute("SET synchronous_commit = on")
+    # A pooler has dropped the settings of the session.
+    if process != connection.get_server_pid():
+        await connection.execute(";".join(f"SET {name} = '{value}'" for name, value in session.items()))
+
+
+async def _check_pooler(connection: Any, url: DatabaseUrl) -> None:
+    """Raise :class:`StoreError` if a pooler gives each transaction another session: two connections have the same."""
+    process = await connection.fetchval("SELECT pg_backend_pid()")
+    if process == connection.get_server_pid():
+        return
+    other = await connected(url, SERVER, {})
+    try:
+        if await other.fetchval("SELECT pg_backend_pid()") == process:
+            raise StoreError(shared_session(str(url)))
+    finally:
+        other.terminate()
 
 
 #: Escape for NUL, which PostgreSQL's text cannot contain, unlike JSON and SQLite. U+FDD0 is a noncharacter.

@@ -34,6 +34,29 @@ _CREATED_TWICE: Final = ("42P07", "42710")
 _AWAY: Final = ("57P01", "57P02", "57P03", "53300")
 
 
+#: A server that takes no writes, though none were refused to the session: a standby.
+_READ_ONLY: Final = "25006"
+#: A prepared statement that another session has, or this one has not: a pooler gave the connection another session.
+_OTHER_SESSION: Final = ("26000", "42P05")
+
+
+#: PgBouncer's errors. One is of its configuration.
+_PROTOCOL: Final = "08P01"
+_UNSUPPORTED: Final = "unsupported startup parameter"
+
+
+class StandbyError(ConnectionError):
+    """The server of a connection is not the primary."""
+
+
+class NoPrimaryError(ConnectionError):
+    """None of the servers of an address takes writes."""
+
+
+class CommitWaitsError(ConnectionError):
+    """A commit is not answered, or was answered before the synchronous standby had it."""
+
+
 class Failure(Enum):
     """Effect of an error on its operation."""
 
@@ -47,10 +70,12 @@ def failure_of(error: BaseException) -> Failure:
     state = getattr(error, "sqlstate", None)
     if state in _ROLLED_BACK or isinstance(error, asyncpg.InvalidCachedStatementError):
         return Failure.ROLLED_BACK
+    if state == _PROTOCOL and _UNSUPPORTED in str(error):
+        return Failure.FINAL
     # Two processes created the same table: IF NOT EXISTS does not see uncommitted tables.
     if state in _CREATED_TWICE or (state == "23505" and getattr(error, "schema_name", None) == "pg_catalog"):
         return Failure.ROLLED_BACK
-    if isinstance(error, (asyncpg.PostgresConnectionError, OSError, *TIMEOUT_ERRORS)) or state in _AWAY:
+    if isinstance(error, (asyncpg.PostgresConnectionError, OSError, *TIMEOUT_ERRORS)) or state in (*_AWAY, _READ_ONLY):
         return Failure.LOST
     # The connection was lost within a call of the driver.
     if isinstance(error, asyncpg.InternalClientError):
@@ -64,7 +89,9 @@ def failure_of(error: BaseException) -> Failure:
 def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
     """Return the error of the store for an error of the driver, without the password of the URL."""
     state = getattr(error, "sqlstate", None) or ""
-    text = _text(error, url)
+    text = text_of(error, url)
+    if (between := _of_replication(error, state, f"{url}", text) or _of_pooler(state, f"{url}", text)) is not None:
+        return between
     if state in ("28P01", "28000"):
         who = f"user {url.user}" if url.user else "the user"
         return StoreError(f"{url} refused {who} ({text}). Check the user name and the password of the address.")
@@ -76,8 +103,6 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
         return StoreBusyError(f"{url} was busy with others for too long ({text}). Try again.")
     if state == "42501":
         return StoreError(f"{url}: the user may not do this ({text}). Make it the owner of the database.")
-    if state == "25006":
-        return StoreError(f"{url} takes no writes ({text}). Name the primary server, not a copy.")
     if state == "53300":
         return StoreBusyError(
             f"{url} has no connection left ({text}). Raise max_connections of PostgreSQL or the limit of its user, "
@@ -100,7 +125,46 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
     return StoreError(f"{url}: the database refused an operation ({text}). Please report this.")
 
 
-def _text(error: BaseException, url: DatabaseUrl) -> str:
+def _of_replication(error: BaseException, state: str, name: str, text: str) -> StoreError | None:
+    """Return the error of a primary, or of a standby in its place; None for any other."""
+    if isinstance(error, StandbyError) or state == _READ_ONLY:
+        return StoreAwayError(
+            f"{name} takes no writes: {text}. Promote it, or name the primary; with all servers in the address "
+            "(HOST1:PORT1,HOST2:PORT2) the primary is found."
+        )
+    if isinstance(error, NoPrimaryError):
+        return StoreAwayError(f"{name} has no primary: {text}. Start the primary, or promote a standby.")
+    if isinstance(error, CommitWaitsError):
+        return StoreAwayError(
+            f"{name}: {text}. Look for its synchronous standby in pg_stat_replication, and at its disk; start the "
+            "standby, or take it out of synchronous_standby_names."
+        )
+    return None
+
+
+def _of_pooler(state: str, name: str, text: str) -> StoreError | None:
+    """Return the error of a pooler before the database; None for any other."""
+    if state in _OTHER_SESSION:
+        return StoreError(shared_session(name))
+    if state == _PROTOCOL and _UNSUPPORTED in text:
+        return StoreError(
+            f"{name}: a pooler refuses the settings of a session ({text}). In PgBouncer, set pool_mode = session and "
+            "ignore_startup_parameters = idle_in_transaction_session_timeout, statement_timeout, lock_timeout, "
+            "default_transaction_read_only, or connect to PostgreSQL itself."
+        )
+    return None
+
+
+def shared_session(name: str) -> str:
+    """Return the message about a pooler that gives each transaction another session."""
+    return (
+        f"{name}: a pooler gives each transaction another session, and prepared statements, settings and LISTEN belong "
+        "to one. Set pool_mode = session in PgBouncer, or connect to PostgreSQL itself."
+    )
+
+
+def text_of(error: BaseException, url: DatabaseUrl) -> str:
+    """Return the text of an error in one line, without the password of the URL."""
     text = " ".join(str(error).split()) or type(error).__name__
     return type(error).__name__ if url.secret in text else text
 
@@ -114,6 +178,22 @@ class Availability:
         self._began = self._last = 0.0
         #: The reason why the database is unreachable; None if it is not known to be.
         self.cause: str | None = None
+        #: The reason why commits wait, while reads are possible.
+        self._waits: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """The reason why calls wait; None if none is known."""
+        return self.cause or self._waits
+
+    def commits_wait(self, seconds: float) -> None:
+        """Record the time for which a commit has waited; 0.0 if none has for long."""
+        if seconds and self._waits is None:
+            self._waits = str(translated(CommitWaitsError(f"a commit has waited for {seconds:.0f} s"), self._url))
+            logger.log(self._level, "%s", self._waits)
+        elif not seconds and self._waits is not None:
+            self._waits = None
+            logger.log(min(self._level, logging.INFO), "%s answers commits again", self._url)
 
     def failed(self, error: BaseException) -> None:
         """Record the error of a call, unless it is none of the connection."""

@@ -11,6 +11,19 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+class Caller:
+    """Caller of a coroutine, which may be answered before the coroutine ends."""
+
+    def __init__(self) -> None:
+        self.result: asyncio.Future[Any] | None = None
+
+    def refuse(self, error: Exception) -> None:
+        """Raise an error in the caller, from the thread. The coroutine continues."""
+        if self.result is not None:
+            with contextlib.suppress(RuntimeError):  # the loop of the caller has ended
+                self.result.get_loop().call_soon_threadsafe(_refuse, self.result, error)
+
+
 class LoopThread:
     """Thread that runs coroutines to their end, even if their callers are cancelled."""
 
@@ -18,12 +31,16 @@ class LoopThread:
         self._loop = _new_loop()
         #: Running tasks, to which the loop has only weak references.
         self._running: set[asyncio.Task[Any]] = set()
+        #: Tasks that end with the thread.
+        self._lasting: list[asyncio.Task[None]] = []
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
-    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the thread, and return its result."""
+    async def run(self, coroutine: Coroutine[Any, Any, T], caller: Caller | None = None) -> T:
+        """Run a coroutine in the thread, and return its result, or raise what ``caller`` is given earlier."""
         result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        if caller is not None:
+            caller.result = result
         self._loop.call_soon_threadsafe(self._start, coroutine, result)
         return await result
 
@@ -38,11 +55,28 @@ class LoopThread:
         self._running.add(task)
         task.add_done_callback(deliver)
 
+    def start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in the thread until :meth:`close`."""
+        self._loop.call_soon_threadsafe(self._run_on, coroutine)
+
+    def _run_on(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self._lasting.append(self._loop.create_task(coroutine))
+
     async def close(self) -> None:
         """End the thread, and abandon its running tasks."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._stop)
         await asyncio.to_thread(self._thread.join)
         self._loop.close()
+
+    def _stop(self) -> None:
+        for task in self._lasting:
+            task.cancel()
+        self._loop.call_soon(self._loop.stop)
+
+
+def _refuse(result: asyncio.Future[Any], error: Exception) -> None:
+    if not result.done():
+        result.set_exception(error)
 
 
 def _settle(result: asyncio.Future[T], done: asyncio.Task[T], error: BaseException | None) -> None:

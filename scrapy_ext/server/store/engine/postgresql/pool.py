@@ -1,4 +1,7 @@
-"""Connection pool. Unlike in the driver's, acquiring an idle connection and releasing it cost no round trip."""
+"""Connection pool. Unlike in the driver's, acquiring an idle connection and releasing it cost no round trip.
+
+A connection is not used again once another server is the primary, nor if it was idle when another one was lost.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any, Final
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS
+from scrapy_ext.server.store.engine.postgresql.primary import Primary
 
 #: Seconds without use after which a connection is replaced: a firewall in between may have dropped it.
 _IDLE_SECONDS: Final = 300.0
@@ -22,12 +26,15 @@ class NoFreeConnectionError(Exception):
 class Pool:
     """At most ``size`` connections, opened when needed, and given out in the order of the calls."""
 
-    def __init__(self, make: Callable[[], Awaitable[Any]], size: int) -> None:
+    def __init__(self, make: Callable[[], Awaitable[Any]], size: int, primary: Primary) -> None:
         self.size = size
         self._make = make
+        self._primary = primary
         self._free = asyncio.Semaphore(size)
         #: Unused connections and the time of their release, least recently used first.
         self._idle: list[tuple[Any, float]] = []
+        #: Connections in use, and the time since when, longest first.
+        self._used: dict[Any, float] = {}
 
     async def acquire(self, seconds: float) -> Any:
         """Return a connection for exclusive use; raise :class:`NoFreeConnectionError`, or the error of opening one."""
@@ -40,20 +47,39 @@ class Pool:
         except TIMEOUT_ERRORS as error:
             raise NoFreeConnectionError from error
         try:
-            while self._idle:
-                connection, since = self._idle.pop()
-                if connection.is_closed():
-                    continue
-                if time.monotonic() - since < _IDLE_SECONDS:
-                    return connection
-                connection.terminate()
-            return await self._make()
+            connection = self._idle_one() or await self._make()
         except BaseException:
             self._free.release()
             raise
+        self._used[connection] = time.monotonic()
+        return connection
+
+    def _idle_one(self) -> Any:
+        """Return an idle connection that can be used, or None."""
+        primary = self._primary
+        now = time.monotonic()
+        while self._idle:
+            connection, since = self._idle.pop()
+            if connection.is_closed():
+                continue
+            if now - since < _IDLE_SECONDS and since > primary.lost_at and connection.epoch == primary.epoch:
+                return connection
+            connection.terminate()
+        return None
+
+    def longest_use(self) -> float:
+        """Return the seconds for which a connection has been in use."""
+        return time.monotonic() - next(iter(self._used.values())) if self._used else 0.0
+
+    def leave_old_primary(self) -> None:
+        """Break connections in use whose server is no longer the primary."""
+        for connection in list(self._used):
+            if connection.epoch != self._primary.epoch:
+                connection.terminate()
 
     def release(self, connection: Any) -> None:
         """Return a connection to the pool. One that is in a transaction is closed."""
+        self._used.pop(connection, None)
         if not connection.is_closed():
             if connection.is_in_transaction():
                 connection.terminate()

@@ -12,6 +12,10 @@ where several statements see one state. The outcome of a transaction is always k
   was rolled back, and its result is returned if it was committed. So no operation needs to be idempotent.
 
 Calls wait a limited time for an unavailable database, and then raise ``StoreBusyError``.
+
+A COMMIT is never cancelled: PostgreSQL would stop waiting for a synchronous standby, and return as if it had it. The
+caller of one that is not answered is refused, and the commit ends when the standby is there, or when another server has
+become the primary. A task of the engine (``_watch``) looks for that while calls take long.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 import random
 import time
 import weakref
@@ -29,8 +34,13 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
 from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
-from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark, is_set, new_mark
-from scrapy_ext.server.store.engine.postgresql.connection import application_name, connect, new_pool
+from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark, check_replicated, is_set, new_mark
+from scrapy_ext.server.store.engine.postgresql.connection import (
+    application_name,
+    connect,
+    look_for_primary,
+    new_pool,
+)
 from scrapy_ext.server.store.engine.postgresql.errors import (
     DATABASE_ERRORS,
     Availability,
@@ -38,8 +48,9 @@ from scrapy_ext.server.store.engine.postgresql.errors import (
     failure_of,
     translated,
 )
-from scrapy_ext.server.store.engine.postgresql.loop_thread import LoopThread
+from scrapy_ext.server.store.engine.postgresql.loop_thread import Caller, LoopThread
 from scrapy_ext.server.store.engine.postgresql.pool import NoFreeConnectionError, Pool
+from scrapy_ext.server.store.engine.postgresql.primary import primary_of
 from scrapy_ext.server.store.engine.postgresql.transaction import (
     MAINTENANCE_SECONDS,
     OneStatement,
@@ -54,6 +65,13 @@ T = TypeVar("T")
 RETRY_SECONDS: Final = 15.0
 _RETRY_AT_START: Final = 3.0
 _LONGEST_PAUSE: Final = 0.5
+#: Seconds between two looks at the calls that are under way.
+_WATCH: Final = 1.0
+#: Seconds after which a call is slow: another server may have become the primary.
+_SLOW: Final = 3.0
+#: Seconds between two searches for another primary: while a call is slow, and if the address has several servers.
+_SEARCH_SLOW: Final = 3.0
+_SEARCH: Final = 10.0
 
 _SPAN: Final = {"db.system.name": "postgresql"}
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -83,6 +101,9 @@ class PostgresqlEngine:
         self._closed = False
         self._measures = Measures()
         self._availability = Availability(url, quiet=limits.quiet)
+        self._primary = primary_of(url)
+        #: Commits that were sent and not answered yet.
+        self._commits: set[_Commit] = set()
 
     @classmethod
     async def open(cls, url: DatabaseUrl, limits: ConnectionLimits = SERVER) -> PostgresqlEngine:
@@ -93,12 +114,15 @@ class PostgresqlEngine:
         except BaseException:
             await loop.close()
             raise
-        return cls(url, limits, loop, *pools)
+        engine = cls(url, limits, loop, *pools)
+        loop.start(engine._watch())
+        return engine
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._check_open()
         with inner_span("commit", _SPAN):
-            return await self._loop.run(self._write(lambda tx: operation(tx, *args, **kwargs)))
+            caller = Caller()
+            return await self._loop.run(self._write(lambda tx: operation(tx, *args, **kwargs), caller), caller)
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._check_open()
@@ -143,7 +167,7 @@ class PostgresqlEngine:
 
     @property
     def trouble(self) -> str | None:
-        return self._availability.cause
+        return self._availability.trouble
 
     async def size(self) -> int:
         return await self.read(_size)
@@ -177,12 +201,29 @@ class PostgresqlEngine:
 
         return await _retried(self._url, attempt, self._retry_seconds, self._availability)
 
-    async def _write(self, start: _Start[T]) -> T:
+    async def _watch(self) -> None:
+        """Leave a server that is no longer the primary, and answer those whose commits wait for a standby."""
+        while True:
+            await asyncio.sleep(_WATCH)
+            pools = (self._writers, self._readers)
+            is_slow = any(pool.longest_use() > _SLOW for pool in pools)
+            if is_slow or self._primary.has_standbys:
+                await look_for_primary(self._url, _SEARCH_SLOW if is_slow else _SEARCH)
+                for pool in pools:
+                    pool.leave_old_primary()
+            now = time.monotonic()
+            longest = max((now - commit.sent for commit in self._commits), default=0.0)
+            self._availability.commits_wait(longest if longest > _SLOW else 0.0)
+            for commit in self._commits:
+                if now - commit.sent > RETRY_SECONDS:
+                    commit.caller.refuse(self._uncertain())
+
+    async def _write(self, start: _Start[T], caller: Caller) -> T:
         began, changed = time.perf_counter(), 0
 
         async def attempt() -> T:
             nonlocal changed
-            commit = _Commit()
+            commit = _Commit(caller)
             result: T
             try:
                 async with self._connection(self._writers) as connection:
@@ -191,6 +232,7 @@ class PostgresqlEngine:
                     await connection.execute(_BEGIN_WRITE)
                     result = await start(transaction)
                     changed = transaction.changed
+                    self._commits.add(commit)
                     await commit.run(connection, transaction)
             except DATABASE_ERRORS as error:
                 self._availability.failed(error)
@@ -198,6 +240,8 @@ class PostgresqlEngine:
                     raise
                 if not await self._is_committed(commit):
                     raise
+            finally:
+                self._commits.discard(commit)
             return result
 
         self._measures.waiting += 1
@@ -225,6 +269,7 @@ class PostgresqlEngine:
         except BaseException as error:
             with contextlib.suppress(*DATABASE_ERRORS):
                 if failure_of(error) is Failure.LOST:
+                    self._primary.lost()
                     connection.terminate()  # the driver may regard it as usable
                 elif connection.is_in_transaction():
                     await connection.execute("ROLLBACK")
@@ -254,19 +299,24 @@ class PostgresqlEngine:
 
 
 class _Commit:
-    """The commit of a transaction: whether it was sent, and its mark."""
+    """The commit of a transaction: when it was sent, its mark, and who waits for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
         self.is_sent = False
+        self.sent = math.inf
         self.mark: Mark | None = None
 
     async def run(self, connection: Any, transaction: PostgresqlTransaction) -> None:
         if transaction.unset_mark is not None:
             await connection.execute(SET_MARK, *transaction.unset_mark)
         self.is_sent = True
+        self.sent = time.monotonic()
+        connection.warning = None
         # PostgreSQL rolls a failed transaction back without an error.
-        if await connection.execute("COMMIT") != "COMMIT":
+        if await connection.execute("COMMIT", timeout=MAINTENANCE_SECONDS) != "COMMIT":
             raise RuntimeError("a store operation continued after an error of the database")
+        check_replicated(connection)
 
 
 class _PostgresqlSnapshot:

@@ -387,3 +387,30 @@ async def test_what_a_stopped_process_has_locked_is_free_for_who_takes_its_jobs_
     await other.close()
     stopped.terminate()
     await runner.close()
+
+
+#: Columns of rows that are written again and again.
+CHANGING = {
+    "record_totals": ("records", "skipped", "bytes", "stored", "revision"),
+    "frontier_slots": ("last_batch", "runs", "stamp"),
+    "nodes": ("heartbeat",),
+    "last_commits": ("mark", "at"),
+}
+INDEXED = """SELECT i.indrelid::regclass::text, a.attname FROM pg_index i
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum > 0
+    WHERE i.indrelid = ANY ($1::text[]::regclass[])
+    AND (a.attnum = ANY (i.indkey) OR pg_get_expr(i.indpred, i.indrelid) ~ ('\\y' || a.attname || '\\y'))"""
+
+
+async def test_what_changes_with_each_write_is_in_no_index_and_in_no_condition_of_one(
+    store_database: DatabaseUrl,
+) -> None:
+    """Each update would add an entry to every index of the table, which a vacuum has to remove."""
+    await opened_once(store_database)
+    connection = await asyncpg.connect(store_database.secret)
+    try:
+        indexed = {tuple(row) for row in await connection.fetch(INDEXED, list(CHANGING))}
+    finally:
+        await connection.close()
+    assert ("record_totals", "removed") in indexed
+    assert not indexed & {(table, column) for table, columns in CHANGING.items() for column in columns}
