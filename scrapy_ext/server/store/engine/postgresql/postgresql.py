@@ -1,7 +1,7 @@
 """PostgreSQL engine: connection pools in a thread with an event loop of its own.
 
 Because of the thread, a transaction with its locks does not wait for other work of the server's loop, nor the server's
-loop for an operation that unpacks its rows.
+loop for an operation that unpacks its rows. Short reads of one statement run in the server's loop (``inline_reads``).
 
 Writes run at READ COMMITTED, where ``FOR UPDATE`` reads what others have just committed; reads at REPEATABLE READ,
 where several statements see one state. The outcome of a transaction is always known:
@@ -30,7 +30,7 @@ from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, St
 from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark, is_set, new_mark
-from scrapy_ext.server.store.engine.postgresql.connection import application_name, connect, new_pool
+from scrapy_ext.server.store.engine.postgresql.connection import application_name, connect, connected, new_pool
 from scrapy_ext.server.store.engine.postgresql.errors import (
     DATABASE_ERRORS,
     Availability,
@@ -38,6 +38,7 @@ from scrapy_ext.server.store.engine.postgresql.errors import (
     failure_of,
     translated,
 )
+from scrapy_ext.server.store.engine.postgresql.inline_reads import InlineReads, LeftToThreadError
 from scrapy_ext.server.store.engine.postgresql.loop_thread import LoopThread
 from scrapy_ext.server.store.engine.postgresql.pool import NoFreeConnectionError, Pool
 from scrapy_ext.server.store.engine.postgresql.transaction import (
@@ -59,6 +60,8 @@ _SPAN: Final = {"db.system.name": "postgresql"}
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
+_READ_ONLY: Final = {"default_transaction_read_only": "on"}
+
 _Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 
 
@@ -73,6 +76,10 @@ class PostgresqlEngine:
     ) -> None:
         self._url = url
         self._retry_seconds = limits.retry
+        self._inline: InlineReads | None = None
+        if limits.inline:
+            retry = RETRY_SECONDS if limits.retry is None else limits.retry
+            self._inline = InlineReads(lambda: connected(url, limits, _READ_ONLY), limits.inline, retry)
         #: Maximum seconds until a connection is free.
         self._wait = limits.lock
         self._loop = loop
@@ -105,6 +112,18 @@ class PostgresqlEngine:
         return await self._loop.run(self._read(operation, lambda tx: operation(tx, *args, **kwargs)))
 
     async def read_inline(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        self._check_open()
+        if self._inline is None or operation in self._multi_statement or self._availability.cause is not None:
+            return await self.read(operation, *args, **kwargs)
+        try:
+            return await self._inline.read(lambda tx: operation(tx, *args, **kwargs))
+        except SeveralStatements:
+            self._multi_statement.add(operation)
+        except LeftToThreadError:
+            pass
+        except DATABASE_ERRORS as error:
+            self._availability.failed(error)
+            raise translated(error, self._url) from error
         return await self.read(operation, *args, **kwargs)
 
     @contextlib.asynccontextmanager
@@ -151,6 +170,8 @@ class PostgresqlEngine:
     async def close(self) -> None:
         if not self._closed:
             self._closed = True
+            if self._inline is not None:
+                await self._inline.close()
             await self._loop.run(_close(self._writers, self._readers))
             await self._loop.close()
 
@@ -346,7 +367,7 @@ async def _retried(
 
 
 async def _pools(url: DatabaseUrl, limits: ConnectionLimits) -> tuple[Pool, Pool]:
-    readers = await new_pool(url, limits.readers, limits, default_transaction_read_only="on")
+    readers = await new_pool(url, limits.readers - limits.inline, limits, **_READ_ONLY)
     return await new_pool(url, limits.writers, limits), readers
 
 
