@@ -1,18 +1,27 @@
-"""Processor time (µs) of the server for small GETs of the platform, over kept HTTP connections.
+"""Processor time (µs) of the server for small GETs of the platform, over kept HTTP connections, on SQLite and on
+PostgreSQL.
 
 Beside it: a bare server on the same stack that answers with bytes which it already has. ``item`` is one record of a
-chunk of ten, ``item of 1000`` one of a full chunk, each time another one.
+chunk of ten, ``item of 1000`` one of a full chunk, each time another one. On PostgreSQL, the time of the database
+itself is not counted. ``--database sqlite`` leaves it out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rig.load import Connection, Load, request, send
 from rig.processes import python
 from rig.rounds import alternate, median, options, report
 from rig.services import Platform, platform
+
+from tests.support.postgresql import cluster
 
 _FULL_CHUNK = 1000
 _RECORDS = 1000
@@ -22,27 +31,28 @@ _BATCHES = 10
 def main() -> None:
     given = options(
         __doc__,
-        full={"gets": 20_000, "connections": 4, "rounds": 5},
-        quick={"gets": 2_000, "connections": 4, "rounds": 2},
+        full={"gets": 20_000, "connections": 4, "rounds": 5, "database": ["sqlite", "postgresql"]},
+        quick={"gets": 2_000, "connections": 4, "rounds": 2, "database": ["sqlite", "postgresql"]},
     )
-    with platform() as server, python("-m", "rig.bare") as bare:
-        _fill(server)
+    with ExitStack() as stack:
+        bare = stack.enter_context(python("-m", "rig.bare"))
         bare_port, bare_pid = int(bare.said), bare.process.pid
 
-        def shared(paths: list[str], key: str = server.key) -> list[list[bytes]]:
+        def shared(paths: list[str], key: str = "") -> list[list[bytes]]:
             requests = [request("GET", path, key) for path in paths]
             each = [requests[number % len(requests)] for number in range(given.gets)]
             return [each[place :: given.connections] for place in range(given.connections)]
 
-        def load(paths: list[str]) -> Callable[[], Load]:
-            requests = shared(paths)
+        def load(server: Platform, paths: list[str]) -> Callable[[], Load]:
+            requests = shared(paths, server.key)
             return lambda: send(server.port, server.pid, requests)
 
-        bare_requests = shared(["/"], "")
-        runs: dict[str, Callable[[], Load]] = {
-            "bare": lambda: send(bare_port, bare_pid, bare_requests),
-            **{name: load(paths) for name, paths in _PATHS.items()},
-        }
+        bare_requests = shared(["/"])
+        runs: dict[str, Callable[[], Load]] = {"bare": lambda: send(bare_port, bare_pid, bare_requests)}
+        for database in given.database:
+            server = stack.enter_context(_server(database))
+            _fill(server)
+            runs |= {f"{database}: {name}": load(server, paths) for name, paths in _PATHS.items()}
         loads = alternate(given.rounds, runs)
     cpu = {name: median(1e6 * load.cpu_seconds / given.gets for load in found) for name, found in loads.items()}
     report(
@@ -50,9 +60,27 @@ def main() -> None:
         gets=given.gets,
         connections=given.connections,
         rounds=given.rounds,
-        cpu_us={name: round(microseconds, 1) for name, microseconds in cpu.items()},
-        ratio={name: round(each / cpu["bare"], 2) for name, each in cpu.items() if name != "bare"},
+        bare_cpu_us=round(cpu["bare"], 1),
+        cpu_us={database: _of(database, cpu) for database in given.database},
+        ratio={
+            database: {name: round(each / cpu["bare"], 2) for name, each in _of(database, cpu).items()}
+            for database in given.database
+        },
     )
+
+
+def _of(database: str, cpu: dict[str, float]) -> dict[str, float]:
+    return {name: round(cpu[f"{database}: {name}"], 1) for name in _PATHS}
+
+
+@contextmanager
+def _server(database: str) -> Generator[Platform]:
+    if database == "sqlite":
+        with platform() as server:
+            yield server
+    else:
+        with cluster() as postgresql, platform(database=postgresql.database()) as server:
+            yield server
 
 
 _PATHS = {

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats.encoder import Encoder, Page, decode
@@ -32,6 +31,7 @@ class XmlEncoder(Encoder):
 _NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
+_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 #: Text without any of these stays as it is.
 _SPECIAL: Final = re.compile("[&<>\x00-\x08\x0b-\x1f\ufffe\uffff]")
 
@@ -50,7 +50,7 @@ def _struct(value: dict[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text), {"\r": "&#13;"}) if _SPECIAL.search(text) else text
+    return _NOT_XML.sub("\ufffd", text).translate(_ESCAPES) if _SPECIAL.search(text) else text
 
 
 _XML_TYPES: Final[Mapping[type, Callable[[Any], str]]] = {

@@ -187,7 +187,9 @@ def _listeners(config: ServerConfig) -> Iterator[socket.socket]:
 def _listen(host: str, port: int, shown: str, options: str) -> socket.socket:
     with contextlib.ExitStack() as stack:
         try:
-            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            # As bytes, a plain name does not load the tables of other alphabets.
+            name = host.encode() if host.isascii() else host
+            family, kind, protocol, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
             listener = stack.enter_context(socket.socket(family, kind, protocol))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)

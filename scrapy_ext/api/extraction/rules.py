@@ -6,7 +6,6 @@ once. Malformed input has status 400, well-formed but incompatible fields 422. :
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from codecs import BOM_UTF8
@@ -134,10 +133,15 @@ def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> I
     unknown = [name for name in body if name not in FIELDS and name not in extra_fields]
     for name in unknown[:MAX_VIOLATIONS]:
         # Searching for a similar name takes time in proportion to its length.
-        is_short = len(name) < 2 * _LONGEST_NAME
-        close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6) if is_short else []
+        close = _similar(name) if len(name) < 2 * _LONGEST_NAME else []
         remedy = f"Did you mean {close[0]}?" if close else "Remove it, or see the list of fields."
         yield Violation(shown(name), "is not a field of an extraction request", remedy)
+
+
+def _similar(name: str) -> list[str]:
+    from difflib import get_close_matches  # rarely needed
+
+    return get_close_matches(name, FIELDS, n=1, cutoff=0.6)
 
 
 # ── decoding of a body from JSON, with the position of a syntax error (rule 13) ──

@@ -65,6 +65,11 @@ def check_name(name: str, field: str) -> None:
         )
 
 
+def is_valid(request: FrontierRequest) -> bool:
+    """Return true for a request without faults but, possibly, its size."""
+    return bool(request.fp) and -(2**31) <= request.p < 2**31
+
+
 def request_faults(request: FrontierRequest, size: int, place: str) -> Iterator[Violation]:
     """Yield the violations of a request object of ``size`` bytes of JSON."""
     if not request.fp:

@@ -6,7 +6,6 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final, NoReturn, get_args
 
@@ -29,6 +28,8 @@ _USAGE: Final = 2
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``"did you mean 'items'?"`` for the nearest known word, or ""."""
+    from difflib import get_close_matches
+
     nearest = get_close_matches(word, list(known), 1)
     return f"did you mean {nearest[0]!r}?" if nearest else ""
 

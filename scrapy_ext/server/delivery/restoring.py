@@ -31,11 +31,6 @@ from scrapy_ext.server.store.records.layout import Layout
 from scrapy_ext.server.store.records.segments import Segment, StoredChunk, pack_segments
 from scrapy_ext.server.store.restores import Restore, RestoreLostError
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
 #: Maximum bytes of a manifest.
 _LARGEST_MANIFEST: Final = 64 * 1024 * 1024
 #: Bytes of inflated text that are split at once.
@@ -47,7 +42,7 @@ _BYTES: Final = 1024 * 1024
 _PACKED_AHEAD: Final = 2
 #: Seconds between two polls for the end of a removal.
 _POLL: Final = 0.05
-_ZSTD_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 27}
+_ZSTD_WINDOW: Final = 27
 
 _decode_layout: Final = msgspec.json.Decoder(Layout).decode
 
@@ -254,7 +249,7 @@ async def _lines(target: Target, folder: str, delivered: DeliveredObject) -> Asy
         try:
             while (lines := await asyncio.to_thread(next, pages, None)) is not None:
                 yield lines
-        except (DamagedError, zstd.ZstdError, EOFError) as error:
+        except (DamagedError, EOFError) as error:
             _refuse(delivered, str(error))
     if size != delivered.size or digest.hexdigest() != delivered.sha256 or text.rest:
         _refuse(delivered, "its contents have changed")
@@ -292,9 +287,20 @@ def _inflater(name: str) -> Any:
 
 class _ZstdInflater:
     def __init__(self) -> None:
-        self._stream = zstd.ZstdDecompressor(options=_ZSTD_WINDOW)
+        # With the first such object: the library takes half a megabyte of memory.
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+
+        self._error = zstd.ZstdError
+        self._stream = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW})
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        yield self._stream.decompress(data, _TEXT)
-        while not self._stream.needs_input and not self._stream.eof:
-            yield self._stream.decompress(b"", _TEXT)
+        """Yield the next output; raise :class:`DamagedError`."""
+        try:
+            yield self._stream.decompress(data, _TEXT)
+            while not self._stream.needs_input and not self._stream.eof:
+                yield self._stream.decompress(b"", _TEXT)
+        except self._error as error:
+            raise DamagedError(str(error)) from None

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
-from w3lib.url import safe_url_string
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
 from scrapy_ext.api.extraction.fields import OPTIONS
@@ -103,7 +102,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
     violations += faults
     upstream, faults = upstreams.choose(request.geolocation, request.ip_type)
     violations += faults
-    url = request.url if _SAFE.fullmatch(request.url) else safe_url_string(request.url)
+    url = request.url if _SAFE.fullmatch(request.url) else _safe(request.url)
     language = language_of(request.geolocation)
     if violations:
         raise ContractError(violations)
@@ -160,6 +159,12 @@ def _unsupported(request: ExtractRequest) -> Iterator[Violation]:
             f"It has {', '.join(name for name in EXTRACT_TYPES if name in KINDS)}.",
             422,
         )
+
+
+def _safe(url: str) -> str:
+    from w3lib.url import safe_url_string  # rarely needed
+
+    return safe_url_string(url)
 
 
 def _read_actions(request: ExtractRequest) -> tuple[list[Action], list[Violation]]:

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pybase64
-from w3lib.url import safe_url_string
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.problems import ExtractionError, timed_out
@@ -200,6 +199,8 @@ class ExtractionService:
         return msgspec.structs.replace(todo, actions=actions)
 
     async def _check_target(self, todo: PagePlan, url: str) -> None:
+        from w3lib.url import safe_url_string  # with the first page, as the HTTP client
+
         where = address_of(safe_url_string(url))
         await self._guard.endpoints(where.raw_host or "", where.port or 0)
         check = self._check_of(todo)

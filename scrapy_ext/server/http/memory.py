@@ -17,7 +17,8 @@ import contextlib
 import ctypes
 import gc
 import time
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 from typing import Final, Protocol
 
 from scrapy_ext.jobprocess.proc import machine_memory
@@ -55,11 +56,9 @@ class RequestMemory:
         self.refused = 0
         #: Connections whose clients read nothing, with the time of the stall, oldest first.
         self.stalled: dict[Reader, float] = {}
-        self._turn = asyncio.Lock()
+        self._turns = _Turns()
         #: Permits of streams that prepare a piece while memory is short.
         self.preparing = asyncio.Semaphore(_PREPARING)
-        #: The start of long work in this round of the event loop.
-        self._worked: float | None = None
         self._released = 0
         self._trims = False
 
@@ -107,16 +106,35 @@ class RequestMemory:
             self.stalled.pop(reader, None)
             reader.cut_off("memory")
 
-    @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    def turn(self) -> AbstractAsyncContextManager[None]:
         """Serialize work of some milliseconds in the event loop, so that other tasks run in between."""
-        async with self._turn:
-            if self._worked is not None and time.monotonic() - self._worked > _TURN:
+        return self._turns
+
+
+class _Turns(AbstractAsyncContextManager[None]):
+    """The lock of long work, which leaves the loop to other tasks after some milliseconds of one round."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        #: The start of long work in this round of the event loop.
+        self._worked: float | None = None
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        if self._worked is not None and time.monotonic() - self._worked > _TURN:
+            try:
                 await asyncio.sleep(0)
-            if self._worked is None:
-                self._worked = time.monotonic()
-                asyncio.get_running_loop().call_soon(self._next_round)
-            yield
+            except BaseException:
+                self._lock.release()
+                raise
+        if self._worked is None:
+            self._worked = time.monotonic()
+            asyncio.get_running_loop().call_soon(self._next_round)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.release()
 
     def _next_round(self) -> None:
         self._worked = None

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from http import HTTPStatus
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 import msgspec
@@ -101,6 +100,8 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # a megabyte of memory, with what it imports
+
     try:
         return version("scrapy-ext")
     except PackageNotFoundError:  # running from source

@@ -51,6 +51,7 @@ _PARSING: Final = 0.002
 #: Bytes of Python objects for a header, and for a pipelined request.
 _HEADER: Final = 200
 _REQUEST: Final = 4 * limits.KIB
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _WATCHED: Final = tuple(path.encode() for path in ALWAYS)
 
 
@@ -98,6 +99,46 @@ class _Parsing:
             loop.call_soon(self._run, loop)
 
 
+class _Answer:
+    """The transport of one answer.
+
+    Its head is sent with the first part of the body if that comes in the same round of the event loop: a second call of
+    the system would take as long as a look-up.
+    """
+
+    __slots__ = ("_begun", "_head", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._begun = False
+        self._head = b""
+
+    def write(self, data: bytes) -> None:
+        if not self._begun and data != _CONTINUE:
+            self._begun = True
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        if self._head and len(data) <= _STEP:
+            data, self._head = self._head + data, b""
+        else:
+            self._flush()
+        self._transport.write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     #: Maximum seconds for headers to arrive, and for a client to read nothing of its answer.
     client_timeout = 60.0
@@ -111,6 +152,8 @@ class BoundedProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
     _begun = False
+    #: True from the begin of a request to the end of its headers.
+    _in_head = False
     _size = 0
     _unfinished = 0
     #: The bytes that were read, the number of those that were parsed, and whether the rest is queued.
@@ -160,8 +203,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._begun = True
         self._size = self._unfinished = 0
-        if self._timer is None:
-            self._await_headers(self.client_timeout)
+        self._in_head = True
 
     def on_url(self, url: bytes) -> None:
         if len(self.url) + len(url) > limits.TARGET:
@@ -175,6 +217,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        self._in_head = False
         self._headers_came()
         if (why := self.open_connections.busy(self)) is not None and not self.url.startswith(_WATCHED):
             self.open_connections.closed[why] += 1
@@ -186,6 +229,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head += size
         self.scope[CONNECTION_KEY] = self  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
+        # Its task has not begun yet.
+        self.cycle.transport = _Answer(self.transport, self.loop)  # type: ignore[assignment]
         if self.pipeline or self._head:
             self._count_in()
 
@@ -234,6 +279,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def _feed(self, data: bytes) -> None:
         waiting = self._timer
         super().data_received(data)
+        if self._in_head and self._timer is None and self._refusal is None:
+            self._await_headers(self.client_timeout)
         if waiting is not None and self._timer is waiting:
             # A header without an end causes no callback.
             self._unfinished += len(data)

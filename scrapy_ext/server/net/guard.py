@@ -23,16 +23,16 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit, urlunsplit
-
-from w3lib.url import safe_url_string
-from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, problems
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.net.blocked_domains import BlockList
+
+if TYPE_CHECKING:
+    from yarl import URL
 
 # ── targets of redirects, parsed as browsers do, and URLs without credentials ──
 
@@ -42,6 +42,8 @@ def address_of(url: str) -> URL:
 
     Names such as ``。１%`` stand for other characters once they are normalized, which yarl refuses.
     """
+    from yarl import URL  # with the first page, as the HTTP client
+
     try:
         return URL(url, encoded=True)
     except ValueError:
@@ -51,6 +53,9 @@ def address_of(url: str) -> URL:
 
 def target_of(before: URL, location: str) -> URL:
     """Return the URL that a redirect leads to; raises :class:`ExtractionError` (521) for anything but a web page."""
+    from w3lib.url import safe_url_string  # as above
+    from yarl import URL
+
     try:
         after = URL(safe_url_string(urljoin(str(before), _slashes(location))), encoded=True)
         port = after.port

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
-import regex
 
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.keys import MAX_NUMBER
@@ -148,6 +147,8 @@ def _lowered(arguments: Sequence[Any], name: str) -> Sequence[str]:
 
 
 def _patterns(arguments: Sequence[Any], name: str) -> Sequence[Any]:
+    import regex  # two megabytes of memory, which most servers never need
+
     remedy = 'Write ["url","matches",["/item/\\\\d+$"]], for example.'
     for text in _texts(arguments, name):
         if len(text) > _MAX_PATTERN:

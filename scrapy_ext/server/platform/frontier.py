@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -31,7 +32,12 @@ class _RawRequest(frontier.FrontierRequest):
 
 
 _decode: Final = decoder(frontier.FrontierRequest)
+_decode_lines: Final = decoder(frontier.FrontierRequest, lines=True)
 _decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
+_decode_raw_lines: Final = msgspec.json.Decoder(_RawRequest).decode_lines
+#: The first and the last byte of a line that is one object.
+_ENDS: Final = itemgetter(0, -1)
+_OBJECT: Final = {tuple(b"{}")}
 _encode: Final = msgspec.json.Encoder().encode
 
 ROUTES: Final = Routes(Access.PROCESS)
@@ -68,10 +74,28 @@ def _slot(call: Call) -> Slot:
 async def _add(call: Call) -> Response:
     slot = _slot(call)
     added = 0
-    async for requests in bodies.gathered(call.request, _queued):
+    async for requests in bodies.gathered(call.request, _queued, decode_usual=_all_queued):
         added += await call.store.frontier.add(slot, requests)
     call.wrote(added)
     return json(frontier.NewCount(added))
+
+
+def _all_queued(block: bodies.Block) -> list[QueuedRequest] | None:
+    """Return the requests of a block of valid lines without spaces around them; None for any other block."""
+    try:
+        if len(block.data) > frontier.MAX_REQUEST_BYTES or set(map(_ENDS, block.lines)) != _OBJECT:
+            return None
+        requests = _decode_lines(block.data)  # completely, to verify that their data is JSON
+        raws = _decode_raw_lines(block.data)
+    except (IndexError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # IndexError: a blank line
+        return None
+    # In such lines, no object spans a line break: nowhere else does `}` precede `{`. So there is one in each.
+    if len(requests) != len(block.lines) or not all(map(frontier.is_valid, requests)):
+        return None
+    return [
+        QueuedRequest(raw.fp.encode(), b"[%b,%b]" % (_encode(raw.fp), raw.qdata), bytes(raw.fdata) or None, raw.p)
+        for raw in raws
+    ]
 
 
 def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:

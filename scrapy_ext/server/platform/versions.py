@@ -24,7 +24,7 @@ from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import TEXT, Refusal, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.jobs.versions.archives import ArchiveError
+from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import Environments
 from scrapy_ext.server.store.versions.rows import StoredVersion

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from scrapy_ext.server.store.engine.errors import SchemaError
 from scrapy_ext.server.store.engine.interface import Transaction
 
+_MIGRATIONS: Final = Path(__file__).with_name("migrations")
 _FILE: Final = re.compile(r"(\d{4})_\w+\.sql", re.ASCII)
 
 
 def migrations() -> list[tuple[int, str]]:
     """Return version and SQL of every migration, in order."""
-    folder = files("scrapy_ext.server.store").joinpath("migrations")
-    found = [(match[1], entry) for entry in folder.iterdir() if (match := _FILE.fullmatch(entry.name))]
+    found = [(match[1], entry) for entry in _MIGRATIONS.iterdir() if (match := _FILE.fullmatch(entry.name))]
     return sorted((int(number), entry.read_text("utf-8")) for number, entry in found)
 
 

@@ -333,6 +333,9 @@ def test_the_server_of_a_crawl_starts_without_the_libraries_of_pages_and_pages_f
         "jinja2",
         "scrapy_ext.server.jobs.nodes.node",
         "scrapy_ext.server.delivery.writing",
+        # Each of these takes a quarter of a megabyte or more.
+        *("regex", "yarl", "w3lib", "urllib.request", "tarfile", "zipfile", "importlib.metadata", "backports.zstd"),
+        *("importlib.resources", "encodings.idna", "xml.sax", "difflib"),
     ]
     code = f"""
 import json, os, sys

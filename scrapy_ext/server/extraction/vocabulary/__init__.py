@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from scrapy_ext.compatibility.toml import tomllib
@@ -91,4 +91,4 @@ class Vocabulary:
 def load_vocabulary(name: str) -> Vocabulary:
     """Read a vocabulary, once in a process; raises :class:`VocabularyError` for a faulty file."""
     file = f"{name}.toml"
-    return Vocabulary(file, files(__package__).joinpath(file).read_text("utf-8"))
+    return Vocabulary(file, Path(__file__).with_name(file).read_text("utf-8"))

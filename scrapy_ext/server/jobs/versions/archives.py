@@ -1,4 +1,4 @@
-"""Archives of projects: their kinds, and their extraction with a limit for every size that they claim.
+"""Reading of project archives: their kinds, and their extraction with a limit for every size that they claim.
 
 An archive is not trusted. Each header has a limit before it is read, inflated bytes are counted, and every path is
 checked before a byte is written: one file per path, within the folder, no links, devices or sparse files. Nothing here
@@ -21,12 +21,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from scrapy_ext.compatibility.python import Self
+from scrapy_ext.server.jobs.versions.archive_kinds import EGG, FOLDER, MAX_MEMORY, SDIST, WHEEL, ArchiveError, Contents
 
 #: Maximum files of an archive, and bytes of them.
 MAX_FILES: Final = 20_000
 MAX_UNPACKED: Final = 512 * 1024 * 1024
-#: Maximum bytes of address space of a process that reads an archive. The interpreter needs a quarter of it.
-MAX_MEMORY: Final = 256 * 1024 * 1024
 #: Maximum bytes of one read: more than the directory of a zip file with that many files needs.
 _MAX_PIECE: Final = 16 * 1024 * 1024
 #: Maximum bytes of a header in a tar file (a long name, pax fields), and of all headers.
@@ -42,12 +41,6 @@ _METADATA: Final = re.compile(
     r"(.+\.(dist|egg)-info/|EGG-INFO/).*|([^/]+/)?(scrapy\.cfg|PKG-INFO|pyproject\.toml|setup\.cfg)"
 )
 
-WHEEL: Final = "wheel"
-EGG: Final = "egg"
-SDIST: Final = "sdist"
-#: A packed folder with ``scrapy.cfg``.
-FOLDER: Final = "folder"
-
 _WHEEL_FILE: Final = re.compile(r"([^/]+-[^/]+)\.dist-info/WHEEL")
 _PKG_INFO: Final = re.compile(r"[^/]+/PKG-INFO")
 _TAG: Final = re.compile(r"^Tag: *([\w.]+)-([\w.]+)-([\w.]+) *$", re.MULTILINE)
@@ -56,17 +49,6 @@ _MAX_TEXT: Final = 64 * 1024
 _LOCAL_HEADER: Final = 30
 _ENCRYPTED: Final = 1
 _KINDS: Final = "a wheel, an egg, a source distribution (.tar.gz), or a folder with scrapy.cfg as .tar.gz"
-
-
-class ArchiveError(Exception):
-    """The archive cannot be used; the message has the reason."""
-
-
-class Contents(NamedTuple):
-    """The kind of an archive, and the file name that pip requires."""
-
-    format: str
-    filename: str
 
 
 class _Member(NamedTuple):

@@ -18,7 +18,6 @@ import compileall
 import configparser
 import contextlib
 import fcntl
-import importlib.metadata
 import json
 import os
 import shutil
@@ -26,9 +25,9 @@ import stat
 import sys
 import tempfile
 import venv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -36,9 +35,11 @@ from scrapy_ext.api.platform.versions import settings_faults
 from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import Child, Supervision, die_with_parent, run
 from scrapy_ext.jobprocess.confinement import Confinement
-from scrapy_ext.server.jobs.versions import archives
-from scrapy_ext.server.jobs.versions.archives import ArchiveError
+from scrapy_ext.server.jobs.versions.archive_kinds import SDIST, WHEEL, ArchiveError
 from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, bounded_memory, program
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 #: Parts of an environment.
 READY: Final = "ready.json"
@@ -284,9 +285,11 @@ def _fill(wanted: Specification) -> None:
     (packages / "aa_in_use.pth").write_text("import _environment_in_use\n", "utf-8")
     project, archive = part / PROJECT, part / wanted.filename
     to_install: list[str] = []
-    if wanted.format in (archives.WHEEL, archives.SDIST):
+    if wanted.format in (WHEEL, SDIST):
         to_install.append(str(archive))
     else:
+        from scrapy_ext.server.jobs.versions import archives  # as in `inspection`
+
         with bounded_memory():
             archives.unpack(archive, project)
         # After the packages of the environment and before the server's, relative to the environment.
@@ -334,7 +337,7 @@ def _settings(project: Path, packages: Path, wanted: Specification) -> str:
     candidates += _of_file(project / "EGG-INFO" / "entry_points.txt", "scrapy", "settings")
     candidates += [
         entry.value
-        for distribution in importlib.metadata.distributions(path=[str(packages)])
+        for distribution in _distributions(packages)
         for entry in distribution.entry_points
         if (entry.group, entry.name) == ("scrapy", "settings")
     ]
@@ -350,6 +353,12 @@ def _settings(project: Path, packages: Path, wanted: Specification) -> str:
     )
 
 
+def _distributions(packages: Path) -> Iterable[Distribution]:
+    from importlib.metadata import distributions  # not in the server, which builds in other processes
+
+    return distributions(path=[str(packages)])
+
+
 def _of_file(path: Path, section: str, name: str) -> list[str]:
     parser = configparser.RawConfigParser(strict=False)
     with contextlib.suppress(configparser.Error, OSError, UnicodeDecodeError):
@@ -361,10 +370,10 @@ def _of_file(path: Path, section: str, name: str) -> list[str]:
 
 def _copy_scripts(part: Path, packages: Path, kind: str) -> None:
     """Copy the scripts of the project to one folder."""
-    if kind in (archives.WHEEL, archives.SDIST):
+    if kind in (WHEEL, SDIST):
         files = [
             Path(str(file.locate()))
-            for distribution in importlib.metadata.distributions(path=[str(packages)])
+            for distribution in _distributions(packages)
             for file in distribution.files or ()
             if file.parent.name == "bin"
         ]

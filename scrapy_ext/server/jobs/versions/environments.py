@@ -15,8 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,7 +26,7 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports
 from scrapy_ext.server.jobs.confining import ConfinementError, Confining, package_folders, paths_of_pip
-from scrapy_ext.server.jobs.versions import archives
+from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError, Contents
 from scrapy_ext.server.jobs.versions.building import (
     MAX_LINE,
     PART,
@@ -266,7 +264,7 @@ class Environments:
             try:
                 contents = await self._inspect(archive)
                 await self._run_build(project, self._specification(version, key, archive, contents), report)
-            except archives.ArchiveError as error:
+            except ArchiveError as error:
                 raise BuildError(f"the archive cannot be used: {error}") from None
             finally:
                 await asyncio.to_thread(archive.unlink, missing_ok=True)
@@ -287,9 +285,7 @@ class Environments:
                 self._cache,
             )
 
-    def _specification(
-        self, version: StoredVersion, key: str, archive: Path, contents: archives.Contents
-    ) -> Specification:
+    def _specification(self, version: StoredVersion, key: str, archive: Path, contents: Contents) -> Specification:
         return Specification(
             archive=str(archive),
             format=contents.format,
@@ -341,7 +337,7 @@ class Environments:
             reason = reason or f"the build ended with status {ended.status}:\n{ended.output[-_OUTPUT:]}"
             raise BuildError("\n".join([reason, *log]))
 
-    async def _inspect(self, archive: Path) -> archives.Contents:
+    async def _inspect(self, archive: Path) -> Contents:
         with archive.open("rb") as file:
             return await self._inspector.inspect(file)
 
@@ -361,6 +357,9 @@ class Environments:
 
 
 def _key(project: int, version: StoredVersion) -> str:
+    from importlib.metadata import PackageNotFoundError  # a megabyte of memory, with what it imports
+    from importlib.metadata import version as version_of
+
     base = [*package_folders(), PACKAGE_ROOT]
     parts = [_LAYOUT, version.shown.sha256, version.shown.requirements, version.settings, sys.version, *base]
     with contextlib.suppress(PackageNotFoundError):  # run from its source

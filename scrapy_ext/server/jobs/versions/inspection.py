@@ -21,8 +21,7 @@ import msgspec
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, die_with_parent, run
-from scrapy_ext.server.jobs.versions import archives
-from scrapy_ext.server.jobs.versions.archives import ArchiveError, Contents
+from scrapy_ext.server.jobs.versions.archive_kinds import MAX_MEMORY, ArchiveError, Contents
 from scrapy_ext.server.jobs.versions.variables import bare_environment
 
 #: Seconds of processor time per archive, and of elapsed time on a busy machine.
@@ -80,6 +79,9 @@ class Inspector:
 def main() -> None:
     """Inspect the archive of the descriptor in the command line."""
     die_with_parent()
+    # Not in the server, which reads no archive.
+    from scrapy_ext.server.jobs.versions import archives
+
     _bound_this_process()
     try:
         answer = archives.inspect(io.BufferedReader(_Descriptor(int(sys.argv[1]))))._asdict()
@@ -90,7 +92,7 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def bounded_memory(size: int = archives.MAX_MEMORY) -> Iterator[None]:
+def bounded_memory(size: int = MAX_MEMORY) -> Iterator[None]:
     """Bound the address space of this process in a block, where the system supports it."""
     try:
         import resource  # not on every platform
@@ -113,7 +115,7 @@ def _bound_this_process() -> None:
         import resource  # not on every platform
 
         for kind, most in (
-            (resource.RLIMIT_AS, archives.MAX_MEMORY),
+            (resource.RLIMIT_AS, MAX_MEMORY),
             (resource.RLIMIT_CPU, CPU_SECONDS),
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_CORE, 0),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 from scrapy_ext.api.platform.jobs import SCRIPT
@@ -47,6 +46,8 @@ async def check_local_spider(store: Store, environments: Environments, project: 
 
 def _listed(spider: str, names: Sequence[str]) -> str:
     """Return the first names, most similar ones first."""
+    from difflib import get_close_matches
+
     listed = list(dict.fromkeys([*get_close_matches(spider, names, 3), *names]))
     more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
     return f"{', '.join(listed[:_NAMED])}{more}"

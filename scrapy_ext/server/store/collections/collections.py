@@ -174,20 +174,21 @@ def _number(kind: str, name: str) -> str:
 
 
 async def _count(tx: Transaction, which: Collection, selection: RecordSelection, most: int, *, now: int) -> Count:
-    number = await number_of(tx, which)
     total, scanned = 0, 0
-    for part in selection.ranges if number is not None else ():
+    for part in selection.ranges:
         left = most - scanned
         condition, arguments = conditions(part, selection._replace(startts=None, endts=None))
+        name = len(arguments) + 3
+        condition = f"project = $1 AND collection = {_number('$2', f'${name}')}{condition} ORDER BY key"
         row = await tx.fetchrow(
-            f"""SELECT count(*), count(CASE WHEN ts >= ${len(arguments) + 4} AND ts < ${len(arguments) + 5}
-                    AND (expires IS NULL OR expires > ${len(arguments) + 6}) THEN 1 END)
+            f"""SELECT count(*), count(CASE WHEN ts >= ${name + 2} AND ts < ${name + 3}
+                    AND (expires IS NULL OR expires > ${name + 4}) THEN 1 END)
                 FROM (SELECT ts, expires FROM collection_records
-                      WHERE project = $1 AND collection = $2{condition}
-                      ORDER BY key LIMIT ${len(arguments) + 3}) AS part""",  # noqa: S608 - built from fixed conditions
+                      WHERE {condition} LIMIT ${name + 1}) AS part""",  # noqa: S608 - built from fixed conditions
             which.project,
-            number,
+            which.type.value,
             *arguments,
+            which.name,
             left,
             selection.startts or 0,
             MAX_NUMBER if selection.endts is None else selection.endts,
@@ -198,11 +199,11 @@ async def _count(tx: Transaction, which: Collection, selection: RecordSelection,
         total += row[1] if selection.per_range is None else min(row[1], selection.per_range)
         if row[0] == left:
             following = await tx.fetchrow(
-                f"""SELECT key FROM collection_records WHERE project = $1 AND collection = $2{condition}
-                    ORDER BY key LIMIT 1 OFFSET ${len(arguments) + 3}""",  # noqa: S608 - as above
+                f"SELECT key FROM collection_records WHERE {condition} LIMIT 1 OFFSET ${name + 1}",  # noqa: S608 - as above
                 which.project,
-                number,
+                which.type.value,
                 *arguments,
+                which.name,
                 left,
             )
             if following is not None:

@@ -30,12 +30,14 @@ class ConnectionLimits(NamedTuple):
     #: Maximum time of one statement, and of its wait for a lock.
     statement: float = 60.0
     lock: float = 30.0
+    #: Those of the readers that are used in the loop of the callers, for short reads.
+    inline: int = 0
     #: Outages are not logged: another pool of the process logs them.
     quiet: bool = False
 
 
 #: For the clients of a server, and for those of a worker: its own jobs.
-SERVER: Final = ConnectionLimits(writers=8, readers=4)
+SERVER: Final = ConnectionLimits(writers=8, readers=7, inline=3)
 WORKER: Final = ConnectionLimits(writers=4, readers=2)
 #: For placing, starting and ending the jobs of a node. Rows that a dead node has locked must not delay it for long.
 NODE: Final = ConnectionLimits(writers=2, readers=1, retry=3.0, statement=6.0, lock=3.0, quiet=True)

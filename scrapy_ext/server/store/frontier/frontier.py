@@ -83,13 +83,6 @@ class StoredBatch(NamedTuple):
     requests: bytes
 
 
-async def _owner(tx: Transaction, slot: Slot) -> _Owner | None:
-    row = await tx.fetchrow(
-        "SELECT number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
-    )
-    return _Owner(slot.project, row[0]) if row else None
-
-
 async def _locked(tx: Transaction, slot: Slot) -> _Held | None:
     """Lock a slot's row against other changes of its queue."""
     row = await tx.fetchrow(
@@ -227,15 +220,13 @@ async def _fix_batches(tx: Transaction, slot: Slot, mincount: int, after: str | 
 
 async def _count(tx: Transaction, slot: Slot, start: str | None = None) -> QueueCount:
     """Count the queued requests from a batch on, up to ``COUNT_STEP`` batches."""
-    owner = await _owner(tx, slot)
-    if owner is None:
-        return QueueCount(0)
     _, priority, batch = (0, -_PRIORITY_SHIFT, 0) if start is None else _key(start)
-    condition = "project = $1 AND slot = $2 AND (priority, batch) >= ($3, $4) ORDER BY priority, batch"
+    condition = f"""project = $1 AND slot = (SELECT number FROM frontier_slots WHERE {_SLOT})
+        AND (priority, batch) >= ($4, $5) ORDER BY priority, batch"""  # noqa: S608 - fixed, as below
     row = await tx.fetchrow(
         f"""SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM (
-              SELECT size FROM frontier_batches WHERE {condition} LIMIT $5) AS part""",  # noqa: S608 - fixed, above
-        *owner,
+              SELECT size FROM frontier_batches WHERE {condition} LIMIT $6) AS part""",  # noqa: S608
+        *slot,
         priority,
         batch,
         COUNT_STEP,
@@ -243,14 +234,14 @@ async def _count(tx: Transaction, slot: Slot, start: str | None = None) -> Queue
     assert row is not None  # noqa: S101 - an aggregate has a row
     if row[0] == COUNT_STEP:
         following = await tx.fetchrow(
-            f"SELECT priority, batch FROM frontier_batches WHERE {condition} LIMIT 1 OFFSET $5",  # noqa: S608
-            *owner,
+            f"SELECT priority, slot, batch FROM frontier_batches WHERE {condition} LIMIT 1 OFFSET $6",  # noqa: S608
+            *slot,
             priority,
             batch,
             COUNT_STEP,
         )
         if following is not None:
-            return QueueCount(row[1], _id(following[0], owner.slot, following[1]))
+            return QueueCount(row[1], _id(*following))
     return QueueCount(row[1])
 
 

@@ -19,10 +19,10 @@ from scrapy_ext.server.store.records.chunks import (
     RecordChunk,
     RecordKind,
     split_lines,
-    unpack_line,
     unpack_pieces,
 )
 from scrapy_ext.server.store.records.progress import read_progress
+from scrapy_ext.server.store.records.recent_chunks import SMALL, RecentChunks
 from scrapy_ext.server.store.records.removal import READABLE, RecordOwner, Removal, find_removal, removal_error
 from scrapy_ext.server.store.records.segments import cut, time_at, unpack_segments
 from scrapy_ext.server.store.records.writes import write_records
@@ -33,8 +33,6 @@ T = TypeVar("T")
 _PAGE_CHUNKS: Final = 4
 #: Chunks inflated in advance.
 _INFLATED_AHEAD: Final = 2
-#: Maximum bytes of a chunk inflated in the reading thread, since handing it over would take longer.
-_SMALL: Final = 16 * 1024
 
 Position = tuple[int, int, int]
 #: Records, the next position (None at the end), and the number of records.
@@ -108,6 +106,7 @@ class RecordStore:
         self.kind = kind
         self._engine = engine
         self._clock = clock
+        self._recent = RecentChunks()
 
     async def write(
         self, key: JobKey, start: int | None, chunks: Sequence[RecordChunk], *, may_skip: bool = False
@@ -148,12 +147,13 @@ class RecordStore:
         return await self._engine.read(_at, self._owner(key), numbers)
 
     async def _one(self, key: JobKey, number: int) -> list[Slice]:
-        row = await self._engine.read_inline(_chunk_of, self._owner(key), number)
+        owner = self._owner(key)
+        row = await self._engine.read_inline(_chunk_of, owner, number)
         if row is None:
             return []
         start, ts, times, body = row
         place = number - start
-        line = unpack_line(body, place) if len(body) <= _SMALL else await asyncio.to_thread(unpack_line, body, place)
+        line = await self._recent.line(owner, start, body, place)
         return [] if line is None else [Slice(key, number, time_at(ts, times, place), [line])]
 
     def _owner(self, key: JobKey) -> RecordOwner:
@@ -264,18 +264,17 @@ def _noted(reading: asyncio.Future[_Read]) -> None:
 
 
 async def _stats(tx: Transaction, owner: RecordOwner) -> Stats:
-    totals = await tx.fetchrow(
-        "SELECT bytes, records FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
+    # One statement needs no transaction.
+    rows = await tx.fetch(
+        """SELECT t.bytes, t.records, c.field, c.occurrences FROM record_totals t
+           LEFT JOIN record_counts c ON c.project = t.project AND c.kind = t.kind AND c.spider = t.spider
+               AND c.job = t.job AND c.occurrences > 0
+           WHERE t.project = $1 AND t.kind = $2 AND t.spider = $3 AND t.job = $4 ORDER BY c.field""",
         *owner,
     )
-    if totals is None or not totals[1]:  # the counts of a deleted job are removed later
+    if not rows or not rows[0][1]:  # the counts of a deleted job are removed later
         return Stats({}, Totals(0, 0))
-    counts = await tx.fetch(
-        """SELECT field, occurrences FROM record_counts
-           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND occurrences > 0 ORDER BY field""",
-        *owner,
-    )
-    return Stats(dict(counts), Totals(*totals))
+    return Stats({field: count for _, _, field, count in rows if field is not None}, Totals(*rows[0][:2]))
 
 
 async def _indexes(tx: Transaction, owner: RecordOwner) -> range:
@@ -345,7 +344,7 @@ async def _page(
         ts, times, body = packed
         if (times is None or not with_times) and low <= at and (count is None or records <= count - taken):
             whole = _Packed(key, at, ts, body)
-            parts.append(whole.inflated() if len(body) < _SMALL else whole)
+            parts.append(whole.inflated() if len(body) < SMALL else whole)
             taken += records
         else:
             high = records if count is None else max(low - at, 0) + count - taken

@@ -26,7 +26,7 @@ MORE = 96 * 2**20
 INSPECT = """
 import asyncio, json, resource, sys
 from pathlib import Path
-from scrapy_ext.server.jobs.versions.archives import ArchiveError
+from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError
 from scrapy_ext.server.jobs.versions.inspection import Inspector
 
 async def main():

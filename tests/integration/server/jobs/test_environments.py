@@ -21,7 +21,7 @@ from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import run
 from scrapy_ext.server.jobs.versions import archives, environments, retention
-from scrapy_ext.server.jobs.versions.archives import ArchiveError
+from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError
 from scrapy_ext.server.jobs.versions.building import BASE, IN_USE, PART, READY
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import (

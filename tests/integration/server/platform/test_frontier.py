@@ -127,6 +127,9 @@ async def test_frontiers_and_slots_are_listed_until_they_are_deleted(http: Http,
         (b'{"fp":"a","qdata":1e999}', "line 1"),
         (b'{"fp":"a","qdata":"\xff"}', "line 1"),
         (b'["a"]', "line 1"),
+        # as many objects as lines, and none in its own
+        (b'{"fp":\n"a"}\n{"fp":"b"} {"fp":"c"}', "line 1"),
+        (b'{"fp":"a"}\n{"fp":"b"} {"fp":"c"}\n\n', "line 2"),
     ],
 )
 async def test_bad_requests_are_named_and_none_is_added(http: Http, slot: str, body: bytes, said: str) -> None:
@@ -134,6 +137,16 @@ async def test_bad_requests_are_named_and_none_is_added(http: Http, slot: str, b
     assert answer.status == 400
     assert said.replace("line 1", "line") in answer.text
     assert (await http.get(f"{slot}/f")).body == b""
+
+
+async def test_requests_may_be_laid_out_in_any_way(http: Http, slot: str) -> None:
+    for number, layout in enumerate(("%s\n", " %s\t\n", "%s\r\n", "\n%s\n\n", "%s")):
+        texts = [f'{{"fp":"{number} é{n}","qdata":{{"n": 1.50,"t":"\\u00e9"}},"p":{n}}}' for n in range(2)]
+        body = "".join(layout % text for text in (texts if layout != "%s" else texts[:1]))
+        assert (await http.post(slot, body.encode())).json == {"newcount": len(texts) if layout != "%s" else 1}
+    text = (await http.get(f"{slot}/q?mincount=100")).text
+    assert text.count('{"n": 1.50,"t":"\\u00e9"}') == 9
+    assert "4 é0" in text
 
 
 async def test_bad_ids_and_names_are_refused(http: Http, slot: str, project: int) -> None:

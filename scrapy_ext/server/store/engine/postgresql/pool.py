@@ -69,7 +69,9 @@ class Pool:
 
     def longest_use(self) -> float:
         """Return the seconds for which a connection has been in use."""
-        return time.monotonic() - next(iter(self._used.values())) if self._used else 0.0
+        # A copy: other threads may ask.
+        used = list(self._used.values())
+        return time.monotonic() - used[0] if used else 0.0
 
     def leave_old_primary(self) -> None:
         """Break connections in use whose server is no longer the primary."""

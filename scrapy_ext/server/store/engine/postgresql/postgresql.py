@@ -1,7 +1,7 @@
 """PostgreSQL engine: connection pools in a thread with an event loop of its own.
 
 Because of the thread, a transaction with its locks does not wait for other work of the server's loop, nor the server's
-loop for an operation that unpacks its rows.
+loop for an operation that unpacks its rows. Short reads of one statement run in the server's loop (``inline_reads``).
 
 Writes run at READ COMMITTED, where ``FOR UPDATE`` reads what others have just committed; reads at REPEATABLE READ,
 where several statements see one state. The outcome of a transaction is always known:
@@ -28,6 +28,7 @@ import random
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
@@ -38,6 +39,7 @@ from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mar
 from scrapy_ext.server.store.engine.postgresql.connection import (
     application_name,
     connect,
+    connected,
     look_for_primary,
     new_pool,
 )
@@ -48,6 +50,7 @@ from scrapy_ext.server.store.engine.postgresql.errors import (
     failure_of,
     translated,
 )
+from scrapy_ext.server.store.engine.postgresql.inline_reads import InlineReads, LeftToThreadError
 from scrapy_ext.server.store.engine.postgresql.loop_thread import Caller, LoopThread
 from scrapy_ext.server.store.engine.postgresql.pool import NoFreeConnectionError, Pool
 from scrapy_ext.server.store.engine.postgresql.primary import primary_of
@@ -77,6 +80,8 @@ _SPAN: Final = {"db.system.name": "postgresql"}
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
+_READ_ONLY: Final = {"default_transaction_read_only": "on"}
+
 _Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 
 
@@ -91,6 +96,12 @@ class PostgresqlEngine:
     ) -> None:
         self._url = url
         self._retry_seconds = limits.retry
+        self._primary = primary_of(url)
+        self._inline: InlineReads | None = None
+        if limits.inline:
+            retry = RETRY_SECONDS if limits.retry is None else limits.retry
+            make = partial(connected, url, limits, _READ_ONLY)
+            self._inline = InlineReads(make, limits.inline, retry, self._primary)
         #: Maximum seconds until a connection is free.
         self._wait = limits.lock
         self._loop = loop
@@ -101,7 +112,6 @@ class PostgresqlEngine:
         self._closed = False
         self._measures = Measures()
         self._availability = Availability(url, quiet=limits.quiet)
-        self._primary = primary_of(url)
         #: Commits that were sent and not answered yet.
         self._commits: set[_Commit] = set()
 
@@ -129,6 +139,18 @@ class PostgresqlEngine:
         return await self._loop.run(self._read(operation, lambda tx: operation(tx, *args, **kwargs)))
 
     async def read_inline(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        self._check_open()
+        if self._inline is None or operation in self._multi_statement or self._availability.cause is not None:
+            return await self.read(operation, *args, **kwargs)
+        try:
+            return await self._inline.read(lambda tx: operation(tx, *args, **kwargs))
+        except SeveralStatements:
+            self._multi_statement.add(operation)
+        except LeftToThreadError:
+            pass
+        except DATABASE_ERRORS as error:
+            self._availability.failed(error)
+            raise translated(error, self._url) from error
         return await self.read(operation, *args, **kwargs)
 
     @contextlib.asynccontextmanager
@@ -175,6 +197,8 @@ class PostgresqlEngine:
     async def close(self) -> None:
         if not self._closed:
             self._closed = True
+            if self._inline is not None:
+                await self._inline.close()
             await self._loop.run(_close(self._writers, self._readers))
             await self._loop.close()
 
@@ -205,7 +229,9 @@ class PostgresqlEngine:
         """Leave a server that is no longer the primary, and answer those whose commits wait for a standby."""
         while True:
             await asyncio.sleep(_WATCH)
-            pools = (self._writers, self._readers)
+            pools: list[Pool | InlineReads] = [self._writers, self._readers]
+            if self._inline is not None:
+                pools.append(self._inline)
             is_slow = any(pool.longest_use() > _SLOW for pool in pools)
             if is_slow or self._primary.has_standbys:
                 await look_for_primary(self._url, _SEARCH_SLOW if is_slow else _SEARCH)
@@ -396,7 +422,7 @@ async def _retried(
 
 
 async def _pools(url: DatabaseUrl, limits: ConnectionLimits) -> tuple[Pool, Pool]:
-    readers = await new_pool(url, limits.readers, limits, default_transaction_read_only="on")
+    readers = await new_pool(url, limits.readers - limits.inline, limits, **_READ_ONLY)
     return await new_pool(url, limits.writers, limits), readers
 
 

@@ -18,7 +18,7 @@ Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 #: Rows per INSERT with RETURNING.
 _ROWS_PER_INSERT: Final = 128
 #: Keys per query: few sizes, so that few statements are prepared.
-_KEYS: Final = (8, 32, 128)
+_KEYS: Final = (2, 8, 32, 128)
 #: Row locks, which other databases need.
 _ROW_LOCK: Final = re.compile(r"\s+FOR (?:UPDATE|SHARE)(?: SKIP LOCKED)?\b")
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -263,9 +264,52 @@ async def test_what_is_read_most_is_one_statement(store: Store) -> None:
     assert len(await store.frontier.read(slot, 100)) == 1  # a full batch, which needs no write either
     assert await store.jobs.get(KEY) is not None
     assert await store.keys.named() == []
+    assert (await store.frontier.count(slot)).count == 100
+    assert (await store.collections.count(which, RecordSelection((prefix_range(b""),)))).count == 1
+    assert (await store.items.stats(KEY)).totals.input_values == 0
     engine: Any = store._engine
     assert not list(engine._multi_statement)
     assert store.measures.operations == commits
+
+
+async def test_short_reads_are_done_in_the_loop_of_their_callers(store: Store) -> None:
+    engine: Any = store._engine
+    threads = []
+
+    async def read(tx: Any) -> int:
+        threads.append(threading.current_thread())
+        row = await tx.fetchrow("SELECT 7")
+        return int(row[0])
+
+    assert await engine.read_inline(read) == 7
+    assert await engine.read(read) == 7
+    assert await asyncio.gather(*(engine.read_inline(read) for _ in range(50))) == [7] * 50
+    assert threads[0] is threading.main_thread()
+    assert threads[1] is not threading.main_thread()
+
+
+async def test_a_short_read_whose_connections_are_broken_is_done_again(store: Store, cutter: Cutter) -> None:
+    await store.keys.keep("a", "b")
+    assert await asyncio.gather(*(store.keys.get("a") for _ in range(10))) == ["b"] * 10
+    cutter.sever()
+    cutter.dark = False
+    assert await asyncio.gather(*(store.keys.get("a") for _ in range(10))) == ["b"] * 10
+
+
+async def test_a_short_read_whose_caller_leaves_does_not_disturb_the_next(store: Store) -> None:
+    engine: Any = store._engine
+
+    async def slow(tx: Any, number: int, seconds: float) -> int:
+        row = await tx.fetchrow("SELECT $1::int FROM pg_sleep($2)", number, seconds)
+        return int(row[0])
+
+    for number in range(10):
+        reading = asyncio.create_task(engine.read_inline(slow, -1, 60.0))
+        await asyncio.sleep(0.002 * number)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert await engine.read_inline(slow, number, 0.0) == number
 
 
 async def test_readers_cannot_write(store: Store) -> None:
@@ -282,6 +326,8 @@ async def test_readers_cannot_write(store: Store) -> None:
     for operation in (once, twice):
         with pytest.raises(StoreError):
             await engine.read(operation)
+        with pytest.raises(StoreError):
+            await engine.read_inline(operation)
     assert await store.keys.get("a") == "b"
 
 

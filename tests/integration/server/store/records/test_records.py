@@ -61,6 +61,31 @@ async def test_positions_and_stats_are_exact_whatever_is_overwritten(store: Stor
         assert parts[0].start == start
 
 
+@pytest.mark.parametrize("padding", [0, 700])
+async def test_records_that_are_read_one_by_one_are_the_stored_ones(store: Store, padding: int) -> None:
+    chance = random.Random(1)
+
+    async def write(start: int, text: str, number: int) -> None:
+        pad = "".join(chance.choices("0123456789abcdef", k=padding))
+        records = [{"n": start + n, "text": text, "pad": f"{pad}{n}"} for n in range(number)]
+        await store.items.write(KEY, start, packed(records))
+
+    async def read(number: int) -> list[tuple[int, str]]:
+        found = [msgspec.json.decode(line) for part in await store.items.at(KEY, [number]) for line in part.lines]
+        return [(record["n"], record["text"]) for record in found]
+
+    await write(0, "first", 2 * MAX_LINES + 10)
+    for number in chance.choices(range(2 * MAX_LINES + 10), k=100):
+        assert await read(number) == [(number, "first")]
+    await write(500, "second", 3)
+    for number in (501, 499, 500, 502, 503, 501, 2 * MAX_LINES, 501):
+        assert await read(number) == [(number, "second" if 500 <= number < 503 else "first")]
+    for _ in range(3):
+        assert await read(2 * MAX_LINES + 10) == []
+    await write(2 * MAX_LINES + 10, "third", 1)
+    assert await read(2 * MAX_LINES + 10) == [(2 * MAX_LINES + 10, "third")]
+
+
 async def test_sending_again_changes_nothing_not_even_the_time(store: Store, clock: Any) -> None:
     records = [{"n": n} for n in range(2500)]
     await store.items.write(KEY, 0, packed(records))
