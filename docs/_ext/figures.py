@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import charts
 from jinja2 import Environment, StrictUndefined
-from rig.results import RESULTS, Result, Run, fault, is_noisy, load
+from rig.results import BENCHMARKS, RESULTS, Result, Run, fault, is_noisy, load
 from rig.runs import RUNS
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class Figures:
 
     def files(self) -> list[Path]:
         """Return the files that the documents depend on."""
-        return [self._results / f"{name}.json" for name in self._runs]
+        results = [self._results / f"{name}.json" for name in self._runs]
+        return [*results, *{BENCHMARKS / f"{run.script}.py" for run in self._runs.values()}]
 
     def _measured(self, *names: str, caller: Callable[..., str]) -> str:
         runs = [self._runs[name] for name in names]
