@@ -8,7 +8,7 @@ from rig.results import Run
 
 RUNS: Final = (
     # ── the extraction client ──
-    Run("extraction_cost", {"schemes": ["http"], "rounds": 3, "pages": 1200}, minutes=8),
+    Run("extraction_cost", {"schemes": ["http"], "rounds": 3, "pages": 1200}, minutes=7),
     Run(
         "extraction_cost",
         {
@@ -18,7 +18,7 @@ RUNS: Final = (
             "rounds": 3,
             "pages": 1200,
         },
-        minutes=3,
+        minutes=2,
         variant="tls",
     ),
     Run(
@@ -29,31 +29,31 @@ RUNS: Final = (
     ),
     Run("extraction_limits", {"rounds": 1, "times": 5}, minutes=6),
     # ── a crawl ──
-    Run("crawl_rate", {"pages": 10_000, "rounds": 3, "rtt_ms": [0.0, 50.0], "redis_limit": 20}, minutes=12),
-    Run("scheduler_rate", {"rounds": 3}, minutes=2),
-    Run("item_cost", {"items": 20_000, "rounds": 3}, minutes=2),
+    Run("crawl_rate", {"pages": 10_000, "rounds": 3, "rtt_ms": [0.0, 50.0], "redis_limit": 15}, minutes=13),
+    Run("scheduler_rate", {"rounds": 3}, minutes=1),
+    Run("item_cost", {"items": 20_000, "rounds": 3}, minutes=1),
     Run("startup", {"rounds": 5}, minutes=1),
-    Run("opentelemetry_cost", {"pages": 3000, "gets": 8000, "rounds": 3}, minutes=3),
+    Run("opentelemetry_cost", {"pages": 3000, "gets": 8000, "rounds": 3}, minutes=2),
     # ── the extraction service ──
     Run("extraction_relay", {"pages": 1500, "rounds": 3}, minutes=1),
     Run("browser_pool", {"at_once": [4], "pages": 30, "rounds": 2, "soak": 1000, "soak_seconds": 180}, minutes=5),
     Run("article_cost", {"rounds": 3}, minutes=1, folder="labelled"),
     # ── the platform service ──
     Run("platform_ingest", {"posts": 80, "rounds": 3}, minutes=3),
-    Run("platform_engines", {"clients": [1, 4, 8], "rounds": 2}, minutes=6),
+    Run("platform_engines", {"clients": [1, 4, 8], "rounds": 2}, minutes=4),
     Run("platform_collections", {}, minutes=2),
     Run("platform_small_gets", {"gets": 3000, "rounds": 3}, minutes=2),
-    Run("platform_frontier", {"to": 10_000_000.0, "minutes": 10.0}, minutes=8),
+    Run("platform_frontier", {"to": 10_000_000.0, "minutes": 10.0}, minutes=6),
     Run(
         "platform_frontier",
         {"to": 1_000_000.0, "store": "postgresql", "minutes": 4.0},
-        minutes=3,
+        minutes=2,
         variant="postgresql",
     ),
-    Run("pages", {"rounds": 3}, minutes=3),
+    Run("pages", {"rounds": 3}, minutes=2),
     Run("jobs", {"rounds": 5}, minutes=2),
     # ── deletions, deliveries and downloads ──
-    Run("deletion", {"items": 500_000, "seconds": 3.0, "rounds": 2}, minutes=4),
+    Run("deletion", {"items": 500_000, "seconds": 3.0, "rounds": 2}, minutes=3),
     Run("downloads", {"items": 300_000, "rounds": 2}, minutes=3),
     Run("delivery", {"items": 300_000, "rounds": 2}, minutes=2),
 )

@@ -129,6 +129,13 @@ def test_every_run_is_shown_and_every_figure_has_a_run() -> None:
     assert all((BENCHMARKS / f"{run.script}.py").exists() for run in RUNS)
 
 
+@pytest.mark.parametrize("page", figures.PAGES)
+def test_every_page_has_all_that_it_names_in_the_results(tmp_path: Path, page: str) -> None:
+    text = figures.Figures(docs=tmp_path).render((ROOT / "docs" / f"{page}.rst").read_text())
+    assert "{{" not in text
+    assert "{%" not in text
+
+
 def test_no_result_is_kept_that_no_page_needs() -> None:
     kept = {path.stem for path in (BENCHMARKS / "results").glob("*.json")}
     assert kept <= {run.name for run in RUNS}
