@@ -51,7 +51,7 @@ class Crawl:
     """One with the extension, which is open."""
 
     def __init__(self, level: str) -> None:
-        self._crawler: Any = SimpleNamespace(settings=Settings({"LOG_LEVEL": level}), signals=SignalManager())
+        self._crawler: Any = SimpleNamespace(settings=Settings({"LOG_LEVEL": level}), signals=SignalManager(self))
         self.extension = SkippedRecords.from_crawler(self._crawler)
         self._crawler.signals.send_catch_log(signals.spider_opened)
 
