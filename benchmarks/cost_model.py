@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rig.costs import Assumptions, Need, load, need
 
@@ -47,6 +47,9 @@ def main() -> None:
     given = _parse()
     chosen = Assumptions(**{field.name: getattr(given, field.name) for field in fields(Assumptions)})
     inputs = load()
+    if given.inputs:
+        print(inputs_table(inputs))
+        return
     found = [need(pages, inputs, given.engine, chosen) for pages in given.pages]
     print(json.dumps([asdict(each) for each in found]) if given.json else table(found, chosen))
 
@@ -56,6 +59,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--pages", type=_listed, default=list(_ROWS), help="pages a month, with commas")
     parser.add_argument("--engine", choices=("sqlite", "postgresql"), default="postgresql")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--inputs", action="store_true", help="print what a job, a commit and a page take instead")
     for field in fields(Assumptions):
         name = f"--{field.name.replace('_', '-')}"
         kind = int if isinstance(field.default, int) else float
@@ -72,7 +76,27 @@ def _listed(text: str) -> list[float]:
 
 def table(found: Sequence[Need], given: Assumptions) -> str:
     """Return the table as text."""
-    rows = [[line.name, *map(line.text, found)] for line in lines(given)]
+    return _aligned([[line.name, *map(line.text, found)] for line in lines(given)])
+
+
+def inputs_table(inputs: Mapping[str, Any]) -> str:
+    """Return the measured parts as text."""
+    rows = [["", "job", "commit", "page"]]
+
+    def add(name: str, of: Mapping[str, float], unit: float = 1.0) -> None:
+        rows.append([name, *(_number(of[part] * unit) for part in rows[0][1:])])
+
+    add("crawling process, ms", inputs["crawl"]["cpu"], 1000)
+    for engine, measured in inputs["engines"].items():
+        add(f"server on {engine}, ms", measured["server_cpu"], 1000)
+    add("postgresql, ms", inputs["engines"]["postgresql"]["postgresql_cpu"], 1000)
+    for engine, measured in inputs["engines"].items():
+        add(f"disk on {engine}, bytes", measured["disk"])
+    add("network, bytes", inputs["wire"])
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows

@@ -60,7 +60,7 @@ def main() -> None:
         with platform() as server:
             found["sqlite"] = asyncio.run(_measure(server, server.data, Processors([server.pid]), given))
     if "postgresql" in given.engines:
-        with cluster({"max_wal_size": "4GB"}) as postgresql:
+        with cluster() as postgresql:
             database = postgresql.database()
             assert postgresql.process is not None
             with platform(database=database) as server:

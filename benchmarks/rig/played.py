@@ -41,12 +41,13 @@ class Tally:
 
 @dataclass(frozen=True)
 class Plan:
-    """A crawl: its pages, their rate a second, which may change with the time, new requests of a page, and the time
-    (monotonic) after which no page comes. ``compress``: as to a server on another machine."""
+    """A crawl: its pages, their rate a second, which may change with the time, new requests of a page, at most how many
+    in all, and the time (monotonic) after which no page comes. ``compress``: as to a server on another machine."""
 
     pages: int
     rate: Callable[[], float]
     new: int = 1
+    requests: float = float("inf")
     until: float = float("inf")
     compress: bool = True
 
@@ -130,8 +131,8 @@ class _Crawl:
         for slot in range(_SLOTS):
             await call("GET", f"{self._frontier}/s/{slot}/q", mincount=37)
         await self._write("logs", [self._log_line(300) for _ in range(11)])
-        # As many as keep the crawl busy until its first commits.
-        await self._add(3 + round(1.5 * self._plan.rate()))
+        # As many as keep the crawl busy until the commits of its first pages, and more.
+        await self._add(20 + round(1.5 * self._plan.rate()))
 
     async def _finish(self) -> None:
         call = self._main.call
@@ -154,7 +155,7 @@ class _Crawl:
         due = time.monotonic()
         while self._pages < self._plan.pages and due < self._plan.until:
             await asyncio.sleep(max(due - time.monotonic(), 0))
-            if len(self._queue) < _PREFETCH // 2 and self._may_have_more:
+            if len(self._queue) < 10 + self._plan.rate() and self._may_have_more:
                 await self._read()
             if not self._queue:
                 # What is to be crawled comes with the results of other pages.
@@ -229,7 +230,7 @@ class _Crawl:
 
     async def _add(self, count: int) -> None:
         """Add so many requests to the queue, at most those of the plan in all."""
-        count = min(count, self._plan.pages - self._asked)
+        count = int(min(count, self._plan.requests - self._asked))
         if count <= 0:
             return
         page = f"http://site.example/page/{self._job}"

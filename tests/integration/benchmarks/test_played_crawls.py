@@ -44,7 +44,7 @@ async def test_a_played_crawl_makes_the_calls_of_a_real_one_with_bodies_of_their
         }
         crawling = asyncio.to_thread(crawl, "ShopPages", settings, site=address, items=_PAGES)
         relayed = Platform(played.port, platform.key, platform.pid, Path())
-        playing = play(relayed, Plan(_PAGES, lambda: _RATE, compress=False), measured, tally, 1)
+        playing = play(relayed, Plan(_PAGES, lambda: _RATE, requests=_PAGES, compress=False), measured, tally, 1)
         await asyncio.gather(crawling, playing)
     assert measured.errors == []
     assert (tally.pages, list(tally.finished.values())) == (_PAGES, [_PAGES])

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from cost_model import table
+from cost_model import inputs_table, table
 from rig.costs import Assumptions, Need, load, need
 
 _INPUTS = load()
@@ -56,6 +56,7 @@ def test_a_price_multiplies_cores_and_disk() -> None:
     assert priced.price == pytest.approx(10 * cores + 0.5 * plain.disk_gb_kept)
 
 
-def test_the_page_of_the_docs_has_the_table_of_the_present_inputs() -> None:
+def test_the_page_of_the_docs_has_the_tables_of_the_present_inputs() -> None:
     rows = [need(pages, _INPUTS, "postgresql", Assumptions()) for pages in (1e6, 5e7, 1e9)]
-    assert textwrap.indent(table(rows, Assumptions()), "   ") in _PAGE.read_text("utf-8")
+    for text in (table(rows, Assumptions()), inputs_table(_INPUTS)):
+        assert textwrap.indent(text, "   ") in _PAGE.read_text("utf-8")

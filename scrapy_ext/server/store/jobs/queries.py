@@ -16,6 +16,9 @@ from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, stored
 _PAGE: Final = 1000
 #: Jobs per page.
 _SCAN: Final = 200
+_NEWEST_FIRST: Final = "changed DESC, spider DESC, job DESC"
+#: Offset above which SQLite merges the states instead of sorting the first jobs of each.
+_DEEP: Final = 2000
 #: Jobs that are read and sorted for a list, instead of being looked for in its order: some milliseconds.
 _FEW: Final = 2000
 
@@ -170,11 +173,11 @@ async def list_jobs(
         condition.text += f" AND (changed, spider, job) > ({condition.marks(last)})"
     keys = f"SELECT changed, spider, job FROM {source} WHERE {condition.text}"  # noqa: S608 - from above
     if by_state:
-        keys = " UNION ALL ".join(f"{keys} AND state = '{state.value}'" for state in _states(which))
+        keys = _union(keys, _states(which), page)
     columns = ", ".join(f"jobs.{column}" for column in COLUMNS.split(", "))
     rows = await tx.fetch(
         f"""WITH page AS MATERIALIZED (
-                {keys} ORDER BY changed DESC, spider DESC, job DESC
+                {keys} ORDER BY {_NEWEST_FIRST}
                 LIMIT {condition.marks([page.limit])} OFFSET {condition.marks([page.offset])})
             SELECT {columns} FROM page
             JOIN jobs ON jobs.project = $1 AND jobs.spider = page.spider AND jobs.job = page.job
@@ -183,6 +186,19 @@ async def list_jobs(
     )
     jobs = [stored(project, row) for row in rows]
     return await _with_counts(tx, project, jobs) if counts else jobs
+
+
+def _union(keys: str, states: Iterable[JobState], page: JobPage) -> str:
+    """Return a query of the keys of each state."""
+    parts = [f"{keys} AND state = '{state.value}'" for state in states]
+    if page.offset <= _DEEP:
+        # Otherwise PostgreSQL would read and sort all jobs of the states. SQLite merges them without that.
+        most = page.limit + page.offset
+        parts = [
+            f"SELECT changed, spider, job FROM ({part} ORDER BY {_NEWEST_FIRST} LIMIT {most}) of_state"  # noqa: S608
+            for part in parts
+        ]
+    return " UNION ALL ".join(parts)
 
 
 async def _way(tx: Transaction, project: int, which: JobFilter) -> tuple[_Condition, str, bool]:

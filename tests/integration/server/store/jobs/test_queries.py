@@ -88,6 +88,9 @@ async def test_every_filter_lists_and_counts_the_same_jobs_whichever_way_they_ar
         wanted = expected(jobs, which)
         assert await store.jobs.listed(1, which, JobPage(1000)) == wanted, which
         assert await store.jobs.listed(1, which, JobPage(3, 2)) == wanted[2:5], which
+        monkeypatch.setattr(queries, "_DEEP", 0)
+        assert await store.jobs.listed(1, which, JobPage(3, 2)) == wanted[2:5], which
+        monkeypatch.setattr(queries, "_DEEP", 2000)
         assert await store.jobs.count(1, which) == len(wanted), which
         # A deleted job has the place that it had before.
         for place, job in enumerate(wanted):
@@ -131,9 +134,12 @@ async def test_lists_are_read_in_the_order_of_an_index_and_counts_from_the_kept_
 
     for which in _FILTERS:
         *_, listed = await store._engine.read(plan, queries.list_jobs, which, JobPage(5), counts=False)
-        keys, _, _ = listed.partition("SCAN page")
+        *_, unlimited = await store._engine.read(plan, queries.list_jobs, which, JobPage(5, 5000), counts=False)
+        (keys, _, _), (deep, _, _) = listed.partition("SCAN page"), unlimited.partition("SCAN page")
         is_sorted = bool(which.keys) or which.spider_ids == ()
-        assert is_sorted or "TEMP B-TREE" not in keys, (which, listed)
+        # Before the last step, which sorts the keys of a page of each state, nothing is sorted.
+        assert is_sorted or keys.count("TEMP B-TREE") <= deep.count("UNION ALL") + 1, (which, listed)
+        assert is_sorted or "TEMP B-TREE" not in deep, (which, deep)
         (counted,) = await store._engine.read(plan, queries.count_by_state, which)
         assert "SCAN jobs" not in counted
         if not (which.has_tags or which.lacks_tags or which.keys or which.startts):
