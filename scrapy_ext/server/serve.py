@@ -28,6 +28,7 @@ from scrapy_ext.server.config.command_line import SECRETS
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections, limit_of
+from scrapy_ext.server.http.memory import keep_freed
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.protocol import bounded
 from scrapy_ext.server.observability import logs
@@ -71,6 +72,7 @@ def serve(config: ServerConfig) -> int:
 
 def _serve(config: ServerConfig, listener: socket.socket, status: socket.socket | None = None) -> int:
     _allow_many_sockets()
+    keep_freed()
     sys.setswitchinterval(_SWITCH_SECONDS)
     config = msgspec.structs.replace(config, port=listener.getsockname()[1])
     with Runner(loop_factory=_loop_factory()) as runner:

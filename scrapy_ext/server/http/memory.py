@@ -37,6 +37,13 @@ _PREPARING: Final = 8
 #: Released bytes after which the allocator returns free pages to the system, and the delay (seconds).
 _TRIM: Final = 64 * limits.MIB
 _TRIM_AFTER: Final = 3.0
+#: Parameters of glibc's allocator: bytes of free memory at the end of a heap that it keeps, and bytes of an allocation
+#: that gets pages of its own from the system. With its own values, reading chunks of records spends a fifth of its time
+#: on new pages, which the system clears.
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_KEPT: Final = 4 * limits.MIB
+_OWN_PAGES: Final = 2 * limits.MIB
 
 
 class Reader(Protocol):
@@ -144,6 +151,14 @@ def default_limit() -> int:
     """Return the default bound: a share of the memory that this process may use."""
     total = machine_memory()
     return max(min(limits.MEMORY, total // 2), total // SHARE)
+
+
+def keep_freed() -> None:
+    """Let the allocator reuse the memory of large blocks, where the C library is glibc."""
+    with contextlib.suppress(AttributeError, OSError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_M_MMAP_THRESHOLD, _OWN_PAGES)
+        library.mallopt(_M_TRIM_THRESHOLD, _KEPT)
 
 
 def trim() -> None:

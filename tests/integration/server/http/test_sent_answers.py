@@ -1,4 +1,4 @@
-"""What of an answer is sent at once."""
+"""Answers on the wire: one piece where they are short, at once where they have no body."""
 
 from __future__ import annotations
 
