@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.api.platform.deliveries import rule_of as delivery_rule_of
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.retention import rule_of
 from scrapy_ext.api.platform.rules import DAY_MS, JobConditions
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.jobs.counts import Move, count_moves
+from scrapy_ext.server.store.rules.purposes import DELIVERY, RETENTION, delivered_by, removed_by
 from scrapy_ext.server.store.rules.selection import START, Left, Wanted, match_of, match_page
 from tests.support.stored_jobs import add_finished, add_items, new_job
 from tests.support.stores import Clock
@@ -143,3 +148,51 @@ async def test_names_are_values_never_sql(store: Store, clock: Clock, tag: str) 
     assert await matches(store, clock, older_than=1, spider=tag) == [str(key)]
     await store.jobs.tag([key], [tag], [])
     assert await matches(store, clock, older_than=1, tag=tag) == [str(key)]
+
+
+@pytest.mark.parametrize("where", ["postgresql"], indirect=True)
+async def test_a_page_of_jobs_reads_only_what_belongs_to_them(store: Store, clock: Clock) -> None:
+    async def fill(tx: Any) -> None:
+        numbers = range(1, 3001)
+        await tx.execute_many(
+            """INSERT INTO jobs (project, spider, job, spider_name, state, changed, updated, metadata)
+               VALUES (1, 1, $1, 'books', 'finished', $1, $1, $2)""",
+            [(number, b"{}") for number in numbers],
+        )
+        await tx.execute_many(
+            "INSERT INTO job_tags (project, tag, spider, job) VALUES (1, 'daily', 1, $1)", [(n,) for n in numbers]
+        )
+        await tx.execute_many(
+            """INSERT INTO record_totals (project, kind, spider, job, records, bytes, stored)
+               VALUES (1, 'items', 1, $1, 1, 1, 1)""",
+            [(number,) for number in numbers],
+        )
+        await count_moves(tx, 1, [Move(1, None, JobState.FINISHED)] * len(numbers))
+
+    class Explained:
+        def __init__(self, tx: Any) -> None:
+            self._tx = tx
+            self.plan = ""
+
+        async def fetch(self, sql: str, *arguments: Any) -> list[Any]:
+            rows = await self._tx.fetch(f"EXPLAIN (VERBOSE) {sql}", *arguments)
+            self.plan += "\n".join(row[0] for row in rows)
+            found: list[Any] = await self._tx.fetch(sql, *arguments)
+            return found
+
+    async def plan(tx: Any, wanted: Wanted) -> str:
+        explained = Explained(tx)
+        await match_page(explained, 1, wanted, clock.now)  # type: ignore[arg-type]
+        return explained.plan
+
+    await store._engine.write(fill)
+    await store._engine.vacuum()
+    removing = rule_of({"what": ["jobs"], "older_than": 1, "tag": "daily"})
+    delivering = delivery_rule_of({"what": ["items"], "target": "file:///archive"})
+    for wanted in (
+        removed_by(RETENTION.unstored(1, removing), clock.now),
+        delivered_by(DELIVERY.unstored(1, delivering), clock.now),
+    ):
+        found = await store._engine.read(plan, wanted)
+        tables = {line.split(" on ")[1].split()[0] for line in found.splitlines() if "Seq Scan on" in line}
+        assert tables <= {"public.attempts", "public.deliveries"}  # they have no rows
