@@ -6,9 +6,13 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+#: Seconds for which the end of tasks is awaited, and for the connections that they leave to close.
+_END_SECONDS: Final = 1.0
+_LAST: Final = 0.02
 
 
 class Caller:
@@ -64,14 +68,17 @@ class LoopThread:
 
     async def close(self) -> None:
         """End the thread, and abandon its running tasks."""
-        self._loop.call_soon_threadsafe(self._stop)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
         await asyncio.to_thread(self._thread.join)
         self._loop.close()
 
-    def _stop(self) -> None:
+    async def _end(self) -> None:
         for task in self._lasting:
             task.cancel()
-        self._loop.call_soon(self._loop.stop)
+        if self._lasting:
+            await asyncio.wait(self._lasting, timeout=_END_SECONDS)
+        await asyncio.sleep(_LAST)
+        self._loop.stop()
 
 
 def _refuse(result: asyncio.Future[Any], error: Exception) -> None:

@@ -89,11 +89,10 @@ async def test_an_old_primary_that_lives_on_is_left_and_never_used_again(
     # Nothing is written meanwhile: reads, too, come from the new one.
     pair.standby.query(pair.standby.url(pair.name), "UPDATE schema_version SET opened = 7 WHERE version = 0")
 
-    async def opened(tx: Any) -> int:
-        row = await tx.fetchrow("SELECT opened FROM schema_version WHERE version = 0")
-        return int(row[0])
+    async def opened(tx: Any) -> Any:
+        return await tx.fetchrow("SELECT opened FROM schema_version WHERE version = 0")
 
-    await eventually_async(lambda: store._engine.read(opened), lambda found: found == 7)
+    await eventually_async(lambda: store._engine.read(opened), lambda found: found == (7,))
     assert await store.items.write(KEY, 1, [CHUNK]) == 1
     pair.standby.kill()
     monkeypatch.setattr(engine_module, "RETRY_SECONDS", 1.0)
