@@ -58,6 +58,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=_listed, default=list(_ROWS), help="pages a month, with commas")
     parser.add_argument("--engine", choices=("sqlite", "postgresql"), default="postgresql")
+    parser.add_argument("--quick", action="store_true", help="as without it: nothing is measured")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--inputs", action="store_true", help="print what a job, a commit and a page take instead")
     for field in fields(Assumptions):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.api.platform.imports import FinishedImport, ImportedSpider
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store, schema
@@ -100,6 +101,18 @@ async def test_every_filter_lists_and_counts_the_same_jobs_whichever_way_they_ar
     by_state = await store.jobs.states(1)
     assert by_state == {state: len(expected(jobs, JobFilter(states=(state,)))) for state in JobState}
     assert await store.jobs.states_of_all() == {1: by_state}
+
+
+async def test_imported_jobs_are_counted_while_and_after_they_are_imported(store: Store) -> None:
+    (spider,) = await store.imports.add_spiders(1, [ImportedSpider("books")])
+    key = JobKey(1, spider, 7)
+    for _ in range(2):  # it continues where it was
+        await store.imports.begin(key, "elsewhere/1/1/7", 0, "me")
+    assert (await store.jobs.states(1))[JobState.RUNNING] == 1
+    end = FinishedImport("elsewhere/1/1/7", {"finished_time": 5}, ["items"])
+    for _ in range(2):
+        await store.imports.finish(key, end, "me")
+    assert await store.jobs.states(1) == {**dict.fromkeys(JobState, 0), JobState.FINISHED: 1}
 
 
 class _Plans:
