@@ -28,9 +28,11 @@ _TIMEOUT = 300.0
 class Caller:
     """Calls one of several servers at random."""
 
-    def __init__(self, servers: Sequence[Http], chance: random.Random) -> None:
+    def __init__(self, servers: Sequence[Http], chance: random.Random, *, old_reads: bool = False) -> None:
         self._servers = servers
         self._chance = chance
+        #: Whether a server may read what is no longer so.
+        self.old_reads = old_reads
         self.answered = 0
         #: Calls that were refused for now, by status.
         self.refused: Counter[int] = Counter()
@@ -210,7 +212,7 @@ class Consumer:
         if read is None:
             return
         for batch in read.lines:
-            assert batch["id"] not in self._deleted
+            assert call.old_reads or batch["id"] not in self._deleted
             assert self._batches.setdefault(batch["id"], batch["requests"]) == batch["requests"]
         ids = [batch["id"] for batch in read.lines if self._chance.random() < 0.8]
         answer = await call("POST", f"{self._queue.path}/q/deleted", json.dumps(ids).encode())
@@ -292,11 +294,19 @@ def make_clients(chance: random.Random, base: int = 0) -> list[Client]:
 
 
 async def write_through(
-    servers: Sequence[Http], seed: int, times: int, strike: Callable[[int], Awaitable[None]]
+    servers: Sequence[Http],
+    seed: int,
+    times: int,
+    strike: Callable[[int], Awaitable[None]],
+    *,
+    old_reads: bool = False,
 ) -> Caller:
-    """Write; each time when some more was answered, at any moment, ``strike``; then check all there is."""
+    """Write; each time when some more was answered, at any moment, ``strike``; then check all there is.
+
+    ``old_reads``: until a strike has ended, a server may read what is no longer so.
+    """
     chance = random.Random(seed)
-    call = Caller(servers, chance)
+    call = Caller(servers, chance, old_reads=old_reads)
     clients = make_clients(chance)
     ended = asyncio.Event()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -59,11 +60,15 @@ async def test_nothing_that_was_acknowledged_is_lost_when_a_standby_takes_over(
         async def strike(_: int) -> None:
             await asyncio.to_thread(harm, pair.primary)
             await asyncio.to_thread(pair.take_over)
+            # A server that can write has left the old primary, which it may have read from until then.
+            for client in clients:
+                write = partial(client.post, "/collections/900/s/c", [{"_key": "k", "value": 0}])
+                await eventually_async(write, lambda answer: answer.status == 200)
 
         try:
             async with AsyncExitStack() as stack:
                 clients = [await stack.enter_async_context(Http(each.url, each.key)) for each in (on_pair, other)]
-                call = await write_through(clients, seed=20, times=1, strike=strike)
+                call = await write_through(clients, seed=20, times=1, strike=strike, old_reads=harm is cut_off)
         finally:
             if harm is hanging:
                 pair.primary.go_on()
