@@ -24,16 +24,23 @@ async def filled(http: Http, project: int) -> str:
     return job
 
 
+async def counted(http: Http, path: str) -> Any:
+    """Return the use once its sums are complete."""
+    found = await eventually_async(
+        lambda: http.get(path), lambda answer: answer.status == 200 and answer.json["counted"] is not None
+    )
+    return found.json
+
+
 async def test_the_use_of_storage_is_by_kind_spider_and_age(server: RunningServer, http: Http, project: int) -> None:
     await filled(http, project)
-    usage = (await http.get(f"/api/projects/{project}/usage")).json
+    usage = await counted(http, f"/api/projects/{project}/usage")
     kinds = {part["name"]: part["records"] for part in usage["kinds"]}
     assert (kinds["items"], kinds["collections"]) == (50, 20)
     assert [(part["name"], part["records"]) for part in usage["spiders"]] == [("books", 50)]
     assert [part["name"] for part in usage["ages"]] == ["7d"]
-    assert usage["counted"] is not None
     assert usage["database"]["bytes"] > 0
-    whole = (await http.get("/api/usage")).json
+    whole = await counted(http, "/api/usage")
     assert str(project) in {part["name"] for part in whole["projects"]}
     metrics = (await http.get("/metrics")).text
     assert "scrapy_ext_deleted_bytes_total" in metrics
@@ -46,10 +53,9 @@ async def test_a_key_of_one_project_sees_its_use_only(server: RunningServer, htt
     fields = {"action": "add", "name": f"usage-{project}", "opens": "platform", "projects": str(project)}
     (key,) = texts(page(await submit(http, "/ui/keys", fields)), "//code[@class='secret']")
     async with Http(server.url, key) as other, timeout_after(60):
-        path = f"/api/projects/{project}/usage"
-        answer = await eventually_async(lambda: other.get(path), lambda answer: answer.status != 401)
-        assert answer.json["bytes"] > 0
-        assert answer.json["database"] is None
+        usage = await counted(other, f"/api/projects/{project}/usage")
+        assert usage["bytes"] > 0
+        assert usage["database"] is None
         for refused in ("/api/usage", f"/api/projects/{project + 1}/usage", "/ui/usage"):
             assert (await other.get(refused)).status in (403, 404)
 
@@ -58,6 +64,7 @@ async def test_the_command_writes_a_line_for_each_part(
     server: RunningServer, http: Http, project: int, capfdbinary: Any
 ) -> None:
     await filled(http, project)
+    await counted(http, f"/api/projects/{project}/usage")
     settings = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key, "PLATFORM_PROJECT": project}
     for arguments in ([], [str(project)], ["--all"]):
         chosen = load("usage")
