@@ -61,11 +61,6 @@ def pack(data: bytes) -> bytes:
     return _library.compress(data, _LEVEL)
 
 
-def checksum(data: bytes) -> int:
-    """Return the CRC-32 of data."""
-    return _library.crc32(data)
-
-
 def unpack(data: bytes) -> list[bytes]:
     """Decompress the output of :func:`pack`, or a gzip stream, to pieces; raises :class:`DamagedError`.
 
@@ -152,7 +147,7 @@ class GzipFrame:
 
 
 def crc32(data: bytes, crc: int = 0) -> int:
-    """Return the checksum of a text whose part before ``data`` has the checksum ``crc``."""
+    """Return the CRC-32 of data, or of a text whose part before ``data`` has the checksum ``crc``."""
     return _library.crc32(data, crc)
 
 

@@ -90,7 +90,7 @@ def _check_image(engine: Engine) -> None:
     assert config["StopSignal"] == "SIGTERM"
     assert not [text for text in config["Env"] if "KEY" in text or "PASSWORD" in text]
     # Neither pip's configuration of this machine, nor caches, nor what the package does not need.
-    unwanted = "find / -xdev \\( -path '/root/.cache/*' -o -name '*.whl' -o -path '/var/lib/apt/lists/*_*' \\) -size +0"
+    unwanted = "find / -xdev \\( -path '*/.cache/*' -o -name '*.whl' -o -path '/var/lib/apt/lists/*_*' \\) -size +0"
     for image in (FULL, PLAIN):
         installed = engine.podman(
             "run", "--rm", "--network=none", "--entrypoint=python3", *_limits(), image, "-c", _INSTALLED

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from scrapy_ext.api.compression import checksum
+from scrapy_ext.api.compression import crc32
 from scrapy_ext.client.extraction.budget import Spent
 from scrapy_ext.client.extraction.ledger_answers import AnswerFile, Place
 from scrapy_ext.compatibility import sqlite
@@ -109,7 +109,7 @@ class LedgerFile:
         if row is None:
             return None
         answer = answers.read(Place(*row[:2]))
-        return answer if len(answer) == row[1] and checksum(answer) == row[2] else None
+        return answer if len(answer) == row[1] and crc32(answer) == row[2] else None
 
     def write(self, changes: LedgerChanges) -> list[bytes]:
         """Commit changes; returns the keys of answers that were deleted for lack of room."""
@@ -123,7 +123,7 @@ class LedgerFile:
                 place = answers.write(answer)
                 execute(
                     "INSERT INTO answers (key, place, size, checksum) VALUES (?, ?, ?, ?)",
-                    (key, *place, checksum(answer)),
+                    (key, *place, crc32(answer)),
                 )
                 self._stored_bytes += place.size + ROW_BYTES
         dropped, more = self._make_room(connection)
