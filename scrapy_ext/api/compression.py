@@ -146,7 +146,7 @@ class GzipFrame:
         return LAST_BLOCK + struct.pack("<II", self._crc, self._length & 0xFFFFFFFF)
 
 
-def crc32(data: bytes, crc: int = 0) -> int:
+def crc32(data: bytes | bytearray, crc: int = 0) -> int:
     """Return the CRC-32 of data, or of a text whose part before ``data`` has the checksum ``crc``."""
     return _library.crc32(data, crc)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import sys
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -101,9 +101,9 @@ async def gzipped(body: bytes) -> bytes:
     return await asyncio.to_thread(compression.gzip, body) if len(body) > _THREAD_ABOVE else compression.gzip(body)
 
 
-def is_compressed(response: aiohttp.ClientResponse) -> bool:
+def is_compressed(headers: Mapping[str, str]) -> bool:
     """Return whether an answer is a gzip stream; raises :class:`aiohttp.ClientPayloadError` for any other coding."""
-    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    encoding = headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip"):
         raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not requested")
     return encoding != "identity"

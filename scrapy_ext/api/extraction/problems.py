@@ -116,7 +116,7 @@ class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):
         return cls(type, row.title, row.status, detail, blocked_domain)
 
     @classmethod
-    def from_answer(cls, status: int, body: bytes) -> Problem:
+    def from_answer(cls, status: int, body: bytes | bytearray) -> Problem:
         """Read an error answer, whose body may be missing or not a problem.
 
         Absent members and those of a wrong type are derived from the HTTP status (extraction-api.md, Errors).

@@ -204,7 +204,7 @@ _BY_STATUS: Final[Mapping[int, type[ExtractError]]] = {
 
 
 def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, sent: Mapping[str, Any] | None = None
+    status: int, headers: Mapping[str, str], body: bytes | bytearray, sent: Mapping[str, Any] | None = None
 ) -> ExtractError:
     """Return the error of an answer without success. Its body may be absent, or arbitrary data."""
     if status < 400:

@@ -85,7 +85,7 @@ class Ledger:
         self._rows: set[bytes] = set()
         self._in_flight: set[bytes] = set()
         #: Answers that are not written, the oldest first, with the time from which they may be.
-        self._pending: dict[bytes, tuple[float, bytes]] = {}
+        self._pending: dict[bytes, tuple[float, bytes | bytearray]] = {}
         self._pending_bytes = 0
         #: Keys whose rows the next flush deletes.
         self._removed: set[bytes] = set()
@@ -148,7 +148,7 @@ class Ledger:
         self._in_flight.discard(key)
         self._changed()
 
-    def answered(self, key: bytes, answer: bytes) -> None:
+    def answered(self, key: bytes, answer: bytes | bytearray) -> None:
         """Store the body of the 200 answer to a request, in place of a former one."""
         self._in_flight.discard(key)
         self._former.discard(key)
@@ -209,12 +209,12 @@ class Ledger:
         if (self._has_changed or self._pending) and self._timer is None and self._writing is None and not self._is_off:
             self._timer = self._loop.call_later(self._flush_interval, self._flush)
 
-    def _take_due(self, now: float) -> dict[bytes, bytes]:
+    def _take_due(self, now: float) -> dict[bytes, bytes | bytearray]:
         """Return the pending answers that are old enough to be written."""
         keys = list(takewhile(lambda key: self._pending[key][0] <= now, self._pending))
         return {key: self._take_pending(key) for key in keys}
 
-    def _take_pending(self, key: bytes) -> bytes:
+    def _take_pending(self, key: bytes) -> bytes | bytearray:
         _, answer = self._pending.pop(key, (0.0, b""))
         self._pending_bytes -= len(answer)
         return answer

@@ -44,7 +44,7 @@ class AnswerFile:
                 self._gaps.append(Place(self._end, place.offset - self._end))
             self._end = max(self._end, place.end)
 
-    def write(self, answer: bytes) -> Place:
+    def write(self, answer: bytes | bytearray) -> Place:
         """Write an answer into a gap or to the end."""
         size = len(answer)
         number = next((number for number, gap in enumerate(self._gaps) if gap.size >= size), None)

@@ -64,7 +64,7 @@ class LedgerError(Exception):
 class LedgerChanges(NamedTuple):
     """Changes that one flush writes. The row of a key without an answer is deleted."""
 
-    answers: dict[bytes, bytes | None]
+    answers: dict[bytes, bytes | bytearray | None]
     requests: int
     cost: float
     in_flight: int

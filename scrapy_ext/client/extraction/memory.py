@@ -29,7 +29,7 @@ _SMALL: Final = 64 * 1024
 _SMALL_FACTOR: Final = 4
 
 
-def decoded_size(body: bytes) -> int:
+def decoded_size(body: bytes | bytearray) -> int:
     """Return the bytes that JSON takes when it is decoded: an upper bound for a large body."""
     return _SMALL_FACTOR * len(body) if len(body) <= _SMALL else weight(body)
 

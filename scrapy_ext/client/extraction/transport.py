@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
-from yarl import URL
 
 from scrapy_ext.api.extraction import EXTENSIONS_HEADER
 from scrapy_ext.api.extraction.problems import Cause
@@ -18,6 +17,7 @@ from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServic
 from scrapy_ext.client.extraction.memory import AnswerMemory, Hold
 from scrapy_ext.client.extraction.redact import redacted, without_user
 from scrapy_ext.client.http import authorization, base_url, decompressed, is_compressed, proxy_of
+from scrapy_ext.client.http1 import Answer, AnswerError, Body, ConnectError, Connections
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_after
 
 #: Bytes of an answer per byte of the content, and besides it: Base64 makes it a third longer, escapes in JSON up to
@@ -25,18 +25,15 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_aft
 _ANSWER_PER_BYTE: Final = 2
 _ANSWER_ON_TOP: Final = 2**20
 
-#: Bytes of an answer that is read in one piece.
-_SMALL: Final = 64 * 1024
+#: Most bytes of an answer that is read into one buffer: the server names its size.
+_ONE_BUFFER: Final = 64 * 1024 * 1024
 #: Copies of the bytes of an answer while its pieces are joined.
 _JOINED: Final = 2
 
-#: Errors before anything was sent.
-_NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-
 #: Seconds to connect.
 _CONNECT: Final = 30.0
-#: For the request of the extensions, which needs no extraction.
-_EXTENSIONS_TIMEOUT: Final = aiohttp.ClientTimeout(total=10.0)
+#: Seconds for the request of the extensions, which needs no extraction.
+_EXTENSIONS_TIMEOUT: Final = 10.0
 #: Statuses of temporary failures.
 _TEMPORARY: Final = (429, 500, 502, 503, 504)
 
@@ -55,7 +52,7 @@ UNBOUNDED: Final = Bounds()
 class RawAnswer(NamedTuple):
     status: int
     headers: Mapping[str, str]
-    body: bytes
+    body: Body
 
 
 class ExtractTransport:
@@ -79,10 +76,10 @@ class ExtractTransport:
         }
         self._proxy = proxy_of(self.url)
         self._timeout = timeout
-        self._connections = connections
+        self._limit = connections
         #: Fields of the service besides those of the contract, as its answers report; None: no answer yet.
         self.extensions: frozenset[str] | None = None
-        self._session: aiohttp.ClientSession | None = None
+        self._opened: Connections | None = None
 
     def __repr__(self) -> str:
         return f"<ExtractTransport to {self.url}>"
@@ -100,43 +97,41 @@ class ExtractTransport:
         :class:`~scrapy_ext.client.extraction.errors.TooLargeError`.
         """
         seconds = (self._timeout if bounds.timeout is None else bounds.timeout) or None
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(seconds or _CONNECT, _CONNECT))
-        session = self._opened()
+        connect_timeout = min(seconds or _CONNECT, _CONNECT)
         try:
-            async with (
-                # Not by aiohttp: the time of a wait for memory does not count.
-                timeout_after(seconds) as deadline,
-                session.post(
-                    self._endpoint, data=fields, headers=headers, allow_redirects=False, timeout=timeout
-                ) as response,
-            ):
-                body = await _body(response, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
-                answer = RawAnswer(response.status, response.headers, body)
-                self._learn(answer.headers)
-                return answer
-        except _NOT_CONNECTED as error:
+            # The deadline moves while the answer waits for memory.
+            async with timeout_after(seconds) as deadline:
+                answer = await self._connections.request("POST", fields, headers, connect_timeout=connect_timeout)
+                try:
+                    body = await _body(answer, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
+                finally:
+                    answer.close()
+        except ConnectError as error:
             raise UnreachableServiceError(f"cannot connect to {self.url} ({_reason(error)})", ambiguous=False) from None
         except TIMEOUT_ERRORS as error:
             fault = f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)"
             raise UnreachableServiceError(fault, ambiguous=True, cause=Cause.TIMEOUT.value) from error
-        except (aiohttp.ClientError, OSError) as error:
+        except (AnswerError, aiohttp.ClientPayloadError) as error:
             fault = f"no whole answer from {self.url} ({_reason(error)})"
             raise UnreachableServiceError(fault, ambiguous=True) from None
+        self._learn(answer.headers)
+        return RawAnswer(answer.status, answer.headers, body)
 
     async def ask_extensions(self) -> None:
         """Request :attr:`extensions` from the service, without an extraction, which would be billed.
 
         Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` without an answer.
         """
-        session = self._opened()
         try:
-            async with session.options(self._endpoint, allow_redirects=False, timeout=_EXTENSIONS_TIMEOUT) as response:
-                self._learn(response.headers)
-                if self.extensions is None and response.status not in _TEMPORARY:
-                    self.extensions = frozenset()
-        except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS) as error:
+            async with timeout_after(_EXTENSIONS_TIMEOUT):
+                answer = await self._connections.request("OPTIONS", connect_timeout=_EXTENSIONS_TIMEOUT)
+        except (OSError, *TIMEOUT_ERRORS) as error:
             fault = f"{self.url} does not report its extensions ({_reason(error)})"
             raise UnreachableServiceError(fault, ambiguous=False) from None
+        answer.close()
+        self._learn(answer.headers)
+        if self.extensions is None and answer.status not in _TEMPORARY:
+            self.extensions = frozenset()
 
     def _learn(self, headers: Mapping[str, str]) -> None:
         named = headers.get(EXTENSIONS_HEADER)
@@ -145,58 +140,46 @@ class ExtractTransport:
 
     async def close(self) -> None:
         """Close the connections. The transport can be used again afterwards."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._endpoint = URL(f"{self.url}/extract")
-            self._session = aiohttp.ClientSession(
-                headers=self._headers,
-                connector=aiohttp.TCPConnector(limit=self._connections),
-                auto_decompress=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                proxy=self._proxy,
-            )
-        return self._session
+    @property
+    def _connections(self) -> Connections:
+        if self._opened is None:
+            url = f"{self.url}/extract"
+            self._opened = Connections(url, self._headers, limit=self._limit, proxy=self._proxy)
+        return self._opened
 
 
 def _reason(error: Exception) -> str:
     """Return the reason of an error, without the address of a proxy, which may contain its password."""
-    if isinstance(error, aiohttp.ClientResponseError):
-        return f"{error.status} {error.message}".strip()
     return without_user(str(error)) or type(error).__name__
 
 
-async def _body(response: aiohttp.ClientResponse, max_size: int, hold: Hold, deadline: Timeout) -> bytes:
+async def _body(answer: Answer, max_size: int, hold: Hold, deadline: Timeout) -> Body:
     """Read the body of an answer into memory, decompressed; raises ``TooLargeError``."""
     most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP if max_size else sys.maxsize
-    chunks, expected = _chunks(response), response.content_length
-    if is_compressed(response):
-        chunks = decompressed(chunks)
+    pieces, expected = answer.pieces(), answer.content_length
+    if is_compressed(answer.headers):
+        pieces = decompressed(pieces)
     elif expected is not None:
         if expected > most:
             raise too_large(expected, max_size)
-        if expected <= _SMALL:
+        if expected <= _ONE_BUFFER:
             await hold.resize(expected, deadline)
-            return await response.read()
+            return await answer.read()
     found: list[bytes] = []
     size = 0
     # Closed at once, also when a piece is refused: it refers to the hold.
-    async with contextlib.aclosing(chunks):
-        async for piece in chunks:
+    async with contextlib.aclosing(pieces):
+        async for piece in pieces:
             size += len(piece)
             if size > most:
                 raise too_large(size, max_size)
             await hold.resize(_JOINED * size, deadline)
             found.append(piece)
     return b"".join(found)
-
-
-async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-    async for chunk in response.content.iter_any():
-        yield chunk
 
 
 def too_large(size: int, max_size: int, fields: Mapping[str, Any] | None = None) -> TooLargeError:

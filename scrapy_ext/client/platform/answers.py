@@ -163,7 +163,7 @@ async def _pieces(response: aiohttp.ClientResponse, wait: float | None = None) -
     """Yield the body, decompressed. Raises :class:`aiohttp.ClientPayloadError` when it is cut off, and
     :class:`TimeoutError` when no data arrives for ``wait`` seconds."""
     chunks = _chunks(response, wait)
-    async for piece in decompressed(chunks) if is_compressed(response) else chunks:
+    async for piece in decompressed(chunks) if is_compressed(response.headers) else chunks:
         yield piece
 
 
