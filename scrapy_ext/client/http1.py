@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
@@ -217,8 +217,11 @@ class Answer:
         """Iterate over the body as it comes."""
         connection = self._connection
         while True:
-            for part in connection.taken():
+            parts = connection.taken()
+            for part in parts:
                 yield part
+            if parts:
+                continue
             if connection.is_whole:
                 return
             await connection.more()
@@ -280,10 +283,10 @@ class _Connection(asyncio.BufferedProtocol):
         if not self._parts:
             await self._more()
 
-    def taken(self) -> Iterator[bytes]:
-        """Remove and iterate over the received parts of the body."""
+    def taken(self) -> list[bytes]:
+        """Remove and return the received parts of the body."""
         parts, self._parts = self._parts, []
-        return iter(parts)
+        return parts
 
     def rest(self) -> bool:
         """Make the connection idle after a whole answer; return whether it may be used again."""
@@ -380,11 +383,12 @@ class _Connection(asyncio.BufferedProtocol):
             if self._head_bytes > _MOST_HEAD:
                 self._fail(AnswerError(f"the head of the answer has more than {_MOST_HEAD} bytes"))
             return
+        if had_head and not (self.is_whole or self._parts):
+            return
         if not (self.is_whole or self._is_paused):
             self._is_paused = True
             self._transport.pause_reading()
-        if self.is_whole or not had_head or self._parts:
-            self._wake()
+        self._wake()
 
     def eof_received(self) -> None:
         if self._until_eof and self._has_head:
