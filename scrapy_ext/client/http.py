@@ -11,10 +11,10 @@ from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import aiohttp
 from yarl import URL
 
 from scrapy_ext.api import compression
+from scrapy_ext.client.http1 import AnswerError
 
 #: Bodies above this many bytes are compressed in a thread, since compressing a megabyte takes milliseconds.
 _THREAD_ABOVE: Final = 64 * 1024
@@ -69,8 +69,6 @@ def is_local(url: str) -> bool:
 def proxy_of(url: str) -> str | None:
     """Return the proxy that the environment names for an address (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). None for an
     address of this machine, which a proxy would not reach.
-
-    aiohttp would read a file of passwords (.netrc) for each request as well.
     """
     parts = urlsplit(url)
     if is_local(url) or proxy_bypass(parts.netloc):
@@ -102,18 +100,21 @@ async def gzipped(body: bytes) -> bytes:
 
 
 def is_compressed(headers: Mapping[str, str]) -> bool:
-    """Return whether an answer is a gzip stream; raises :class:`aiohttp.ClientPayloadError` for any other coding."""
+    """Return whether an answer is a gzip stream.
+
+    Raises :class:`~scrapy_ext.client.http1.AnswerError` for any other coding.
+    """
     encoding = headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip"):
-        raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not requested")
+        raise AnswerError(f"the answer has the encoding {encoding[:40]!r}, which was not requested")
     return encoding != "identity"
 
 
 async def decompressed(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
     """Decompress a gzip stream into pieces of bounded size, whatever the ratio.
 
-    Raises :class:`aiohttp.ClientPayloadError` for damaged data, and for a stream that was cut off. An empty body is
-    valid: an answer without a body may have the header of a coding.
+    Raises :class:`~scrapy_ext.client.http1.AnswerError` for damaged data, and for a stream that was cut off. An empty
+    body is valid: an answer without a body may have the header of a coding.
     """
     inflater, has_begun = compression.Inflater(sys.maxsize), False
     async for chunk in chunks:
@@ -125,9 +126,9 @@ async def decompressed(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
                 # One small chunk may hold many pieces.
                 await asyncio.sleep(0)
         except compression.DamagedError as error:
-            raise aiohttp.ClientPayloadError(f"the compressed answer is damaged ({error})") from None
+            raise AnswerError(f"the compressed answer is damaged ({error})") from None
     if has_begun:
         try:
             inflater.end()
         except compression.DamagedError:
-            raise aiohttp.ClientPayloadError("the compressed answer broke off") from None
+            raise AnswerError("the compressed answer broke off") from None

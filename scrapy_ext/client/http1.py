@@ -1,4 +1,4 @@
-"""Requests over HTTP/1.1 to one server, with little processor time for each: connections that are kept, answers that
+"""Requests over HTTP/1.1 to one server, with little processor time and memory: connections that are kept, answers that
 are read into one buffer, and no layer in between.
 
 llhttp parses the head of an answer, and a body without a length. After the head of a longer answer nothing is read
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, TypeAlias
@@ -19,10 +20,11 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from multidict import CIMultiDict
 from yarl import URL
 
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Self, timeout_after
 
-#: Bytes of one read of a head, or of a body without a length.
-_READ: Final = 32 * 1024
+#: Bytes of one read, and of one of a body in pieces that comes faster.
+_READ: Final = 16 * 1024
+_READ_MORE: Final = 128 * 1024
 #: Most bytes of the head of an answer.
 _MOST_HEAD: Final = 64 * 1024
 #: Seconds that an unused connection is kept, below those of usual servers and proxies.
@@ -45,8 +47,8 @@ class AnswerError(OSError):
 class Connections:
     """Connections to the server of a URL, which belong to the event loop of the first request.
 
-    ``headers`` are those of every request; ``limit``: connections at once, 0: one for each request; ``proxy``: URL of
-    an HTTP proxy, which may hold credentials.
+    The paths of requests follow that of the URL. ``headers`` are those of every request; ``limit``: connections at
+    once, 0: one for each request; ``proxy``: URL of an HTTP proxy, which may hold credentials.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], *, limit: int = 0, proxy: str | None = None) -> None:
@@ -59,19 +61,27 @@ class Connections:
         self._tls: ssl.SSLContext | None = None
         default = {"Host": _host(self._url), "User-Agent": _AGENT, "Accept": "*/*"}
         own = {**default, **headers}
-        target = self._url.raw_path_qs
+        target = self._url.raw_path.rstrip("/")
         if self._proxy is not None and self._url.scheme == "http":
             target = f"http://{_host(self._url)}{target}"
             own |= _credentials(self._proxy)
-        self._target = target.encode("ascii")
+        self._target = target
         self._head = _lines(own)
 
     async def request(
-        self, method: str, body: bytes = b"", headers: Mapping[str, str] | None = None, *, connect_timeout: float
+        self,
+        method: str,
+        path: str,
+        body: bytes | AsyncGenerator[bytes] = b"",
+        headers: Mapping[str, str] | None = None,
+        *,
+        connect_timeout: float,
     ) -> Answer:
         """Send a request; return its answer when the head is there, and the body too if it came with it.
 
-        The answer must be closed. Raises :class:`ConnectError` and :class:`AnswerError`.
+        ``path`` is percent-encoded, and may have a query. A body in pieces is sent until the server answers; without
+        ``Content-Length`` in ``headers``, in chunks. The answer must be closed. Raises :class:`ConnectError`,
+        :class:`AnswerError`, and the errors of the body.
         """
         if self._free is not None:
             await self._free.acquire()
@@ -79,7 +89,14 @@ class Connections:
         try:
             connection = self._take() or await self._connect(connect_timeout)
             self._busy.add(connection)
-            connection.send(self._written(method, body, headers))
+            if isinstance(body, bytes):
+                length = b"Content-Length: %d\r\n" % len(body)
+                connection.send(self._head_of(method, path, headers, length) + body)
+            else:
+                is_chunked = "Content-Length" not in (headers or {})
+                framing = b"Transfer-Encoding: chunked\r\n" if is_chunked else b""
+                connection.send(self._head_of(method, path, headers, framing))
+                await connection.upload(body, is_chunked=is_chunked)
             await connection.head()
         except BaseException:
             self._release(connection, whole=False)
@@ -98,16 +115,10 @@ class Connections:
         for _ in range(3):
             await asyncio.sleep(0)
 
-    def _written(self, method: str, body: bytes, headers: Mapping[str, str] | None) -> bytes:
+    def _head_of(self, method: str, path: str, headers: Mapping[str, str] | None, framing: bytes) -> bytes:
+        line = f"{method} {self._target}{path} HTTP/1.1\r\n".encode("ascii")
         own = _lines(headers) if headers else b""
-        return b"%b %b HTTP/1.1\r\n%b%bContent-Length: %d\r\n\r\n%b" % (
-            method.encode(),
-            self._target,
-            self._head,
-            own,
-            len(body),
-            body,
-        )
+        return b"%b%b%b%b\r\n" % (line, self._head, own, framing)
 
     def _take(self) -> _Connection | None:
         while self._idle:
@@ -197,17 +208,29 @@ class Connections:
 
 
 class Answer:
-    """One answer. Its body is read once, whole or in pieces; :meth:`close` ends it."""
+    """One answer, a context manager. Its body is read once, whole or in pieces."""
 
-    __slots__ = ("_connection", "_connections", "content_length", "headers", "status")
+    __slots__ = ("_connection", "_connections", "content_length", "headers", "reason", "status")
 
     def __init__(self, connection: _Connection, connections: Connections) -> None:
         self._connection = connection
         self._connections = connections
         self.status = connection.status
+        self.reason = connection.reason
         self.headers = connection.headers
         #: Bytes of the body as it is sent; None: not known yet.
         self.content_length = connection.length
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def content_type(self) -> str:
+        """The media type without parameters; empty: not given."""
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
     async def read(self) -> Body:
         """Return the body of an answer with a length."""
@@ -227,6 +250,7 @@ class Answer:
             await connection.more()
 
     def close(self) -> None:
+        """Let the connection be used again after a whole answer; close it otherwise."""
         self._connections._release(self._connection, whole=self._connection.is_whole)
 
 
@@ -236,7 +260,7 @@ class _Connection(asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transport: Any = None
-        self._buffer: memoryview[int] = memoryview(bytearray(_READ))
+        self._buffer = _buffer(_READ)
         #: The task that waits for the head, or for more of the body.
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
@@ -246,6 +270,8 @@ class _Connection(asyncio.BufferedProtocol):
         #: The parser of the answer, and what it has found.
         self._parser = HttpResponseParser(self)
         self._is_asked = False
+        #: The buffer for sending is full; the body of the request was not sent whole.
+        self._is_full = self._is_cut = False
         self._has_head = self._is_kept = self._until_eof = False
         self._head_bytes = 0
         self._parts: list[bytes] = []
@@ -260,6 +286,20 @@ class _Connection(asyncio.BufferedProtocol):
         self._begin()
         self._is_asked = True
         self._transport.write(written)
+
+    async def upload(self, body: AsyncGenerator[bytes], *, is_chunked: bool) -> None:
+        """Send a body in pieces, until there is an answer or an error."""
+        async with contextlib.aclosing(body):
+            async for piece in body:
+                if self._has_head or self._error is not None:
+                    self._is_cut = True
+                    return
+                if piece:
+                    self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
+                if self._is_full:
+                    await self._wait()
+        if is_chunked:
+            self._transport.write(b"0\r\n\r\n")
 
     async def head(self) -> None:
         """Wait for the head of the answer."""
@@ -292,9 +332,12 @@ class _Connection(asyncio.BufferedProtocol):
         """Make the connection idle after a whole answer; return whether it may be used again."""
         self._kept_until = self._loop.time() + _KEPT
         # A server may answer before it has read the request.
-        if not self._is_kept or self._is_paused or not self.is_usable() or self._transport.get_write_buffer_size():
+        is_sent = not (self._is_cut or self._transport.get_write_buffer_size())
+        if not (is_sent and self._is_kept and self.is_usable()) or self._is_paused:
             return False
         self._begin()
+        if len(self._buffer) > _READ:
+            self._buffer = _buffer(_READ)
         return True
 
     def is_usable(self) -> bool:
@@ -316,12 +359,13 @@ class _Connection(asyncio.BufferedProtocol):
     def _begin(self) -> None:
         """Forget the former answer."""
         self.status = 0
+        self.reason = ""
         self.headers: CIMultiDict[str] = CIMultiDict()
         self.length: int | None = None
         self.is_whole = False
         self._parser = HttpResponseParser(self)
         self._into = None
-        self._is_asked = self._has_head = self._is_kept = self._until_eof = False
+        self._is_asked = self._is_cut = self._has_head = self._is_kept = self._until_eof = False
         self._head_bytes = self._filled = 0
         self._parts = []
 
@@ -383,6 +427,8 @@ class _Connection(asyncio.BufferedProtocol):
             if self._head_bytes > _MOST_HEAD:
                 self._fail(AnswerError(f"the head of the answer has more than {_MOST_HEAD} bytes"))
             return
+        if had_head and nbytes == len(self._buffer) < _READ_MORE:
+            self._buffer = _buffer(_READ_MORE)
         if had_head and not (self.is_whole or self._parts):
             return
         if not (self.is_whole or self._is_paused):
@@ -402,7 +448,18 @@ class _Connection(asyncio.BufferedProtocol):
             self._error = self._error or AnswerError(f"the server closed the connection{reason}")
         self._wake()
 
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self._wake()
+
     # ── from the parser ──
+
+    def on_status(self, reason: bytes) -> None:
+        if not self._has_head:
+            self.reason = reason.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._has_head:  # not those after a chunked body
@@ -432,6 +489,10 @@ class _Connection(asyncio.BufferedProtocol):
     def on_message_complete(self) -> None:
         if self._has_head:
             self.is_whole = True
+
+
+def _buffer(size: int) -> memoryview[int]:
+    return memoryview(bytearray(size))
 
 
 def _host(url: URL) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 
 from scrapy_ext.api.extraction import EXTENSIONS_HEADER
@@ -101,17 +100,16 @@ class ExtractTransport:
         try:
             # The deadline moves while the answer waits for memory.
             async with timeout_after(seconds) as deadline:
-                answer = await self._connections.request("POST", fields, headers, connect_timeout=connect_timeout)
-                try:
+                with await self._connections.request(
+                    "POST", "/extract", fields, headers, connect_timeout=connect_timeout
+                ) as answer:
                     body = await _body(answer, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
-                finally:
-                    answer.close()
         except ConnectError as error:
             raise UnreachableServiceError(f"cannot connect to {self.url} ({_reason(error)})", ambiguous=False) from None
         except TIMEOUT_ERRORS as error:
             fault = f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)"
             raise UnreachableServiceError(fault, ambiguous=True, cause=Cause.TIMEOUT.value) from error
-        except (AnswerError, aiohttp.ClientPayloadError) as error:
+        except AnswerError as error:
             fault = f"no whole answer from {self.url} ({_reason(error)})"
             raise UnreachableServiceError(fault, ambiguous=True) from None
         self._learn(answer.headers)
@@ -124,7 +122,7 @@ class ExtractTransport:
         """
         try:
             async with timeout_after(_EXTENSIONS_TIMEOUT):
-                answer = await self._connections.request("OPTIONS", connect_timeout=_EXTENSIONS_TIMEOUT)
+                answer = await self._connections.request("OPTIONS", "/extract", connect_timeout=_EXTENSIONS_TIMEOUT)
         except (OSError, *TIMEOUT_ERRORS) as error:
             fault = f"{self.url} does not report its extensions ({_reason(error)})"
             raise UnreachableServiceError(fault, ambiguous=False) from None
@@ -147,8 +145,7 @@ class ExtractTransport:
     @property
     def _connections(self) -> Connections:
         if self._opened is None:
-            url = f"{self.url}/extract"
-            self._opened = Connections(url, self._headers, limit=self._limit, proxy=self._proxy)
+            self._opened = Connections(self.url, self._headers, limit=self._limit, proxy=self._proxy)
         return self._opened
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any, Final, TypeVar
 
-import aiohttp
 import msgspec
 
 from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 from scrapy_ext.api.platform.keys import Host
+from scrapy_ext.client import http1
 from scrapy_ext.client.http import decompressed, is_compressed
 from scrapy_ext.client.platform import json_lines as lines
 from scrapy_ext.client.platform.calls import ClientCall
@@ -80,7 +80,7 @@ class Stream:
     """An answer that is read as it arrives. ``framed`` False: HTTP does not mark the end of the body, so that it may
     have broken off. Each wait for data takes ``timeout`` seconds at most."""
 
-    def __init__(self, response: aiohttp.ClientResponse, timeout: float) -> None:
+    def __init__(self, response: http1.Answer, timeout: float) -> None:
         self._response = response
         self._timeout = timeout
         headers = response.headers
@@ -90,7 +90,7 @@ class Stream:
         return lines.split(_pieces(self._response, self._timeout))
 
 
-async def whole(call: ClientCall, response: aiohttp.ClientResponse) -> Answer:
+async def whole(call: ClientCall, response: http1.Answer) -> Answer:
     """Read an answer to its end; raises the error that it reports."""
     if response.status >= 300:
         raise await refusal(call, response)
@@ -100,7 +100,7 @@ async def whole(call: ClientCall, response: aiohttp.ClientResponse) -> Answer:
     return Answer(call, response.status, body)
 
 
-async def stream(call: ClientCall, response: aiohttp.ClientResponse, wait: float) -> Stream:
+async def stream(call: ClientCall, response: http1.Answer, wait: float) -> Stream:
     """Begin to read an answer; raises the error that it reports."""
     if response.status >= 300:
         async with timeout_after(wait):
@@ -110,7 +110,7 @@ async def stream(call: ClientCall, response: aiohttp.ClientResponse, wait: float
     return Stream(response, wait)
 
 
-async def refusal(call: ClientCall, response: aiohttp.ClientResponse) -> PlatformError:
+async def refusal(call: ClientCall, response: http1.Answer) -> PlatformError:
     """Return the error of an answer without success."""
     status, location = response.status, response.headers.get("Location")
     if 300 <= status < 400 and location:
@@ -128,7 +128,7 @@ async def refusal(call: ClientCall, response: aiohttp.ClientResponse) -> Platfor
     return call.error(kind, message, status, retry_after)
 
 
-def _page(call: ClientCall, response: aiohttp.ClientResponse) -> PlatformError:
+def _page(call: ClientCall, response: http1.Answer) -> PlatformError:
     return call.error(UnexpectedAnswer, "an HTML page instead of data", response.status)
 
 
@@ -139,7 +139,7 @@ def _kind_by_message(message: str) -> type[PlatformError] | None:
     return Unauthorized if "Authentication failed" in message else None
 
 
-async def _read(call: ClientCall, response: aiohttp.ClientResponse) -> bytes:
+async def _read(call: ClientCall, response: http1.Answer) -> bytes:
     pieces: list[bytes] = []
     size = 0
     async for piece in _pieces(response):
@@ -150,7 +150,7 @@ async def _read(call: ClientCall, response: aiohttp.ClientResponse) -> bytes:
     return b"".join(pieces)
 
 
-async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+async def _beginning(response: http1.Answer) -> bytes:
     body = b""
     async for piece in _pieces(response):
         body += piece
@@ -159,23 +159,23 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
     return body
 
 
-async def _pieces(response: aiohttp.ClientResponse, wait: float | None = None) -> AsyncGenerator[bytes]:
-    """Yield the body, decompressed. Raises :class:`aiohttp.ClientPayloadError` when it is cut off, and
+async def _pieces(response: http1.Answer, wait: float | None = None) -> AsyncGenerator[bytes]:
+    """Yield the body, decompressed. Raises :class:`~scrapy_ext.client.http1.AnswerError` when it is cut off, and
     :class:`TimeoutError` when no data arrives for ``wait`` seconds."""
     chunks = _chunks(response, wait)
     async for piece in decompressed(chunks) if is_compressed(response.headers) else chunks:
         yield piece
 
 
-async def _chunks(response: aiohttp.ClientResponse, wait: float | None) -> AsyncGenerator[bytes]:
-    # Not by sock_read of aiohttp: where a body came faster than it was read, its timer goes on after the end of the
-    # body, fires on the idle connection, and fails the next call on it.
+async def _chunks(response: http1.Answer, wait: float | None) -> AsyncGenerator[bytes]:
+    pieces = response.pieces()
     while True:
-        async with timeout_after(wait):
-            chunk = await response.content.readany()
-        if not chunk:
+        try:
+            async with timeout_after(wait):
+                piece = await anext(pieces)
+        except StopAsyncIteration:
             return
-        yield chunk
+        yield piece
 
 
 def _message(body: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -26,7 +26,7 @@ class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[tuple[str, Value], ...] = ()
     body: bytes | None = None
     #: Makes the pieces of a body, in place of ``body``; they are sent uncompressed.
-    source: Callable[[], AsyncIterator[bytes]] | None = None
+    source: Callable[[], AsyncGenerator[bytes]] | None = None
     content_type: str = JSON_LINES
     #: Content encoding that ``body`` has already; ``identity``: send it uncompressed; None: compress a large body.
     encoding: str | None = None

@@ -7,17 +7,17 @@ are sent once.
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final, TypeVar
 
-import aiohttp
 import msgspec
-from yarl import URL
 
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client import http1
 from scrapy_ext.client.http import authorization, base_url, gzipped, proxy_of
+from scrapy_ext.client.http1 import ConnectError, Connections
 from scrapy_ext.client.platform import answers
 from scrapy_ext.client.platform.answers import Answer, Stream
 from scrapy_ext.client.platform.calls import ClientCall, query
@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 #: Request bodies above this many bytes are compressed.
 COMPRESS_ABOVE: Final = 1024
+#: Connections to one address at once.
+_CONNECTIONS: Final = 100
 #: Seconds of a call whose body is a file.
 UPLOAD_SECONDS: Final = 900.0
 
@@ -81,19 +83,18 @@ class Transport:
         self.limits = limits
         self._pace = pace
         self._authorization = authorization(key, "PLATFORM_API_KEY")
-        self._proxies = {host: proxy_of(urls.base(host)) for host in Host}
         self._timeout = timeout
         self._compress = compress
-        self._session: aiohttp.ClientSession | None = None
+        self._opened: dict[str, Connections] = {}
 
     def __repr__(self) -> str:
         return f"<Transport to {self.urls}>"
 
     async def close(self) -> None:
         """Close the connections. The transport can be used again afterwards."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        opened, self._opened = self._opened, {}
+        for connections in opened.values():
+            await connections.close()
 
     async def send(self, call: ClientCall) -> Answer:
         """Make a call and return its whole answer; raises :class:`PlatformError`."""
@@ -103,16 +104,16 @@ class Transport:
         """Make a call and interpret its answer. A temporary :class:`PlatformError`, of the call or the interpretation,
         repeats the call."""
         headers, body = await self._prepared(call)
-        timeout = aiohttp.ClientTimeout(total=self._timeout if call.source is None else UPLOAD_SECONDS)
-
+        seconds = self._timeout if call.source is None else UPLOAD_SECONDS
         tries = itertools.count()
 
         async def once() -> T:
             await self._wait()
             with self._span(call, next(tries)) as span, _unreachable(call, self.urls):
-                async with self._request(call, {**headers, **span.headers}, body, timeout) as response:
-                    span.answered(response.status)
-                    answer = await answers.whole(call, response)
+                async with timeout_after(seconds):
+                    with await self._request(call, {**headers, **span.headers}, body) as response:
+                        span.answered(response.status)
+                        answer = await answers.whole(call, response)
             return _interpreted(call, answer, interpret)
 
         return await repeat(once, Attempts(self._limits_of(call)).failed)
@@ -126,9 +127,9 @@ class Transport:
             with self._span(call, 0) as span, _unreachable(call, self.urls):
                 headers = {**headers, **span.headers}
                 async with timeout_after(self._timeout):
-                    response = await self._request(call, headers, body, aiohttp.ClientTimeout(total=None))
-                span.answered(response.status)
-                async with response:
+                    response = await self._request(call, headers, body)
+                with response:
+                    span.answered(response.status)
                     # The reader may take its time for the whole; the wait for each piece of data is bounded.
                     yield await answers.stream(call, response, self._timeout)
         except LineError as error:
@@ -147,43 +148,30 @@ class Transport:
         attempts = call.attempts if call.repeatable else 1
         return self.limits if attempts is None else Limits(attempts, 0.0, self.limits.backoff)
 
-    def _request(
-        self,
-        call: ClientCall,
-        headers: dict[str, str],
-        body: bytes | AsyncIterator[bytes] | None,
-        timeout: aiohttp.ClientTimeout,
-    ) -> aiohttp.client._RequestContextManager:
+    async def _request(
+        self, call: ClientCall, headers: dict[str, str], body: bytes | AsyncGenerator[bytes]
+    ) -> http1.Answer:
         parameters = query(call.parameters)
-        address = self.urls.base(call.host) + call.path + (f"?{parameters}" if parameters else "")
+        path = call.path + (f"?{parameters}" if parameters else "")
         # A redirect is not followed: it would turn a POST into a GET, and may lead the key to another host.
-        return self._opened().request(
-            call.method,
-            URL(address, encoded=True),
-            headers=headers,
-            data=body,
-            timeout=timeout,
-            proxy=self._proxies[call.host],
-            allow_redirects=False,
-        )
+        connections = self._connections(self.urls.base(call.host))
+        return await connections.request(call.method, path, body, headers, connect_timeout=self._timeout)
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                headers={"Authorization": self._authorization},
-                auto_decompress=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-        return self._session
+    def _connections(self, base: str) -> Connections:
+        opened = self._opened.get(base)
+        if opened is None:
+            own = {"Authorization": self._authorization}
+            opened = self._opened[base] = Connections(base, own, limit=_CONNECTIONS, proxy=proxy_of(base))
+        return opened
 
-    async def _prepared(self, call: ClientCall) -> tuple[dict[str, str], bytes | AsyncIterator[bytes] | None]:
+    async def _prepared(self, call: ClientCall) -> tuple[dict[str, str], bytes | AsyncGenerator[bytes]]:
         headers = {"Accept": call.accept, "Accept-Encoding": "gzip" if self._compress else "identity"}
         headers.update(call.headers)
         if call.source is not None:
             return {**headers, "Content-Type": call.content_type}, call.source()
         body = call.body
         if body is None:
-            return headers, None
+            return headers, b""
         headers["Content-Type"] = call.content_type
         if call.encoding is not None:
             if call.encoding != "identity":
@@ -196,10 +184,10 @@ class Transport:
 
 @contextmanager
 def _unreachable(call: ClientCall, urls: PlatformUrls) -> Iterator[None]:
-    """Raise :class:`Unreachable` for the errors of aiohttp."""
+    """Raise :class:`Unreachable` for the errors of connections."""
     try:
         yield
-    except (*TIMEOUT_ERRORS, aiohttp.ClientError, OSError) as error:
+    except (*TIMEOUT_ERRORS, OSError) as error:
         message = f"no whole answer from {urls.base(call.host)}: {_reason(error)}"
         raise call.error(Unreachable, message) from error
 
@@ -214,6 +202,6 @@ def _interpreted(call: ClientCall, answer: Answer, interpret: Callable[[Answer],
 def _reason(error: Exception) -> str:
     if isinstance(error, TIMEOUT_ERRORS):
         return "timed out"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return f"cannot connect ({error.os_error.strerror or error.os_error})"
+    if isinstance(error, ConnectError):
+        return f"cannot connect ({error})"
     return str(error) or type(error).__name__

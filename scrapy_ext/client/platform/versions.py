@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +51,7 @@ class DeployedVersions(Resource):
         before, after = head.encode(), f"\r\n--{boundary}--\r\n".encode()
         size = (await asyncio.to_thread(archive.stat)).st_size
 
-        async def pieces() -> AsyncIterator[bytes]:
+        async def pieces() -> AsyncGenerator[bytes]:
             yield before
             sent = 0
             with archive.open("rb") as file:

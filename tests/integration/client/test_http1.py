@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def answer_of(body: bytes, *headers: str) -> bytes:
 @asynccontextmanager
 async def connections_to(port: int, *, host: str = "127.0.0.1", **options) -> AsyncIterator[Connections]:
     scheme = options.pop("scheme", "http")
-    connections = Connections(f"{scheme}://{host}:{port}/v1/extract", {"X-Own": "1"}, **options)
+    connections = Connections(f"{scheme}://{host}:{port}/v1", {"X-Own": "1"}, **options)
     try:
         yield connections
     finally:
@@ -103,7 +103,7 @@ async def whole(answer: Answer) -> bytes:
 
 async def post(connections: Connections, body: bytes = b"{}") -> bytes:
     async with timeout_after(60):
-        return await whole(await connections.request("POST", body, connect_timeout=10))
+        return await whole(await connections.request("POST", "/extract", body, connect_timeout=10))
 
 
 async def test_a_connection_is_used_for_the_next_request():
@@ -252,6 +252,72 @@ async def test_an_answer_before_the_whole_request_comes_and_ends_the_connection(
         assert not connections._idle
 
 
+async def pieces_of(body: bytes, count: list[int]) -> AsyncGenerator[bytes]:
+    for at in range(0, len(body), 100_000):
+        count[0] += 1
+        yield body[at : at + 100_000]
+
+
+@pytest.mark.parametrize("framing", ["chunked", "with a length"])
+async def test_a_body_is_sent_in_pieces_as_fast_as_it_is_read(framing: str):
+    sent = bytes(range(256)) * 40_000
+    count, received, heads = [0], bytearray(), []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        await asyncio.sleep(0.3)
+        assert count[0] < 100  # the buffers of the sockets are full
+        while len(received) < len(sent):
+            size = len(sent)
+            if framing == "chunked":
+                size = int(await reader.readuntil(b"\r\n"), 16)
+            received.extend(await reader.readexactly(size))
+            if framing == "chunked":
+                await reader.readexactly(2)
+        if framing == "chunked":
+            assert await reader.readexactly(5) == b"0\r\n\r\n"
+        writer.write(answer_of(b"stored"))
+        await request_of(reader)
+        writer.write(answer_of(b"again"))
+
+    server = Server(serve)
+    headers = {} if framing == "chunked" else {"Content-Length": str(len(sent))}
+    async with server.running(), connections_to(server.port) as connections:
+        answer = await connections.request("POST", "/x", pieces_of(sent, count), headers, connect_timeout=10)
+        assert await whole(answer) == b"stored"
+        assert received == sent
+        assert await post(connections) == b"again"
+    assert len(server.writers) == 1
+    assert (b"Transfer-Encoding: chunked" in heads[0]) is (framing == "chunked")
+
+
+async def test_an_upload_ends_with_an_answer_and_its_connection_too():
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer_of(b"no"))
+        await asyncio.Event().wait()
+
+    count, server = [0], Server(serve)
+    async with server.running(), connections_to(server.port) as connections:
+        answer = await connections.request("POST", "/x", pieces_of(b"x" * 100 * MIB, count), connect_timeout=10)
+        assert await whole(answer) == b"no"
+        assert not connections._idle
+    assert count[0] < 500
+
+
+async def test_a_body_that_fails_is_the_error_and_ends_the_connection():
+    async def failing() -> AsyncGenerator[bytes]:
+        yield b"some"
+        raise PermissionError("no file")
+
+    server = Server(answering(answer_of(b"abc")))
+    async with server.running(), connections_to(server.port) as connections:
+        with pytest.raises(PermissionError):
+            await connections.request("POST", "/x", failing(), connect_timeout=10)
+        assert await post(connections) == b"abc"
+        assert len(server.writers) == 2
+
+
 async def test_nothing_is_read_before_the_body_is_wanted():
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_of(reader)
@@ -259,7 +325,7 @@ async def test_nothing_is_read_before_the_body_is_wanted():
 
     server = Server(serve)
     async with server.running(), connections_to(server.port) as connections:
-        answer = await connections.request("POST", connect_timeout=10)
+        answer = await connections.request("POST", "/extract", connect_timeout=10)
         await asyncio.sleep(0.3)
         waiting = server.writers[0].transport.get_write_buffer_size()
         assert waiting > 32 * MIB  # the buffers of the sockets hold the rest
@@ -304,7 +370,7 @@ async def test_no_listener_and_no_name_are_errors_of_connecting():
 async def test_a_header_is_no_more_than_its_line(value: str):
     async with connections_to(1) as connections:
         with pytest.raises(ValueError, match="X-Trace"):
-            connections._written("POST", b"", {"X-Trace": value})
+            connections._head_of("POST", "/extract", {"X-Trace": value}, b"")
 
 
 # ── TLS and proxies ──

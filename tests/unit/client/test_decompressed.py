@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 from collections.abc import AsyncIterator, Callable
 
-import aiohttp
 import pytest
 
 from scrapy_ext.client.http import decompressed
+from scrapy_ext.client.http1 import AnswerError
 
 #: Bytes of a piece at most.
 PIECE = 256 * 1024
@@ -42,5 +42,5 @@ async def test_an_answer_without_a_body_is_empty() -> None:
 
 @pytest.mark.parametrize("harm", [lambda sent: sent[:-1], lambda sent: sent + b"x", lambda sent: b"x" + sent])
 async def test_an_answer_that_is_damaged_or_cut_off_is_an_error(harm: Callable[[bytes], bytes]) -> None:
-    with pytest.raises(aiohttp.ClientPayloadError):
+    with pytest.raises(AnswerError):
         await pieces(harm(gzip.compress(b"abc")), 5)
