@@ -1,7 +1,7 @@
 """Requests over HTTP/1.1 to one server, with little processor time and memory: connections that are kept, answers that
 are read into one buffer, and no layer in between.
 
-llhttp parses the head of an answer, and a body without a length. After the head of a longer answer nothing is read
+llhttp parses the head of an answer, and a body without a length. Of a longer answer, no more than a buffer is read
 until the caller asks for the body, so the caller decides about memory. A connection is used again only after a whole
 answer, and never when the server sent more than that.
 """
@@ -431,7 +431,8 @@ class _Connection(asyncio.BufferedProtocol):
             self._buffer = _buffer(_READ_MORE)
         if had_head and not (self.is_whole or self._parts):
             return
-        if not (self.is_whole or self._is_paused):
+        # A caller that wants the body asks for it before the next read, so only a further one pauses.
+        if had_head and not (self.is_whole or self._is_paused):
             self._is_paused = True
             self._transport.pause_reading()
         self._wake()
