@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
+from aiohappyeyeballs import start_connection
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from multidict import CIMultiDict
 from yarl import URL
@@ -175,14 +177,15 @@ class Connections:
         host = first.raw_host or ""
         secure = self._context() if first.scheme == "https" else None
         connection = _Connection(loop)
-        await loop.create_connection(
-            lambda: connection,
-            host,
-            first.port or 0,
-            ssl=secure,
-            server_hostname=host if secure else None,
-            happy_eyeballs_delay=_NEXT_ADDRESS,
-        )
+        addresses = await loop.getaddrinfo(host, first.port, type=socket.SOCK_STREAM)
+        # asyncio has this too, and uvloop has not.
+        opened = await start_connection(addresses, happy_eyeballs_delay=_NEXT_ADDRESS, interleave=1)
+        try:
+            name = host if secure else None
+            await loop.create_connection(lambda: connection, sock=opened, ssl=secure, server_hostname=name)
+        except BaseException:
+            opened.close()
+            raise
         if self._proxy is not None and self._url.scheme == "https":
             try:
                 await self._tunnel(connection, self._proxy)

@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from scrapy_ext.client.http1 import Answer, AnswerError, ConnectError, Connections
-from scrapy_ext.compatibility.python import timeout_after
+from scrapy_ext.compatibility.python import Runner, timeout_after
 from tests.support.eventually import eventually_async
 from tests.support.handwritten_site import self_signed
 
@@ -356,6 +357,16 @@ async def test_no_more_connections_than_the_limit_and_a_cancelled_request_makes_
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+
+
+def test_on_the_event_loop_of_uvloop():
+    async def ask() -> list[bytes]:
+        server = Server(answering(answer_of(b"x" * MIB)))
+        async with server.running(), connections_to(server.port, host="localhost") as connections:
+            return [await post(connections), await post(connections)]
+
+    with Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(ask()) == [b"x" * MIB] * 2
 
 
 async def test_no_listener_and_no_name_are_errors_of_connecting():
