@@ -246,10 +246,12 @@ class Feeder:
         await asyncio.gather(*(self._in_turn(writer.flush()) for writer in sending))
         self._unsent = {slot for slot in self._unsent if self._writers[slot].pending}
 
-    def start(self, consumer: Consumer, slots: set[int]) -> None:
-        """Start the task, in the running loop."""
+    def start(self, consumer: Consumer, slots: set[int], *, are_empty: bool = False) -> None:
+        """Start the task, in the running loop. ``are_empty``: nothing is in the slots until this process sends it."""
         self._consumer = consumer
         self.own(slots)
+        if are_empty:
+            self._unread.clear()
         self._task = asyncio.ensure_future(self._run())
         self._hungry.set()
 

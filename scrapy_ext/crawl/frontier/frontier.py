@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Container, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from scrapy import Request
@@ -52,6 +52,9 @@ from scrapy_ext.crawl.session.scrapy_engine import start_is_exhausted
 from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
+
+#: Slots that are deleted at once.
+_DELETED_AT_ONCE: Final = 4
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -157,7 +160,7 @@ class CrawlFrontier:
 
     def start(self, slots: set[int]) -> None:
         """Start the tasks, in the running loop."""
-        self._feeder.start(self.reading, slots)
+        self._feeder.start(self.reading, slots, are_empty=self.memory.sent.in_memory)
         self.reading.start(names.FRONTIER_POLL_INTERVAL.read(self._crawler.settings))
 
     async def own(self, slots: set[int]) -> None:
@@ -168,8 +171,11 @@ class CrawlFrontier:
         await self.reading.committer.flush()
         self.reading.is_over = False
 
-    async def close(self) -> None:
-        """Commit finished requests and end; the others stay in the frontier. A failure has closed the spider before."""
+    async def close(self, *, is_left: bool = True) -> None:
+        """Commit finished requests and end; the others stay in the frontier. A failure has closed the spider before.
+
+        ``is_left``: whether another process may work on the frontier later.
+        """
         log, committer = self._ownership.log, self.reading.committer
         self.memory.close()
         self.reading.close()
@@ -179,7 +185,7 @@ class CrawlFrontier:
             self.enqueuing.warn_of_shared()
         await committer.close()
         try:
-            if committer.commits.failure is None and not log.is_fenced:
+            if is_left and committer.commits.failure is None and not log.is_fenced:
                 await self._ownership.close()
             if log.is_fenced:
                 self._session.is_replaced = await self._ownership.has_successor()
@@ -198,7 +204,8 @@ class CrawlFrontier:
     async def delete(self) -> None:
         """Remove the frontier from the platform, unless it has dead letters, which need it to run again."""
         frontier, project = self._session.client.frontier, self._ownership.project
-        if await frontier.read(project, self.name, DEAD_LETTERS, 1):
+        slots = await frontier.slots(project, self.name)
+        if DEAD_LETTERS in slots and await frontier.read(project, self.name, DEAD_LETTERS, 1):
             logger.warning(
                 "Frontier %s is kept for the requests whose callbacks failed. To see them: scrapy platform frontier "
                 "show %s dead-letters. To run them again: scrapy platform frontier requeue %s, and a crawl with "
@@ -206,8 +213,13 @@ class CrawlFrontier:
                 *(self.name,) * 4,
             )
             return
-        for slot in await frontier.slots(project, self.name):
-            await frontier.delete_slot(project, self.name, slot)
+        at_once = asyncio.Semaphore(_DELETED_AT_ONCE)
+
+        async def delete(slot: str) -> None:
+            async with at_once:
+                await frontier.delete_slot(project, self.name, slot)
+
+        await asyncio.gather(*map(delete, slots))
 
     async def forget_payloads(self) -> None:
         """Delete the payloads of the processes of this job."""
@@ -274,7 +286,8 @@ class Reading:
 
     @property
     def expects_requests(self) -> bool:
-        return not self._memory.sent.in_memory or not self._memory.tracker.unfinished
+        sent = self._memory.sent
+        return not sent.in_memory or (sent.has_direct and not self._memory.tracker.unfinished)
 
     @property
     def unplaced(self) -> int:
@@ -382,9 +395,11 @@ class Reading:
             self._memory.wake()
 
     def _has_work(self) -> bool:
+        sent = self._memory.sent
         return (
             bool(self._memory.tracker.unfinished)
-            or self._memory.sent.has_direct
+            or sent.has_direct
             or not self.committer.commits.is_idle
-            or self._feeder.has_work
+            # While all is in memory, no read has to show that the slots are empty.
+            or (not sent.in_memory and self._feeder.has_work)
         )
