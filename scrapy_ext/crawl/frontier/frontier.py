@@ -11,8 +11,9 @@ Invariants:
 
 - ``Enqueuing.add``, ``PendingItems.add_item`` and ``next`` never wait, and never raise for the content of a request or
   an error of storage: an exception there ends the engine's workers.
-- The crawl is over when nothing is in memory, unsent or uncommitted, a read of each slot after the last write to it
-  returned nothing, and no other worker has work (:attr:`Reading.is_drained`).
+- The crawl is over when nothing is in memory, unsent or uncommitted, the slots are empty, and no other worker has work
+  (:attr:`Reading.is_drained`). The slots are empty if a read of each after the last write to it returned nothing, or if
+  each request that was sent was a direct one (:mod:`scrapy_ext.crawl.frontier.sent`), and all are committed.
 - A final error of storage closes the spider, which never waits for it.
 """
 
@@ -160,7 +161,7 @@ class CrawlFrontier:
 
     def start(self, slots: set[int]) -> None:
         """Start the tasks, in the running loop."""
-        self._feeder.start(self.reading, slots, are_empty=self.memory.sent.in_memory)
+        self._feeder.start(self.reading, slots, are_empty=self.memory.sent.only_direct)
         self.reading.start(names.FRONTIER_POLL_INTERVAL.read(self._crawler.settings))
 
     async def own(self, slots: set[int]) -> None:
@@ -287,7 +288,9 @@ class Reading:
     @property
     def expects_requests(self) -> bool:
         sent = self._memory.sent
-        return not sent.in_memory or (sent.has_direct and not self._memory.tracker.unfinished)
+        if self._memory.tracker.unfinished:
+            return not sent.in_memory
+        return not sent.only_direct or sent.has_direct
 
     @property
     def unplaced(self) -> int:
@@ -400,6 +403,5 @@ class Reading:
             bool(self._memory.tracker.unfinished)
             or sent.has_direct
             or not self.committer.commits.is_idle
-            # While all is in memory, no read has to show that the slots are empty.
-            or (not sent.in_memory and self._feeder.has_work)
+            or (not sent.only_direct and self._feeder.has_work)
         )
