@@ -6,7 +6,13 @@ dupefilter and items on redis-server. The way to both servers takes the given mi
 (:mod:`rig.latency`); 0 is the direct way. The site is always near. ``--stores`` are the databases of the package's
 server: ``by_rtt_ms`` has the figures on SQLite, ``postgresql_by_rtt_ms`` those on PostgreSQL, without scrapy-redis.
 
-A crawl is cut off after ``--limit`` seconds (scrapy-redis: ``--redis-limit``), and its rate is that until then;
+A crawl has fixed costs at its start and its end, which weigh less the longer it takes. So there are two rates:
+``pages_per_second`` is that of the whole crawl, ``middle`` that between the first and the last tenth of its pages
+(:mod:`rig.pace`); ``start_seconds`` are those until the first response, ``end_seconds`` those from the last one until
+the process may end. ``ratio`` and ``middle_ratio`` are the rates of the package by those of the others. All contenders
+of a store take turns, the package and scrapy-redis at each distance.
+
+A crawl is cut off after ``--limit`` seconds (scrapy-redis: ``--redis-limit``), and its rates are those until then;
 ``cut_off`` names those.
 """
 
@@ -14,7 +20,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -25,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rig.contenders import Settings, scrapy_ext, scrapy_redis
 from rig.crawls import Crawled, crawl
 from rig.latency import latency
+from rig.pace import PHASES, Phases
 from rig.rounds import alternate, median, options, report
 from rig.services import Platform, platform, redis
 from rig.site import site
@@ -52,19 +59,32 @@ def _on(store: str, given: Namespace, address: str) -> dict[str, Any]:
         database = stack.enter_context(cluster()).database() if store == "postgresql" else None
         server = stack.enter_context(platform(database=database))
         redis_port = stack.enter_context(redis()) if store == "sqlite" else None
-        plain = {"scrapy": {}, "scrapy_tuned": _tuned(scrapy_ext(server.port, server.key))}
-        found: dict[str, Any] = {}
+        contenders: dict[tuple[str, str], Settings] = {
+            ("scrapy", ""): {},
+            ("scrapy_tuned", ""): _tuned(scrapy_ext(server.port, server.key)),
+        }
         for rtt in given.rtt_ms:
-            with _far_away(server, redis_port, rtt / 1000) as far:
-                found[f"{rtt:g}"] = _measured(given, address, {**plain, **far})
-    return found
+            far = stack.enter_context(_far_away(server, redis_port, rtt / 1000))
+            contenders |= {(name, f"{rtt:g}"): settings for name, settings in far.items()}
+        crawls = _measured(given, address, contenders)
+    return {
+        f"{rtt:g}": _compared({name: found for (name, at), found in crawls.items() if at in ("", f"{rtt:g}")})
+        for rtt in given.rtt_ms
+    }
 
 
-def _measured(given: Namespace, address: str, contenders: Mapping[str, Settings]) -> dict[str, Any]:
-    limits = dict.fromkeys(contenders, given.limit) | {"scrapy_redis": given.redis_limit}
+#: Contenders: names, each with its milliseconds of latency.
+_Name = tuple[str, str]
+
+
+def _measured(
+    given: Namespace, address: str, contenders: Mapping[_Name, Settings]
+) -> dict[_Name, list[tuple[Crawled, Phases]]]:
+    limits = {name: given.redis_limit if name[0] == "scrapy_redis" else given.limit for name in contenders}
     run = partial(crawl, "SitePages", site=address, items=given.pages)
-    runs = {name: partial(run, own, limit=limits[name]) for name, own in contenders.items()}
-    return _compared(alternate(given.rounds, runs))
+    runs = {" ".join(name): partial(run, {**own, **PHASES}, limit=limits[name]) for name, own in contenders.items()}
+    crawls = alternate(given.rounds, runs)
+    return {name: [(crawled, Phases.of(crawled)) for crawled in crawls[" ".join(name)]] for name in contenders}
 
 
 def _tuned(settings: Settings) -> Settings:
@@ -85,13 +105,27 @@ def _far_away(server: Platform, redis_port: int | None, seconds: float) -> Gener
         yield {"scrapy_ext": scrapy_ext(at(server.port), server.key), **theirs}
 
 
-def _compared(results: dict[str, list[Crawled]]) -> dict[str, Any]:
-    rates = {name: median(crawled.pages_per_second for crawled in found) for name, found in results.items()}
+def _compared(results: Mapping[str, list[tuple[Crawled, Phases]]]) -> dict[str, Any]:
+    rates = {name: median(crawled.pages_per_second for crawled, _ in found) for name, found in results.items()}
+    middle = {name: median(phases.middle for _, phases in found) for name, found in results.items()}
     return {
         "pages_per_second": {name: round(rate, 1) for name, rate in rates.items()},
-        "ratio": {name: round(rates["scrapy_ext"] / rate, 2) for name, rate in rates.items() if name != "scrapy_ext"},
-        "cut_off": [name for name, found in results.items() if not all(crawled.ended for crawled in found)],
+        "ratio": _ratios(rates),
+        "middle": {name: round(rate, 1) for name, rate in middle.items()},
+        "middle_ratio": _ratios(middle),
+        "start_seconds": {name: _seconds(phases.start for _, phases in found) for name, found in results.items()},
+        "end_seconds": {name: _seconds(phases.end for _, phases in found) for name, found in results.items()},
+        "cut_off": [name for name, found in results.items() if not all(crawled.ended for crawled, _ in found)],
     }
+
+
+def _ratios(rates: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(rates["scrapy_ext"] / rate, 2) for name, rate in rates.items() if name != "scrapy_ext"}
+
+
+def _seconds(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(median(known), 2) if known else None
 
 
 if __name__ == "__main__":

@@ -273,7 +273,8 @@ class FrozenStartup:
     def _freeze(self) -> None:
         if not FrozenStartup._is_done:
             FrozenStartup._is_done = True
-            gc.collect()
+            # A collection of all generations finds nothing, and takes a tenth of the start.
+            gc.collect(1)
             gc.freeze()
 
 

@@ -212,21 +212,25 @@ class FrontierScheduler(BaseScheduler):
         return await self._open_owned(ownership)
 
     async def _open_owned(self, ownership: Ownership) -> CrawlFrontier:
+        session = self._session
         mine = {slot for slot in range(self._slots) if self._worker is not None and self._worker.owns(slot)}
-        await ownership.open(mine, self._job_is_over if self._name is None else None)
+        is_new = self._alone and self._name is None and session.job.begun
+        await ownership.open(mine, self._job_is_over if self._name is None else None, is_new=is_new)
         if self._worker is not None:
             await ownership.claim_all(mine)
         ownership.stores_start_items |= self._alone
-        # Read after the unfinished commits of a former process, which ``open`` has completed.
-        stats = await self._session.client.items.stats(self._session.job.key)
+        first_item = 0
+        if session.job.resumed:
+            # Read after the unfinished commits of a former process, which ``open`` has completed.
+            first_item = (await session.client.items.stats(session.job.key)).totals.input_values
         options = Options(
             slots=self._slots,
             alone=self._alone,
-            exclusive=self._alone and self._name is None and self._session.job.begun,
+            exclusive=is_new and ownership.is_first,
             order=self._order,
-            first_item=stats.totals.input_values,
+            first_item=first_item,
         )
-        frontier = CrawlFrontier(self._crawler, self._session, ownership, self._filtering, options)
+        frontier = CrawlFrontier(self._crawler, session, ownership, self._filtering, options)
         frontier.start(mine)
         if self._worker is None:
             self._leases = self._new_leases(ownership, frontier)
@@ -281,7 +285,10 @@ class FrontierScheduler(BaseScheduler):
         complete = reason == FINISHED and self._frontier.reading.is_drained
         if self._leases is not None:
             await self._leases.close()
-        await self._frontier.close()
+        # Of a new frontier that will be deleted at once, nobody reads that this process has ended.
+        is_deleted = complete and self._name is None and self._ownership is not None and self._ownership.is_first
+        has_dead_letters = bool(self._crawler.stats.get_value("frontier/dead_letters", 0))
+        await self._frontier.close(is_left=has_dead_letters or not is_deleted)
         await self._filtering.close(reason)
         if self._session.is_replaced and self._name is None and await self._cannot_be_resumed():
             # Requests sent since by this process have created a new frontier of the same name.

@@ -302,7 +302,11 @@ FRONTIER_ORDER = _setting(
     "SCHEDULER_MEMORY_QUEUE, by default depth-first.",
 )
 FRONTIER_PREFETCH = _setting(
-    "FRONTIER_PREFETCH", 300, "Maximum number of requests in memory, read ahead of the downloader.", least=1
+    "FRONTIER_PREFETCH",
+    300,
+    "Number of requests in memory, read ahead of the downloader; up to ten times as many if reads take so long that "
+    "the downloader would wait for them.",
+    least=1,
 )
 
 # ── dupefilter ──

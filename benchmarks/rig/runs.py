@@ -29,7 +29,7 @@ RUNS: Final = (
     ),
     Run("extraction_limits", {"rounds": 1, "times": 5}, minutes=6),
     # ── a crawl ──
-    Run("crawl_rate", {"pages": 10_000, "rounds": 3, "rtt_ms": [0.0, 50.0], "redis_limit": 15}, minutes=13),
+    Run("crawl_rate", {"pages": 3000, "rounds": 3, "rtt_ms": [0.0, 50.0], "redis_limit": 15}, minutes=7),
     Run("scheduler_rate", {"rounds": 3}, minutes=1),
     Run("item_cost", {"items": 20_000, "rounds": 3}, minutes=1),
     Run("startup", {"rounds": 5}, minutes=1),

@@ -37,11 +37,13 @@ def size(kb: str) -> str:
 
 def crawl_rates(path: Path, result: Any) -> str:
     groups = {
-        f"{store}, {rtt} ms to it and back": [_bar(name, rate) for name, rate in found["pages_per_second"].items()]
+        f"{store}, {rtt} ms to it and back": [_bar(name, rate) for name, rate in found["middle"].items()]
         for store, by_rtt in stores(result)
         for rtt, found in by_rtt.items()
     }
-    return bars.draw(path, "A crawl of a local site, by the store of the server", "pages a second", groups)
+    return bars.draw(
+        path, "A crawl of a local site, by the store of the server", "pages a second in the middle of a crawl", groups
+    )
 
 
 def page_cost(path: Path, result: Any) -> str:

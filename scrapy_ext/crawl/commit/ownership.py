@@ -56,7 +56,8 @@ class Ownership:
         #: Whether this worker, and no other, stores the items of ``start()``, which all of them run.
         self.stores_start_items = False
         #: Whether this process wrote the first record of the journal.
-        self._is_first = False
+        self.is_first = False
+        self._is_new = False
         #: Journals whose last items could not be stored yet.
         self._refused = set[str]()
 
@@ -71,13 +72,20 @@ class Ownership:
         place = Place(self.project, self.frontier, slot)
         return Journal(self.client.frontier, place, self.writer, self._retry)
 
-    async def open(self, slots: set[int], is_over: Callable[[], Awaitable[bool]] | None = None) -> None:
-        """Take over the journal from the previous process of the same job. ``slots`` are those that this process will
-        claim; ``is_over`` is that of :class:`CommitLog`."""
+    async def open(
+        self, slots: set[int], is_over: Callable[[], Awaitable[bool]] | None = None, *, is_new: bool = False
+    ) -> None:
+        """Take over the journal from the previous process of the same job.
+
+        ``slots``: slots that this process will claim.
+        ``is_over``: that of :class:`CommitLog`.
+        ``is_new``: the frontier should be empty. If it is, nothing is read before it is written to.
+        """
         journal = self.journal(self.name)
         heir = Checkpoint(worker=self._worker, slots=sorted(slots))
-        number, checkpoint = await take_over(journal, self.finisher, heir)
-        self._is_first = number == 1
+        number, checkpoint = await take_over(journal, self.finisher, heir, is_new=is_new)
+        self.is_first = number == 1
+        self._is_new = is_new and self.is_first
         self._log = CommitLog(journal, number, checkpoint, is_over)
 
     async def assignment(self) -> tuple[int, Assignment]:
@@ -86,12 +94,23 @@ class Ownership:
 
     async def claim_all(self, slots: set[int]) -> None:
         """Take these slots from their owners, and give up all others."""
+        if self._is_new and await self._claim_new(slots):
+            return
         # Other workers may wait for the slots that this one no longer claims.
         while not await self._give_up_all_but(slots):
             pass
         deadline = time.monotonic() + _GIVE_UP_TIME
         while not await self._claim_all(slots, may_wait=time.monotonic() < deadline):
             pass
+
+    async def _claim_new(self, slots: set[int]) -> bool:
+        """Take the slots of a new frontier, which the first record names already. Return false if they have owners."""
+        try:
+            await self._assignment.append(1, to_data(Assignment().given(self.name, slots, Progress(), ())))
+        except Fenced:
+            return False
+        self.stores_start_items = True
+        return True
 
     async def _give_up_all_but(self, slots: set[int]) -> bool:
         number, assignment = await self.assignment()
@@ -184,7 +203,7 @@ class Ownership:
         journal as if it had not been replaced. It is also kept while it has progress: the slots are still assigned to
         it, and their next owner needs that progress.
         """
-        if self._is_first and not self.log.checkpoint.progress.done:
+        if self.is_first and not self.log.checkpoint.progress.done:
             await self.client.frontier.delete_slot(self.project, self.frontier, self.name)
 
     async def has_successor(self) -> bool:

@@ -160,8 +160,10 @@ class Takeover(_Machine):
         self._heir = heir
         self.number = 0
 
-    def begin(self) -> list[events.Action]:
-        return self._enter(State.READING)
+    def begin(self, *, is_new: bool = False) -> list[events.Action]:
+        """Return the first action. ``is_new``: the journal should be empty, so that it is read only if it is not."""
+        actions = self._enter(State.READING)
+        return self.receive(events.Read(0, events.Checkpoint())) if is_new else actions
 
     def _note(self, event: events.Event) -> None:
         super()._note(event)

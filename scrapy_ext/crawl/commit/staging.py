@@ -129,10 +129,12 @@ class Finisher:
         await asyncio.gather(*(self._retry.until_done(each, "acknowledge batches") for each in deletions))
 
 
-async def take_over(journal: Journal, finisher: Finisher, heir: events.Checkpoint) -> tuple[int, events.Checkpoint]:
+async def take_over(
+    journal: Journal, finisher: Finisher, heir: events.Checkpoint, *, is_new: bool = False
+) -> tuple[int, events.Checkpoint]:
     """Take over a journal (:class:`Takeover`); return the number of its last record, and the checkpoint."""
     takeover = Takeover(heir)
-    actions = takeover.begin()
+    actions = takeover.begin(is_new=is_new)
     while actions:
         event: events.Event
         match actions[0]:

@@ -14,6 +14,7 @@ from typing import Final, Protocol, TypeVar
 from scrapy_ext.api.platform.frontier import MAX_BATCH, Batch
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Retry
+from scrapy_ext.crawl.frontier.read_ahead import ReadAhead
 
 T = TypeVar("T")
 
@@ -138,8 +139,9 @@ class Consumer(Protocol):
 
 
 class Feeder:
-    """Sends requests to slots, and reads ``prefetch`` requests from its own slots for a consumer. ``wake`` is called
-    when requests came, ``on_failure`` with the error that makes the frontier unusable."""
+    """Sends requests to slots, and reads ``prefetch`` requests from its own slots for a consumer, more of a platform
+    that is far away (:class:`~scrapy_ext.crawl.frontier.read_ahead.ReadAhead`). ``wake`` is called when requests came,
+    ``on_failure`` with the error that makes the frontier unusable."""
 
     _consumer: Consumer
 
@@ -156,6 +158,7 @@ class Feeder:
         self._writer_of = writer_of
         self._reader_of = reader_of
         self._prefetch = prefetch
+        self._ahead = ReadAhead(prefetch)
         self._retry = retry
         self._wake = wake
         self._on_failure = on_failure
@@ -204,10 +207,12 @@ class Feeder:
 
     def hunger(self, *, starved: bool) -> None:
         """Feed the downloader, which has taken a request, or (``starved``) got none."""
+        if not starved:
+            self._ahead.taken()
         if (not self._unread and not self._unsent) or not self._consumer.expects_requests:
             return
         self._starved = self._starved or starved
-        if starved or self._consumer.waiting <= self._prefetch // 2:
+        if starved or self._is_low:
             self._hungry.set()
 
     def place(self) -> None:
@@ -246,10 +251,12 @@ class Feeder:
         await asyncio.gather(*(self._in_turn(writer.flush()) for writer in sending))
         self._unsent = {slot for slot in self._unsent if self._writers[slot].pending}
 
-    def start(self, consumer: Consumer, slots: set[int]) -> None:
-        """Start the task, in the running loop."""
+    def start(self, consumer: Consumer, slots: set[int], *, are_empty: bool = False) -> None:
+        """Start the task, in the running loop. ``are_empty``: nothing is in the slots until this process sends it."""
         self._consumer = consumer
         self.own(slots)
+        if are_empty:
+            self._unread.clear()
         self._task = asyncio.ensure_future(self._run())
         self._hungry.set()
 
@@ -285,11 +292,11 @@ class Feeder:
         starved, self._starved = self._starved, False
         placing, self._placing = self._placing, False
         # If there is nothing else to read, send early: the requests come back a round trip later.
-        is_low = self._consumer.expects_requests and self._consumer.waiting <= self._prefetch // 2
+        is_low = self._consumer.expects_requests and self._is_low
         if self._unsent and (starved or placing or (not self._unread and is_low)):
             await self._consumer.before_work()
             await self.flush()
-        room = self._prefetch - self._consumer.waiting
+        room = self._ahead.requests - self._consumer.waiting
         if starved and self._consumer.waiting < _MOST_WAITING * self._prefetch:
             room = max(room, MAX_BATCH)
         if self._consumer.parked > _MOST_PARKED * self._prefetch:
@@ -306,17 +313,19 @@ class Feeder:
         self._consumer.after_read(in_vain=placing and not found)
         if found and self._consumer.unplaced and not all(self._readers[slot].has_read_all for slot in self._unread):
             self.place()
-        if self._unread and self._consumer.expects_requests and self._consumer.waiting <= self._prefetch // 2:
+        if self._unread and self._consumer.expects_requests and self._is_low:
             self._hungry.set()
         return found
 
     async def _read(self, slots: list[int], room: int) -> bool:
         want = min(self._most_of_slot, max(1, room // len(slots)))
         readers = [self._readers[slot] for slot in slots]
+        began = self._ahead.now()
         read = await asyncio.gather(*(self._in_turn(reader.more(want)) for reader in readers), return_exceptions=True)
         failed = next((batches for batches in read if isinstance(batches, BaseException)), None)
         found = [batch for batches in read if not isinstance(batches, BaseException) for batch in batches]
         if found:
+            self._ahead.has_read(began)
             try:
                 await self._consumer.before_work()
                 await self._consumer.look_up(found)
@@ -336,9 +345,14 @@ class Feeder:
         return bool(found)
 
     @property
+    def _is_low(self) -> bool:
+        """Return true if half of the requests that should be in memory are left."""
+        return self._consumer.waiting <= self._ahead.requests // 2
+
+    @property
     def _most_of_slot(self) -> int:
         """Number of requests that one call reads of a slot, or a few more."""
-        return MAX_BATCH if self._consumer.expects_requests else _MOST_PLACES
+        return self._ahead.most_of(MAX_BATCH) if self._consumer.expects_requests else _MOST_PLACES
 
     async def _in_turn(self, call: Awaitable[T]) -> T:
         async with self._at_once:

@@ -11,8 +11,9 @@ Invariants:
 
 - ``Enqueuing.add``, ``PendingItems.add_item`` and ``next`` never wait, and never raise for the content of a request or
   an error of storage: an exception there ends the engine's workers.
-- The crawl is over when nothing is in memory, unsent or uncommitted, a read of each slot after the last write to it
-  returned nothing, and no other worker has work (:attr:`Reading.is_drained`).
+- The crawl is over when nothing is in memory, unsent or uncommitted, the slots are empty, and no other worker has work
+  (:attr:`Reading.is_drained`). The slots are empty if a read of each after the last write to it returned nothing, or if
+  each request that was sent was a direct one (:mod:`scrapy_ext.crawl.frontier.sent`), and all are committed.
 - A final error of storage closes the spider, which never waits for it.
 """
 
@@ -21,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Container, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from scrapy import Request
@@ -52,6 +53,9 @@ from scrapy_ext.crawl.session.scrapy_engine import start_is_exhausted
 from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
+
+#: Slots that are deleted at once.
+_DELETED_AT_ONCE: Final = 4
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -157,7 +161,7 @@ class CrawlFrontier:
 
     def start(self, slots: set[int]) -> None:
         """Start the tasks, in the running loop."""
-        self._feeder.start(self.reading, slots)
+        self._feeder.start(self.reading, slots, are_empty=self.memory.sent.only_direct)
         self.reading.start(names.FRONTIER_POLL_INTERVAL.read(self._crawler.settings))
 
     async def own(self, slots: set[int]) -> None:
@@ -168,8 +172,11 @@ class CrawlFrontier:
         await self.reading.committer.flush()
         self.reading.is_over = False
 
-    async def close(self) -> None:
-        """Commit finished requests and end; the others stay in the frontier. A failure has closed the spider before."""
+    async def close(self, *, is_left: bool = True) -> None:
+        """Commit finished requests and end; the others stay in the frontier. A failure has closed the spider before.
+
+        ``is_left``: whether another process may work on the frontier later.
+        """
         log, committer = self._ownership.log, self.reading.committer
         self.memory.close()
         self.reading.close()
@@ -179,7 +186,7 @@ class CrawlFrontier:
             self.enqueuing.warn_of_shared()
         await committer.close()
         try:
-            if committer.commits.failure is None and not log.is_fenced:
+            if is_left and committer.commits.failure is None and not log.is_fenced:
                 await self._ownership.close()
             if log.is_fenced:
                 self._session.is_replaced = await self._ownership.has_successor()
@@ -198,7 +205,8 @@ class CrawlFrontier:
     async def delete(self) -> None:
         """Remove the frontier from the platform, unless it has dead letters, which need it to run again."""
         frontier, project = self._session.client.frontier, self._ownership.project
-        if await frontier.read(project, self.name, DEAD_LETTERS, 1):
+        slots = await frontier.slots(project, self.name)
+        if DEAD_LETTERS in slots and await frontier.read(project, self.name, DEAD_LETTERS, 1):
             logger.warning(
                 "Frontier %s is kept for the requests whose callbacks failed. To see them: scrapy platform frontier "
                 "show %s dead-letters. To run them again: scrapy platform frontier requeue %s, and a crawl with "
@@ -206,8 +214,13 @@ class CrawlFrontier:
                 *(self.name,) * 4,
             )
             return
-        for slot in await frontier.slots(project, self.name):
-            await frontier.delete_slot(project, self.name, slot)
+        at_once = asyncio.Semaphore(_DELETED_AT_ONCE)
+
+        async def delete(slot: str) -> None:
+            async with at_once:
+                await frontier.delete_slot(project, self.name, slot)
+
+        await asyncio.gather(*map(delete, slots))
 
     async def forget_payloads(self) -> None:
         """Delete the payloads of the processes of this job."""
@@ -274,7 +287,10 @@ class Reading:
 
     @property
     def expects_requests(self) -> bool:
-        return not self._memory.sent.in_memory or not self._memory.tracker.unfinished
+        sent = self._memory.sent
+        if self._memory.tracker.unfinished:
+            return not sent.in_memory
+        return not sent.only_direct or sent.has_direct
 
     @property
     def unplaced(self) -> int:
@@ -382,9 +398,10 @@ class Reading:
             self._memory.wake()
 
     def _has_work(self) -> bool:
+        sent = self._memory.sent
         return (
             bool(self._memory.tracker.unfinished)
-            or self._memory.sent.has_direct
+            or sent.has_direct
             or not self.committer.commits.is_idle
-            or self._feeder.has_work
+            or (not sent.only_direct and self._feeder.has_work)
         )

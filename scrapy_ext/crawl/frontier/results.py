@@ -62,7 +62,9 @@ class Results:
 
     def _commit(self, entry: Entry) -> None:
         self._settle(entry)
-        if not self.memory.tracker.unfinished and not self._feeder.has_work:
+        sent = self.memory.sent
+        nothing_comes = not sent.has_direct if sent.only_direct else not self._feeder.has_work
+        if nothing_comes and not self.memory.tracker.unfinished:
             self.committer.hurry()
 
     def _settle(self, entry: Entry) -> None:

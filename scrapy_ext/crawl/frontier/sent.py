@@ -62,6 +62,7 @@ class SentRequests:
         self._number = 0
         #: Requests in the frontier that are neither in memory nor read, if it is exclusive; some may be duplicates.
         self.behind = 0
+        self._has_kept = False
 
     # ── fingerprints ──
 
@@ -86,6 +87,12 @@ class SentRequests:
         return self._exclusive and not self.behind
 
     @property
+    def only_direct(self) -> bool:
+        """Return true if each request that was ever in the frontier was a direct one. Then the frontier has none but
+        those whose batch was not read and those that are not acknowledged, and no read has to show that."""
+        return self._exclusive and not self._has_kept
+
+    @property
     def takes_direct(self) -> bool:
         return self.in_memory and len(self._direct) < MAX_DIRECT
 
@@ -107,6 +114,7 @@ class SentRequests:
     def keep(self, key: Key, mark: str, request: Request, made_by: Callable[..., Any] | None) -> None:
         """Keep a request until it is read back under its mark."""
         self.behind += 1
+        self._has_kept = True
         self._kept[key] = _Kept(mark, request, made_by)
         if len(self._kept) > _MAX_KEPT:
             forgotten = self._kept.pop(next(iter(self._kept)))

@@ -58,6 +58,8 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (UnsupportedScrapyError, "unsupported_scrapy"),
 )
 
+#: Name of the writer of the log.
+_LOG: Final = "logs"
 #: Attribute of a crawler that holds its session, so that both have the same lifetime.
 _ATTRIBUTE: Final = "_scrapy_ext_session"
 
@@ -114,7 +116,7 @@ class Session:
         self.unknown_names = UnknownNames(crawler.settings)
         #: Called before the writers are closed, in order.
         self.before_close: list[Callable[[], Awaitable[None]]] = []
-        #: Called when the job is finished and everything is stored.
+        #: Called at once when the job is finished and everything is stored.
         self.after_finish: list[Callable[[], Awaitable[None]]] = []
         self._closing: asyncio.Future[None] | None = None
         #: Attributes of the spans and metrics of this crawl.
@@ -178,7 +180,7 @@ class Session:
     def writer(
         self, name: str, send: Callable[[bytes, int], Awaitable[None]], *, start: int = 0, vital: bool = False
     ) -> BatchWriter:
-        """Return a writer that the session closes at its end. Writers are closed in the order in which they were made.
+        """Return a writer that the session closes at its end.
 
         The crawl cannot continue without a ``vital`` writer: its failure closes the spider. The failure of another
         writer is logged, and nothing waits for it any more.
@@ -338,11 +340,19 @@ class Session:
             return
         lost = await self._close_writers()
         if self._may_not_write():
+            await self._abandon_writers()
             return
         if lost and self._reason == FINISHED:
             self._reason = "platform_unavailable"
         try:
-            await write_stats(client, job, self._crawler.stats.get_stats())
+            # The stats are complete now, and nothing is logged to the platform any more.
+            log_closed = asyncio.ensure_future(self._close_writer(_LOG, self.written(_LOG)))
+            try:
+                await write_stats(client, job, self._crawler.stats.get_stats())
+            finally:
+                await log_closed
+            if self._may_not_write():
+                return
             state = JobState.FINISHED.value
             await client.jobq.update(job.key.project, job.key, state=state, close_reason=self._reason)
         except JOB_ENDED as error:
@@ -360,11 +370,13 @@ class Session:
             logger.info("Job %s stopped (%s). %s", job.key, self._reason, again)
             return
         logger.info("Job %s finished", job.key)
-        for callback in self.after_finish:
-            try:
-                await callback()
-            except PlatformError as error:
-                logger.warning("Data of the finished job could not be deleted: %s", error)
+        await asyncio.gather(*map(self._clean_up, self.after_finish))
+
+    async def _clean_up(self, callback: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await callback()
+        except PlatformError as error:
+            logger.warning("Data of the finished job could not be deleted: %s", error)
 
     def _may_not_write(self) -> bool:
         # Each call may have changed it.
@@ -375,26 +387,35 @@ class Session:
         for callback in self.before_close:
             with contextlib.suppress(PlatformError):
                 await callback()
+        await self._abandon_writers()
+
+    async def _abandon_writers(self) -> None:
         for writer in self._writers.values():
             await writer.abandon()
 
     async def _close_writers(self) -> bool:
-        """Close every writer, even after errors; return true if vital records were not stored."""
-        lost = False
+        """Close every writer but that of the log, even after errors; return true if vital records were not stored."""
         for callback in self.before_close:
             try:
                 await callback()
             except PlatformError as error:
                 logger.error("%s", error)
-        for name, writer in self._writers.items():
-            if self._may_not_write():
-                await writer.abandon()
-                continue
-            try:
-                await writer.close()
-            except PlatformError as error:
-                if not self._may_not_write():
-                    logger.error("%s", error)
-                lost = lost or name in self._vital
+        closed = [self._close_writer(name, writer) for name, writer in self._writers.items() if name != _LOG]
+        lost = any(await asyncio.gather(*closed))
         self._failed = self._failed or lost
         return lost
+
+    async def _close_writer(self, name: str, writer: BatchWriter | None) -> bool:
+        """Close a writer; return true if vital records were not stored."""
+        if writer is None:
+            return False
+        if self._may_not_write():
+            await writer.abandon()
+            return False
+        try:
+            await writer.close()
+        except PlatformError as error:
+            if not self._may_not_write():
+                logger.error("%s", error)
+            return name in self._vital
+        return False

@@ -16,6 +16,7 @@ from scrapy_ext.crawl.frontier.workers import Worker
 from scrapy_ext.crawl.session.job import CrawlJob, cannot_be_resumed
 from tests.support.crawl_processes import PROJECT, add, journal
 from tests.support.eventually import eventually_async
+from tests.support.watched_client import WatchedClient
 
 SLOTS = 8
 
@@ -77,6 +78,51 @@ async def test_an_older_process_of_an_index_cannot_commit_once_a_newer_one_has_o
     assert await newer.can_commit()
     assert await bystander.can_commit()
     assert await owners(newer) == {f"commits-{job}": sorted(slots_of(0, 2)), "commits-1": sorted(slots_of(1, 2))}
+
+
+async def new(process, client, name="commits-a"):
+    """A process that takes the frontier for new."""
+    one = process(name, client=client)
+    await one.ownership.open({0, 1}, is_new=True)
+    await one.ownership.claim_all({0, 1})
+    return one
+
+
+async def test_a_new_frontier_is_opened_without_a_read(process, client):
+    watched, calls = WatchedClient(client), []
+
+    async def note(name, arguments):
+        calls.append(name)
+
+    watched.before = note
+    one = await new(process, watched)
+    assert calls == ["frontier.add"] * 2
+    assert one.ownership.is_first
+    assert one.ownership.stores_start_items
+    assert await owners(one) == {"commits-a": [0, 1]}
+    assert (await one.journal.head()).data["slots"] == [0, 1]
+    assert await one.can_commit()
+
+
+@pytest.mark.parametrize("name", ["commits-a", "commits-b"], ids=["the same job", "another job"])
+async def test_a_frontier_that_was_taken_for_new_is_taken_over_with_its_progress(process, client, name):
+    older = await process("commits-a").open(0, 1)
+    older.log.checkpoint.progress.add(Progress({1: {"batch": "5"}}))
+    await older.log.write()
+    newer = await new(process, client, name)
+    assert newer.log.checkpoint.progress.done == {1: {"batch": "5"}}
+    assert await owners(newer) == {name: [0, 1]}
+    assert newer.ownership.is_first == (name == "commits-b")
+    assert newer.ownership.stores_start_items == (name == "commits-a")
+    assert [await one.can_commit() for one in (older, newer)] == [False, True]
+
+
+async def test_of_several_that_take_a_frontier_for_new_one_can_commit(process, client):
+    names = ["commits-a", "commits-a", "commits-b", "commits-c"]
+    done = await asyncio.gather(*(new(process, client, name) for name in names), return_exceptions=True)
+    opened = [one for one in done if not isinstance(one, BaseException)]
+    assert all(isinstance(outcome, Fenced) or outcome in opened for outcome in done)
+    assert [await one.can_commit() for one in opened].count(True) == 1
 
 
 @pytest.mark.parametrize("same_job", [True, False], ids=["the same job", "two jobs"])

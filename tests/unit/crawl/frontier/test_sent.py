@@ -116,3 +116,14 @@ def test_what_is_kept_can_be_listed(sent):
     assert list(sent.kept()) == [request]
     sent.take_kept(KEY, form)
     assert list(sent.kept()) == []
+
+
+def test_once_a_request_had_to_be_read_back_only_reads_show_that_nothing_is_left(sent, shared):
+    sent.add_direct(KEY, direct())
+    assert sent.only_direct
+    _, form = keep(sent, (0, "other"))
+    sent.take_kept((0, "other"), form)
+    sent.take_direct(KEY)
+    assert sent.in_memory
+    assert not sent.only_direct
+    assert not shared.only_direct
