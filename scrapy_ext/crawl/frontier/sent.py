@@ -30,8 +30,8 @@ from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet, Recent
 MAX_DIRECT: Final = 10_000
 _MAX_KEPT: Final = 10_000
 #: Limits of their bytes, which only requests with large bodies, ``meta`` or ``cb_kwargs`` reach.
-MAX_DIRECT_BYTES: Final = 32 * 2**20
-_MAX_KEPT_BYTES: Final = 32 * 2**20
+MAX_DIRECT_BYTES: Final = 64 * 2**20
+_MAX_KEPT_BYTES: Final = 64 * 2**20
 #: Bytes of the object of a small request.
 _OBJECT_BYTES: Final = 2048
 #: Limit of the exact fingerprints, of 25 bytes each.
