@@ -115,6 +115,9 @@ class RequestLog(_Extension):
         if await self._session.open():
             self._writer = await _record_writer(self._crawler, self._session, "requests")
         self._job = str(self._session.job_key)
+        # Bound once, since the look-up takes as long as the count.
+        self._count = self._crawler.stats.inc_value
+        self._fingerprint = self._crawler.request_fingerprinter.fingerprint
         on_fetched(self._crawler, self._fetched)
 
     def _reached(self, request: Request) -> None:
@@ -129,7 +132,7 @@ class RequestLog(_Extension):
         if request in self._recorded:
             self._recorded.discard(request)
         elif began is not None:
-            self._crawler.stats.inc_value("platform/requests/no_answer")
+            self._count("platform/requests/no_answer")
         elif isinstance(result, Response):
             # The response came from a cache.
             self._record(result, request, None)
@@ -148,15 +151,15 @@ class RequestLog(_Extension):
             duration=round(duration * 1000),
             rs=len(response.body),
             parent=parent.record if parent is not None and parent.job == self._job else None,
-            fp=self._crawler.request_fingerprinter.fingerprint(request).hex(),
+            fp=self._fingerprint(request).hex(),
         )
         line = msgspec.json.encode(record)
         if len(line) > MAX_ITEM_BYTES:
-            self._crawler.stats.inc_value("platform/requests/refused")
+            self._count("platform/requests/refused")
             logger.warning("No request record is stored for a URL of %d characters", len(request.url))
             return
         note_record(request, self._writer.add(line))
-        self._crawler.stats.inc_value("platform/requests/count")
+        self._count("platform/requests/count")
 
 
 #: Maximum records kept until the job is open.

@@ -82,8 +82,9 @@ class ParentMiddleware:
         other = result if isinstance(result, Request) else getattr(result, "request", None)
         if other is None:
             return
-        from_meta(other)
-        hand_on(request, other)
+        if other is not request:
+            from_meta(other)
+            hand_on(request, other)
         if self._is_queued_on_disk and isinstance(result, Request):
             to_meta(result)
 

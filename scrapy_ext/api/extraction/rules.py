@@ -50,16 +50,19 @@ def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> lis
     switches = frozenset(
         (name, value) for name, value in body.items() if (value is True or value is False) and name != "url"
     )
-    if len(switches) == len(body) - 1 and "url" in body and dict(switches).keys() <= FIELDS.keys():
-        # Most requests are a URL and a few boolean fields, the same ones each time, so their result is cached.
-        return [*form_of(FIELDS["url"], body["url"]), *_faults_of(switches)]
+    has_job = isinstance(body.get("jobId"), str)
+    if len(switches) == len(body) - 1 - has_job and "url" in body and dict(switches).keys() <= FIELDS.keys():
+        # Most requests are a URL, perhaps a job, and a few boolean fields, the same ones each time, so their result is
+        # cached.
+        return [*form_of(FIELDS["url"], body["url"]), *_faults_of(switches, has_job)]
     return _check(body, extra_fields)
 
 
 @lru_cache(maxsize=1024)
-def _faults_of(switches: frozenset[tuple[str, bool]]) -> tuple[Violation, ...]:
-    """Return the violations of boolean fields besides a URL."""
-    return tuple(_check({"url": "https://example.com/", **dict(sorted(switches))}, ()))
+def _faults_of(switches: frozenset[tuple[str, bool]], has_job: bool) -> tuple[Violation, ...]:
+    """Return the violations of boolean fields besides a URL, and a job if there is one."""
+    job = {"jobId": ""} if has_job else {}
+    return tuple(_check({"url": "https://example.com/", **job, **dict(sorted(switches))}, ()))
 
 
 def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Violation]:

@@ -22,7 +22,8 @@ A later run calls :meth:`Ledger.stored` before it sends. Invariants:
 - The crawl is worth more than the ledger. When the file cannot be written, the ledger logs that once and only counts
   from then on. It is an error only if the file must not be touched: it is damaged, of another format, or in use.
 - Everything is bounded: answers on disk by ``max_bytes``, the oldest are dropped first; answers in memory by
-  :data:`BUFFER_BYTES` that are pending, and as many that are being written; further ones are not stored.
+  :data:`BUFFER_BYTES` that are pending, and as many that are being written; further ones are not stored. They are
+  written from :data:`WRITE_BYTES` on, so that more are pending only while the disk is slower than the answers.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ from scrapy_ext.client.extraction.ledger_file import ROW_BYTES, LedgerChanges, L
 logger = logging.getLogger(__name__)
 
 #: Bytes of pending answers that are written before the end of the interval, however young.
+WRITE_BYTES: Final = 2 * 2**20
+#: Limit of the bytes of pending answers.
 BUFFER_BYTES: Final = 8 * 2**20
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
-__all__ = ["BUFFER_BYTES", "Ledger", "LedgerError", "key_of"]
+__all__ = ["BUFFER_BYTES", "WRITE_BYTES", "Ledger", "LedgerError", "key_of"]
 
 
 def key_of(fields: Mapping[str, Any]) -> bytes:
@@ -163,7 +166,7 @@ class Ledger:
         self._pending[key] = (self._loop.time() + self._hold_time, answer)
         self._pending_bytes += len(answer)
         self._changed()
-        if self._pending_bytes >= BUFFER_BYTES:
+        if self._pending_bytes >= WRITE_BYTES:
             self._flush(all_answers=True)
 
     def finished(self, key: bytes) -> None:
@@ -231,12 +234,11 @@ class Ledger:
         if not answers and not self._has_changed:
             self._wait()
             return
+        removed = self._removed.union(self._rows.intersection(answers))
         self._rows.update(answers)
         # Without its answer, a request counts as unanswered.
         unanswered = len(self._in_flight.union(self._pending))
-        changes = LedgerChanges(
-            {**dict.fromkeys(self._removed), **answers}, self.spent.requests, self.spent.cost, unanswered
-        )
+        changes = LedgerChanges(answers, self.spent.requests, self.spent.cost, unanswered, removed)
         self._removed, self._has_changed = set(), False
         self._writing = self._loop.run_in_executor(self._thread, self._file.write, changes)
         self._writing.add_done_callback(self._written)
@@ -253,7 +255,7 @@ class Ledger:
         self.dropped += len(dropped)
         self._rows.difference_update(dropped)
         self._former.difference_update(dropped)
-        if self._pending_bytes >= BUFFER_BYTES:
+        if self._pending_bytes >= WRITE_BYTES:
             self._flush(all_answers=True)
         else:
             self._wait()

@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from scrapy_ext.api.compression import crc32
 from scrapy_ext.client.extraction.budget import Spent
 from scrapy_ext.client.extraction.ledger_answers import AnswerFile, Place
 from scrapy_ext.compatibility import sqlite
+
+T = TypeVar("T")
 
 #: Identification of the file: "ExtL", and the version of its tables.
 APPLICATION_ID: Final = 0x4578744C
@@ -28,6 +31,9 @@ FORMAT: Final = 2
 
 #: Bytes of a row besides its answer, so that many small answers are bounded, too.
 ROW_BYTES: Final = 256
+#: Rows that one statement writes or deletes: a statement gives up the interpreter's lock, which the thread of a busy
+#: crawl gets back only after 5 ms.
+_ROWS: Final = 100
 #: Seconds to wait for the lock: a run that is ending releases it.
 _BUSY_SECONDS: Final = 1.0
 #: Size of the write-ahead log before it is copied into the file. Pages are used again soon, so that most of it is never
@@ -62,12 +68,14 @@ class LedgerError(Exception):
 
 
 class LedgerChanges(NamedTuple):
-    """Changes that one flush writes. The row of a key without an answer is deleted."""
+    """Changes that one flush writes: the totals, new rows, and before them the keys whose rows are deleted. The key of
+    a new row is one of these if it has a row already."""
 
-    answers: dict[bytes, bytes | bytearray | None]
+    answers: dict[bytes, bytes | bytearray]
     requests: int
     cost: float
     in_flight: int
+    removed: Collection[bytes] = ()
 
 
 class Opened(NamedTuple):
@@ -116,16 +124,18 @@ class LedgerFile:
         connection, answers = self._opened
         execute = connection.execute
         execute("BEGIN IMMEDIATE")
-        freed: list[Place] = []
-        for key, answer in changes.answers.items():
-            freed += self._deleted(execute("DELETE FROM answers WHERE key = ? RETURNING place, size", (key,)))
-            if answer is not None:
-                place = answers.write(answer)
-                execute(
-                    "INSERT INTO answers (key, place, size, checksum) VALUES (?, ?, ?, ?)",
-                    (key, *place, crc32(answer)),
-                )
-                self._stored_bytes += place.size + ROW_BYTES
+        freed = [place for keys in _parts(list(changes.removed)) for place in self._delete(keys)]
+        places = answers.write([*changes.answers.values()])
+        rows = [
+            (key, *place, crc32(answer)) for (key, answer), place in zip(changes.answers.items(), places, strict=True)
+        ]
+        self._stored_bytes += sum(place.size + ROW_BYTES for place in places)
+        for part in _parts(rows):
+            values = ", ".join(["(?, ?, ?, ?)"] * len(part))
+            execute(
+                f"INSERT INTO answers (key, place, size, checksum) VALUES {values}",  # noqa: S608 - question marks
+                list(chain.from_iterable(part)),
+            )
         dropped, more = self._make_room(connection)
         execute(
             "UPDATE totals SET requests = ?, cost = ?, in_flight = ?, stored_bytes = ?",
@@ -219,6 +229,18 @@ class LedgerFile:
             freed += self._deleted(place for _, *place in oldest)
         return dropped, freed
 
+    def _delete(self, keys: Sequence[bytes]) -> list[Place]:
+        """Delete the rows of these keys, as far as they exist; return their places."""
+        connection, _ = self._opened
+        those = f"WHERE key IN ({', '.join('?' * len(keys))})"
+        # One row with all places, for the thread waits for the interpreter's lock after each row.
+        query = f"SELECT group_concat(place || ' ' || size) FROM answers {those}"  # noqa: S608 - question marks
+        ((found,),) = connection.execute(query, keys)
+        if not found:
+            return []
+        connection.execute(f"DELETE FROM answers {those}", keys)  # noqa: S608 - question marks
+        return self._deleted([int(number) for number in place.split()] for place in found.split(","))
+
     def _deleted(self, rows: Iterable[Sequence[int]]) -> list[Place]:
         """Return the places of deleted rows, which count no more."""
         places = [Place(*row) for row in rows]
@@ -259,3 +281,8 @@ class LedgerFile:
             f"{self._path} is damaged or not a ledger ({error}). Delete it: at worst, answers are paid for twice. Or "
             "move it away."
         )
+
+
+def _parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Return rows in parts, each for one statement."""
+    return (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))

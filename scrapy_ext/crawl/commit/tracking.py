@@ -56,6 +56,8 @@ class Entry:
     holder: Entry | None
     #: Its slot; None for a local request.
     slot: int | None = None
+    #: Bytes of the request in memory, estimated, if it is or was direct.
+    request_bytes: int = 0
     #: Local requests that it holds: number of unfinished ones, fingerprints of all.
     locals: int = 0
     local_fps: list[str] = field(default_factory=list)
@@ -150,9 +152,9 @@ class Tracker:
     def entries_of(self, slots: set[int]) -> Iterable[Entry]:
         return [entry for entry in chain(self._unfinished, self._holding) if entry.slot in slots]
 
-    def sent(self, slot: int, fp: str, request: Request, host: str) -> Entry:
+    def sent(self, slot: int, fp: str, request: Request, host: str, request_bytes: int = 0) -> Entry:
         """Add the entry of a request that was sent to its slot and runs before it is read back."""
-        return self._enter(Entry(fp, request, host, None, None, slot=slot))
+        return self._enter(Entry(fp, request, host, None, None, slot, request_bytes))
 
     def read(self, stored: Stored, request: Request, host: str) -> Entry:
         """Add the entry of a request that was read from the frontier."""

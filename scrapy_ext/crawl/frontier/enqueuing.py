@@ -17,7 +17,7 @@ from scrapy_ext.crawl.frontier.feeder import Feeder
 from scrapy_ext.crawl.frontier.filtering import Filtering
 from scrapy_ext.crawl.frontier.identity import SlotFingerprints, host_of, slot_of
 from scrapy_ext.crawl.frontier.memory import Memory
-from scrapy_ext.crawl.frontier.sent import MARK, MAX_DIRECT
+from scrapy_ext.crawl.frontier.sent import MARK, Key, bytes_of
 from scrapy_ext.crawl.frontier.serialize import NotSerializableError, request_to_json
 from scrapy_ext.crawl.frontier.shared_values import SharingWarning
 
@@ -84,30 +84,30 @@ class Enqueuing:
         fp = self._fingerprints.of(request, plain, origin, is_filtered=is_filtered)
         slot = slot_of(request, self._slots)
         is_new = is_anywhere or not is_filtered
-        is_direct = is_new and sent.takes_direct and len(memory) < MAX_DIRECT
+        is_direct = is_new and sent.takes_direct and memory.takes_direct
         mark = None if is_direct else sent.mark()
         try:
             record = self._record(request, fp, mark)
         except Exception as error:  # An object in the meta may raise any error.
             return self._keep_local(fp, request, origin, error)
         if mark is None:
-            self._add_direct(slot, fp, request)
+            self._add_direct((slot, fp), request, bytes_of(record))
         else:
-            self._keep_sent(slot, fp, mark, request, origin)
+            self._keep_sent((slot, fp), mark, request, origin, bytes_of(record))
         self._feeder.send(slot, record)
         if is_anywhere:
             sent.remember(plain)
         return True
 
-    def _add_direct(self, slot: int, fp: str, request: Request) -> None:
-        entry = self._memory.tracker.sent(slot, fp, self._memory.own(request), host_of(request))
-        self._memory.sent.add_direct((slot, fp), entry)
+    def _add_direct(self, key: Key, request: Request, size: int) -> None:
+        entry = self._memory.tracker.sent(*key, self._memory.own(request), host_of(request), size)
+        self._memory.sent.add_direct(key, entry)
         self._memory.push(entry)
 
-    def _keep_sent(self, slot: int, fp: str, mark: str, request: Request, origin: Entry | None) -> None:
+    def _keep_sent(self, key: Key, mark: str, request: Request, origin: Entry | None, size: int) -> None:
         made_by = origin.request.callback if origin is not None else None
-        self._memory.sent.keep((slot, fp), mark, request, made_by)
-        if slot not in self._feeder.owned:
+        self._memory.sent.keep(key, mark, request, made_by, size)
+        if key[0] not in self._feeder.owned:
             self._sharing.elsewhere(request, made_by, self._pending)
 
     def _keep_local(self, fp: str, request: Request, parent: Entry | None, error: Exception) -> bool:

@@ -83,6 +83,8 @@ class CrawlFrontier:
         self, crawler: Crawler, session: Session, ownership: Ownership, filtering: Filtering, options: Options
     ) -> None:
         self._crawler = crawler
+        #: Bound once, since the look-up takes as long as the count.
+        self._count = crawler.stats.inc_value
         self._session = session
         self._ownership = ownership
         self.may_work: Callable[[], bool] = lambda: True
@@ -143,9 +145,8 @@ class CrawlFrontier:
         if entry is None:
             self.memory.none_left()
             return None
-        count = self._crawler.stats.inc_value
-        count("scheduler/dequeued")
-        count("scheduler/dequeued/frontier")
+        self._count("scheduler/dequeued")
+        self._count("scheduler/dequeued/frontier")
         # The engine starts the tasks for this request now, and they inherit it.
         current.set(entry)
         return entry.request

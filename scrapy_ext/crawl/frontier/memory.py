@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy_ext.crawl.commit.tracking import Entry, Tracker, current
 from scrapy_ext.crawl.frontier.hosts import HostQueue, Order, not_before
 from scrapy_ext.crawl.frontier.marks import hand_on
-from scrapy_ext.crawl.frontier.sent import SentRequests
+from scrapy_ext.crawl.frontier.sent import MAX_DIRECT, MAX_DIRECT_BYTES, SentRequests
 from scrapy_ext.crawl.session.scrapy_engine import is_between_stages
 from scrapy_ext.crawl.session.session import Session
 
@@ -33,6 +33,8 @@ class Memory:
             newest_first=order.newest_first,
             last_newest_first=order.start_newest_first,
         )
+        #: Bytes of the direct requests that wait.
+        self._bytes = 0
         #: Requests that take a place of their host, and that host.
         self._out: dict[Request, str] = {}
         #: Set when the engine releases a request.
@@ -56,7 +58,13 @@ class Memory:
         """Number of requests that must wait for a time."""
         return self._queue.parked
 
+    @property
+    def takes_direct(self) -> bool:
+        """Return true if one more direct request may wait."""
+        return len(self._queue) < MAX_DIRECT and self._bytes < MAX_DIRECT_BYTES
+
     def push(self, entry: Entry) -> None:
+        self._bytes += entry.request_bytes
         when = not_before(entry.request)
         self._queue.push(entry.request.priority, entry.host, entry, when, last=self._order.is_last(entry.request))
         if when:
@@ -76,6 +84,7 @@ class Memory:
         if popped is None:
             return None
         host, entry = popped
+        self._bytes -= entry.request_bytes
         self._out[self.tracker.handed_out(entry)] = host
         return entry
 
@@ -133,6 +142,7 @@ class Memory:
     async def give_up(self, slots: set[int]) -> None:
         """Drop the waiting requests of these slots, and wait until the others are complete."""
         for entry in self._queue.remove(lambda entry: entry.slot in slots):
+            self._bytes -= entry.request_bytes
             self.tracker.drop(entry)
         while slots and self.tracker.entries_of(slots):
             self._released = asyncio.Event()

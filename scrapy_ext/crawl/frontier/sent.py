@@ -26,9 +26,14 @@ from scrapy import Request
 from scrapy_ext.crawl.commit.tracking import Entry
 from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet, Recent
 
-#: Limits of direct requests that were not read back, and of kept requests: objects of some kilobytes each.
+#: Limits of direct requests that were not read back, and of kept requests.
 MAX_DIRECT: Final = 10_000
 _MAX_KEPT: Final = 10_000
+#: Limits of their bytes, which only requests with large bodies, ``meta`` or ``cb_kwargs`` reach.
+MAX_DIRECT_BYTES: Final = 64 * 2**20
+_MAX_KEPT_BYTES: Final = 64 * 2**20
+#: Bytes of the object of a small request.
+_OBJECT_BYTES: Final = 2048
 #: Limit of the exact fingerprints, of 25 bytes each.
 _MAX_KNOWN: Final = 2_000_000
 #: Member of a stored request that identifies its object and process.
@@ -38,10 +43,17 @@ MARK: Final = "n"
 Key = tuple[int, str]
 
 
+def bytes_of(record: bytes) -> int:
+    """Return the bytes that a request takes in memory, estimated from the record that is sent: the JSON of its URL,
+    headers, body, ``meta`` and ``cb_kwargs``."""
+    return _OBJECT_BYTES + len(record)
+
+
 class _Kept(NamedTuple):
     mark: str
     request: Request
     made_by: Callable[..., Any] | None
+    size: int
 
 
 class SentRequests:
@@ -57,7 +69,9 @@ class SentRequests:
         self._known = FingerprintSet()
         self._recent = Recent()
         self._direct: dict[Key, Entry] = {}
+        self._direct_bytes = 0
         self._kept: dict[Key, _Kept] = {}
+        self._kept_bytes = 0
         self._process = secrets.token_hex(4)
         self._number = 0
         #: Requests in the frontier that are neither in memory nor read, if it is exclusive; some may be duplicates.
@@ -94,7 +108,7 @@ class SentRequests:
 
     @property
     def takes_direct(self) -> bool:
-        return self.in_memory and len(self._direct) < MAX_DIRECT
+        return self.in_memory and len(self._direct) < MAX_DIRECT and self._direct_bytes < MAX_DIRECT_BYTES
 
     @property
     def has_direct(self) -> bool:
@@ -104,6 +118,7 @@ class SentRequests:
     def add_direct(self, key: Key, entry: Entry) -> None:
         """Wait for the batch of a direct request."""
         self._direct[key] = entry
+        self._direct_bytes += entry.request_bytes
 
     # ── requests that run after they are read ──
 
@@ -111,14 +126,19 @@ class SentRequests:
         self._number += 1
         return f"{self._process}.{self._number}"
 
-    def keep(self, key: Key, mark: str, request: Request, made_by: Callable[..., Any] | None) -> None:
-        """Keep a request until it is read back under its mark."""
+    def keep(
+        self, key: Key, mark: str, request: Request, made_by: Callable[..., Any] | None, size: int = _OBJECT_BYTES
+    ) -> None:
+        """Keep a request of ``size`` bytes until it is read back under its mark."""
         self.behind += 1
         self._has_kept = True
-        self._kept[key] = _Kept(mark, request, made_by)
-        if len(self._kept) > _MAX_KEPT:
-            forgotten = self._kept.pop(next(iter(self._kept)))
-            self._on_copied(forgotten.request, forgotten.made_by)
+        self._drop(key)
+        self._kept[key] = _Kept(mark, request, made_by, size)
+        self._kept_bytes += size
+        while len(self._kept) > _MAX_KEPT or self._kept_bytes > _MAX_KEPT_BYTES:
+            forgotten = self._drop(next(iter(self._kept)))
+            if forgotten is not None:
+                self._on_copied(forgotten.request, forgotten.made_by)
 
     def kept(self) -> Iterable[Request]:
         return (kept.request for kept in self._kept.values())
@@ -126,17 +146,26 @@ class SentRequests:
     def nothing_is_behind(self) -> None:
         """Record that a read of each slot after the last write returned nothing: the requests that were not read were
         duplicates."""
-        self.behind = 0
+        self.behind = self._kept_bytes = 0
         self._kept.clear()
 
     # ── requests that are read ──
 
     def take_direct(self, key: Key) -> Entry | None:
-        return self._direct.pop(key, None)
+        entry = self._direct.pop(key, None)
+        if entry is not None:
+            self._direct_bytes -= entry.request_bytes
+        return entry
 
     def take_kept(self, key: Key, form: Any) -> Request | None:
         """Return the kept object of a request that was read, if there is one."""
         self.behind = max(0, self.behind - 1)
-        kept = self._kept.pop(key, None)
+        kept = self._drop(key)
         is_same = kept is not None and isinstance(form, dict) and form.get(MARK) == kept.mark
         return kept.request if kept is not None and is_same else None
+
+    def _drop(self, key: Key) -> _Kept | None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._kept_bytes -= kept.size
+        return kept

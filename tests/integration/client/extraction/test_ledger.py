@@ -17,7 +17,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from scrapy_ext.client.extraction.ledger import BUFFER_BYTES, Ledger, LedgerError, key_of
+from scrapy_ext.client.extraction.ledger import BUFFER_BYTES, WRITE_BYTES, Ledger, LedgerError, key_of
+from scrapy_ext.client.extraction.ledger_file import LedgerChanges, LedgerFile
 from tests.support.eventually import eventually_async
 
 A, B, C = b"a" * 20, b"b" * 20, b"c" * 20
@@ -224,7 +225,7 @@ async def test_an_answer_is_written_when_it_is_older_than_the_hold_time(path):
 
 async def test_young_answers_are_written_when_they_take_much_memory(path):
     ledger = await Ledger.open(path, hold_time=3600)
-    for number in range(BUFFER_BYTES // MIB):
+    for number in range(WRITE_BYTES // MIB):
         pay(ledger, bytes([number]) * 20, b"large" * (MIB // 5 + 1))
     await eventually_async(lambda: b"large" in on_disk(path))
     await stopped(ledger)
@@ -249,6 +250,22 @@ async def test_room_of_finished_answers_is_used_again_and_no_answer_is_lost(path
                 await ledger.flush()
         assert len(on_disk(path)) < 10 * MIB, "of 25 MB that came"
         await stopped(ledger)
+
+
+def test_many_answers_are_written_and_deleted_with_few_statements(path):
+    """The thread of the ledger waits for the interpreter's lock after each statement and each row."""
+    file = LedgerFile(path, 100 * MIB)
+    opened = file.open()
+    assert opened.keys == set()
+    statements: list[str] = []
+    assert file._connection is not None
+    file._connection.set_trace_callback(statements.append)
+    answers = {b"%d" % number: b"%d" % number * 1000 for number in range(1500)}
+    file.write(LedgerChanges(answers, 1500, 1.0, 0))
+    file.write(LedgerChanges({b"0": b"new", b"a": b"other"}, 1502, 1.0, 0, [*answers][:1000]))
+    assert len(statements) < 60
+    assert [file.read(key) for key in (b"0", b"1", b"a", b"1234")] == [b"new", None, b"other", b"1234" * 1000]
+    file.close(remove=True)
 
 
 def unanswered_on_disk(path: Path) -> int:
@@ -327,10 +344,10 @@ async def test_the_file_does_not_grow_with_the_length_of_the_crawl(path):
 async def test_answers_that_come_faster_than_the_disk_takes_them_are_not_held_in_memory(path):
     ledger = await Ledger.open(path)
     answer = b"x" * MIB
-    # Nothing is awaited: the first 8 MiB are being written all the while.
+    # Nothing is awaited: the first 2 MiB are being written all the while.
     for number in range(100):
         pay(ledger, bytes([number]) * 20, answer)
-    assert ledger.dropped == 100 - 2 * BUFFER_BYTES // MIB
+    assert ledger.dropped == 100 - (WRITE_BYTES + BUFFER_BYTES) // MIB
     await ledger.flush()
     pay(ledger, A)
     await stopped(ledger)

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse
+from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse, rules
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES, OPTIONS
 from scrapy_ext.api.extraction.rules import InvalidJsonError, problem_of
 from scrapy_ext.api.violations import ContractError
@@ -23,6 +23,15 @@ def fields(body):
 
 def statuses(body):
     return {violation.status for violation in check({"url": URL, **body})}
+
+
+def test_the_fields_that_differ_between_requests_are_checked_each_time_and_the_others_once():
+    rules._faults_of.cache_clear()
+    for number in range(3):
+        assert check({"url": f"{URL}{number}", "jobId": f"1/2/{number}", "httpResponseBody": True}) == []
+    assert rules._faults_of.cache_info().misses == 1
+    broken = {"url": "no URL", "jobId": 5, "httpResponseBody": True, "browserHtml": True}
+    assert sorted({violation.field for violation in check(broken)}) == ["browserHtml", "jobId", "url"]
 
 
 @pytest.mark.parametrize("output", OUTPUTS)

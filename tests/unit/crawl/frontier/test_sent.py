@@ -111,6 +111,32 @@ def test_kept_requests_are_bounded_and_the_oldest_is_reported(sent, copied, monk
     assert sent.take_kept((0, "2"), kept[2][1]) is kept[2][0]
 
 
+def test_kept_requests_are_bounded_in_bytes(sent, copied, monkeypatch):
+    monkeypatch.setattr(module, "_MAX_KEPT_BYTES", 10_000)
+    requests = [Request(URL) for _ in range(4)]
+    for number, (request, size) in enumerate(zip(requests, (4000, 4000, 100, 4000), strict=True)):
+        sent.keep((0, str(number)), sent.mark(), request, None, size)
+    assert copied == requests[:1]
+    sent.keep((0, "1"), sent.mark(), requests[1], None, 1000)
+    sent.keep((0, "4"), sent.mark(), requests[0], None, 4000)
+    assert copied == requests[:1], "a request that is sent again counts once"
+    sent.nothing_is_behind()
+    sent.keep((0, "5"), sent.mark(), requests[0], None, 10_000)
+    assert copied == requests[:1], "and what was read or forgotten counts no more"
+
+
+def test_direct_requests_are_bounded_in_bytes(sent, monkeypatch):
+    monkeypatch.setattr(module, "MAX_DIRECT_BYTES", 10_000)
+    for number in range(2):
+        assert sent.takes_direct
+        entry = direct(str(number))
+        entry.request_bytes = 6000
+        sent.add_direct((0, str(number)), entry)
+    assert not sent.takes_direct
+    sent.take_direct((0, "0"))
+    assert sent.takes_direct
+
+
 def test_what_is_kept_can_be_listed(sent):
     request, form = keep(sent)
     assert list(sent.kept()) == [request]
