@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 import secrets
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Final, Protocol
 
@@ -30,6 +31,9 @@ _number: Final = itertools.count(1)
 
 
 class Connection(Protocol):
+    def answer(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole answer at once; return false, having sent nothing, if it must be sent in parts."""
+
     async def drained(self) -> bool:
         """Wait until the client has read most of the sent bytes; return false when it has disconnected."""
 
@@ -121,6 +125,17 @@ class RequestContext:
         else:
             self._more = False
         return message
+
+    async def answer(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes, method: str) -> None:
+        """Send a whole answer, whose headers have its length, to a request of a method."""
+        named = [*headers, (b"x-request-id", self.id.encode())]
+        connection = None if method == "HEAD" or self._more else self._connection
+        if connection is not None and connection.answer(status, named, body):
+            self.status = status
+            self.sent += len(body)
+            return
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
