@@ -16,7 +16,7 @@ import re
 import socket
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -131,6 +131,10 @@ class _Answer:
         else:
             self._flush()
         self._transport.write(data)
+
+    def writelines(self, parts: Iterable[bytes | memoryview]) -> None:
+        self._flush()
+        self._transport.writelines(parts)
 
     def close(self) -> None:
         self._flush()
@@ -412,6 +416,16 @@ class BoundedProtocol(HttpToolsProtocol):
         cycle.response_complete = True
         cycle.message_event.set()
         cycle.on_response()
+        return True
+
+    def send_part(self, part: bytes | memoryview) -> bool:
+        """Send a part of a chunked answer without a copy of it. False, without effect, for all but the usual case."""
+        cycle = self.cycle
+        if self.pipeline or not cycle.chunked_encoding or cycle.response_complete or cycle.disconnected:
+            return False
+        if len(part) <= _STEP or self.flow.write_paused or cycle.scope["method"] == "HEAD":
+            return False
+        cycle.transport.writelines([b"%x\r\n" % len(part), part, b"\r\n"])
         return True
 
     async def drained(self) -> bool:

@@ -34,6 +34,10 @@ class Connection(Protocol):
     def answer(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
         """Send a whole answer at once; return false, having sent nothing, if it must be sent in parts."""
 
+    def send_part(self, part: bytes | memoryview) -> bool:
+        """Send a part of an answer of unknown length without a copy; return false, having sent nothing, if it must be
+        sent in another way."""
+
     async def drained(self) -> bool:
         """Wait until the client has read most of the sent bytes; return false when it has disconnected."""
 
@@ -164,12 +168,16 @@ class RequestContext:
         if connection is None:
             await self._send(message)
             return
+        if len(body) > limits.SEND_PIECE:
+            body = memoryview(body)
         while len(body) > limits.SEND_PIECE:
-            await self._send({"type": "http.response.body", "body": body[: limits.SEND_PIECE], "more_body": True})
-            body = memoryview(body)[limits.SEND_PIECE :]
-            if not await connection.drained():
-                raise GoneError
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+            await self._send_piece(connection, body[: limits.SEND_PIECE], more=True)
+            body = body[limits.SEND_PIECE :]
+        await self._send_piece(connection, body, more=more)
+
+    async def _send_piece(self, connection: Connection, piece: bytes | memoryview, *, more: bool) -> None:
+        if not (more and connection.send_part(piece)):
+            await self._send({"type": "http.response.body", "body": piece, "more_body": more})
         if more and not await connection.drained():
             raise GoneError
 
