@@ -32,6 +32,8 @@ _ZLIB_OR_GZIP: Final = 47
 _STEP: Final = 24 * 1024
 #: Input bytes per step when the output is only passed on.
 _UNPACK_STEP: Final = 40 * 1024
+#: Maximum bytes of memory that are allocated because of a length at the end of a stream.
+_LONGEST: Final = 2 * 1024 * 1024
 #: Maximum output bytes of one library call.
 _PIECE: Final = 120 * 1024
 #: Shorter output is joined: a body may consist of millions of gzip members of two bytes each, whose objects would
@@ -64,8 +66,10 @@ def pack(data: bytes) -> bytes:
 def unpack(data: bytes) -> list[bytes]:
     """Decompress the output of :func:`pack`, or a gzip stream, to pieces; raises :class:`DamagedError`.
 
-    Memory of small pieces is reused; for a large one the system clears new memory each time.
+    A gzip stream has its length at its end, so that it becomes one piece, in one call and without a copy.
     """
+    if data.startswith(GZIP_MAGIC):
+        return _unpack_gzip(data)
     stream, found = _library.decompressobj(_ZLIB_OR_GZIP), []
     try:
         for at in range(0, len(data), _UNPACK_STEP):
@@ -80,6 +84,15 @@ def unpack(data: bytes) -> list[bytes]:
     if not stream.eof:
         raise DamagedError("the compressed data is cut off")
     return [piece for piece in found if piece]
+
+
+def _unpack_gzip(data: bytes) -> list[bytes]:
+    length = int.from_bytes(data[-4:], "little")
+    try:
+        text = _library.decompress(data, _GZIP, min(length, _LONGEST) or 1)
+    except _library.error as error:
+        raise DamagedError(str(error)) from None
+    return [text] if text else []
 
 
 def unpack_steps(data: bytes) -> Iterator[bytes]:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server import platform
 from scrapy_ext.server.auth.keyring import Caller, Keyring
 from scrapy_ext.server.auth.rates import RateLimits
@@ -31,10 +30,12 @@ from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
 from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.deadline import Limited
 from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.http.health import Health, ServerMetrics
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.openapi import Description
+from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.http.routes import Access, Route, Router, host_of
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
@@ -117,24 +118,31 @@ class Service:
         try:
             # The raw path is parsed: a record's key may hold an escaped slash.
             call = Call(scope, receive, self._store, self._services)
-            async with timeout_after(limits.REQUEST):
-                call.route = self.router.find(call.parts, call.method)
-                if call.route is None:
-                    await self._refuse(call)
-                else:
-                    call.context.route = call.route.shown
-                await self._check(call)
-                response = await self.router.answer(call)
-            if accepts_gzip(call) and not isinstance(response, StreamingResponse):
+            response = await Limited(self._response(call), limits.REQUEST)
+            is_whole = not isinstance(response, StreamingResponse)
+            if is_whole and accepts_gzip(call):
                 compress_whole(response)
-            if not isinstance(response, StreamingResponse) and len(response.body) > limits.SEND_BUFFER:
+            if is_whole and len(response.body) > limits.SEND_BUFFER:
                 hold_answer(call.context, len(response.body))
         except ClientDisconnect:
             return  # The client left in the middle of its body: nothing was stored, and no answer is read.
         except Exception as error:
             trusted = call is not None and call.grant.all_projects
             response = answer_of(refusal_of(error, trusted=trusted), host_of(scope["path"].split("/", 2)[1]))
-        await response(scope, receive, send)
+        if not isinstance(response, StreamingResponse) and response.background is None:
+            body = bytes(response.body)
+            await context_of(scope).answer(response.status_code, response.raw_headers, body, scope["method"])
+        else:
+            await response(scope, receive, send)
+
+    async def _response(self, call: Call) -> Response:
+        call.route = self.router.find(call.parts, call.method)
+        if call.route is None:
+            await self._refuse(call)
+        else:
+            call.context.route = call.route.shown
+        await self._check(call)
+        return await self.router.answer(call)
 
     async def _refuse(self, call: Call) -> None:
         """Refuse a call without a route; an unknown caller does not learn which paths exist."""

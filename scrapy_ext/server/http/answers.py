@@ -7,7 +7,7 @@ a JSON object with a ``message``. Faults of the server (5xx) are JSON everywhere
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -28,6 +28,7 @@ _disk: Final = logging.getLogger("scrapy_ext.server.disk")
 
 TEXT: Final = "text/plain; charset=UTF-8"
 JSON: Final = "application/json; charset=UTF-8"
+_JSON: Final = ((b"content-type", JSON.encode()),)
 #: Writes that a full disk refused.
 _full = Repeats()
 #: Seconds until a client may try again when the database was locked.
@@ -64,7 +65,19 @@ def found(value: T | None, message: str = "Not Found") -> T:
     return value
 
 
+class BytesResponse(Response):
+    """Answer 200 with headers that are bytes already, in lower case; Starlette encodes them for each answer."""
+
+    def __init__(self, data: bytes, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self.status_code = HTTPStatus.OK.value
+        self.background = None
+        self.body = data
+        self.raw_headers = [(b"content-length", b"%d" % len(data)), *headers]
+
+
 def json(value: Any, status: int = 200, background: BackgroundTask | None = None) -> Response:
+    if status == HTTPStatus.OK and background is None:
+        return BytesResponse(msgspec.json.encode(value), _JSON)
     return Response(msgspec.json.encode(value), status, media_type=JSON, background=background)
 
 

@@ -70,11 +70,12 @@ class Call:
 
     def header(self, name: bytes) -> str | None:
         """Return the first header with a name, which is in lower case."""
-        for each, value in self._scope["headers"]:
-            if each == name:
-                text: str = value.decode("latin-1")
-                return text
-        return None
+        value = self._headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+    @cached_property
+    def _headers(self) -> dict[bytes, bytes]:
+        return dict(reversed(self._scope["headers"]))
 
     def moved(self, path: str, query: Sequence[tuple[str, str]]) -> Call:
         """Return a call of the same caller for another address."""
@@ -190,9 +191,10 @@ class Call:
 
     def part_number(self, name: str) -> int:
         """Return a variable part of the path that is a number; raises ``ContractError``."""
-        return path_number(self.part(name) if self.has_part(name) else "", name)
+        place = self._places.get(name)
+        return path_number("" if place is None else self.path[place], name)
 
-    @property
+    @cached_property
     def project(self) -> int:
         return self.part_number("project")
 
@@ -203,7 +205,7 @@ class Call:
             raise refused("project", "is required", "Add ?project=… to the address.")
         return number_of(text, "project")
 
-    @property
+    @cached_property
     def job(self) -> JobKey:
         return JobKey(self.project, self.part_number("spider"), self.part_number("job"))
 
@@ -214,6 +216,8 @@ def path_number(part: str, name: str) -> int:
 
 
 def _parts(raw_path: bytes) -> list[str]:
+    if raw_path.isascii() and b"%" not in raw_path and not raw_path.startswith(b"//") and not raw_path.endswith(b"/"):
+        return raw_path[1:].decode("ascii").split("/")
     pieces = raw_path.strip(b"/").split(b"/") if raw_path.endswith(b"/") else raw_path.lstrip(b"/").split(b"/")
     try:
         return [unquote_to_bytes(piece).decode() for piece in pieces]

@@ -29,9 +29,10 @@ from scrapy_ext.formats import (
     Spool,
     SpoolLimitError,
     check_installed,
+    encoder_of,
     spool_schema,
 )
-from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.answers import BytesResponse, Refusal
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.record_writers import columns_of, finds_columns, offered, writer_of, written
 from scrapy_ext.server.http.request_context import RequestContext
@@ -76,6 +77,15 @@ _MEDIA_TYPES: Final = {
 #: Types of files that are compressed already.
 _COMPRESSED: Final = tuple(CONTENT_TYPES[kind] for kind in FILE_FORMATS)
 
+#: Values of ``Accept`` of clients that take any format.
+_ANY_TYPE: Final = (None, "", "*/*")
+#: The encoder without state of its own, and the headers of most answers.
+_LINES: Final = encoder_of(Format.JSON_LINES)
+_JSON_LINES: Final = (
+    (b"vary", b"Accept, Accept-Encoding"),
+    (b"content-type", _MEDIA_TYPES[Format.JSON_LINES].encode()),
+)
+
 _encode: Final = msgspec.json.Encoder().encode
 
 logger = logging.getLogger(__name__)
@@ -83,8 +93,10 @@ logger = logging.getLogger(__name__)
 
 def format_of(call: Call, *, msgpack: bool = False, files: bool = False) -> Format:
     """Return the format of the answer to a call; raises ``ContractError``."""
-    among = offered(msgpack=msgpack, files=files)
-    return choose(call.query.get("format"), call.header(b"accept") or "", among)
+    parameter, accept = call.query.get("format"), call.header(b"accept")
+    if not parameter and accept in _ANY_TYPE:
+        return Format.JSON_LINES
+    return choose(parameter, accept or "", offered(msgpack=msgpack, files=files))
 
 
 async def result_of(call: Call, records: Page, *, msgpack: bool = False, files: bool = False) -> Response:
@@ -92,6 +104,8 @@ async def result_of(call: Call, records: Page, *, msgpack: bool = False, files: 
     kind = format_of(call, msgpack=msgpack, files=files)
     if sum(map(len, records)) >= _PIECE or finds_columns(call, kind):
         return await result(call, each([records]), msgpack=msgpack, files=files)
+    if kind is Format.JSON_LINES:
+        return _whole(call, kind, b"".join(written(_LINES, records)))
     writer = writer_of(call, kind)
     return _whole(call, kind, b"".join([writer.begin(), *written(writer, records), writer.end()]))
 
@@ -113,6 +127,8 @@ async def each(pages: Iterable[Page]) -> AsyncIterator[Page]:
 
 
 def _whole(call: Call, kind: Format, data: bytes) -> Response:
+    if kind is Format.JSON_LINES and "saveas" not in call.query:
+        return BytesResponse(data, _JSON_LINES)
     return Response(data, headers=_headers(call, kind), media_type=_MEDIA_TYPES[kind])
 
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import time
 from collections import deque
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -51,6 +53,10 @@ _PARSING: Final = 0.002
 #: Bytes of Python objects for a header, and for a pipelined request.
 _HEADER: Final = 200
 _REQUEST: Final = 4 * limits.KIB
+#: The status of usual answers, the line of it, and characters that no header has.
+_USUAL: Final = 200
+_USUAL_LINE: Final = b"HTTP/1.1 200 OK\r\n"
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _WATCHED: Final = tuple(path.encode() for path in ALWAYS)
 
@@ -125,6 +131,10 @@ class _Answer:
         else:
             self._flush()
         self._transport.write(data)
+
+    def writelines(self, parts: Iterable[bytes | memoryview]) -> None:
+        self._flush()
+        self._transport.writelines(parts)
 
     def close(self) -> None:
         self._flush()
@@ -388,6 +398,35 @@ class BoundedProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._reader_resumed()
+
+    def answer(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole answer with its length in one call of the system, and few of Python.
+
+        False, without effect, for all but the usual case.
+        """
+        cycle = self.cycle
+        is_usual = status == _USUAL and cycle.keep_alive and not cycle.response_started and not self.pipeline
+        if not is_usual or cycle.disconnected or self.flow.write_paused or len(body) > _STEP:
+            return False
+        head = b"".join([b"%b: %b\r\n" % each for each in headers])
+        if head.count(b"\n") != len(headers) or _CONTROL.search(head):
+            return False
+        cycle.response_started, cycle.waiting_for_100_continue = True, False
+        self.transport.write(b"".join((_USUAL_LINE, head, b"\r\n", body)))
+        cycle.response_complete = True
+        cycle.message_event.set()
+        cycle.on_response()
+        return True
+
+    def send_part(self, part: bytes | memoryview) -> bool:
+        """Send a part of a chunked answer without a copy of it. False, without effect, for all but the usual case."""
+        cycle = self.cycle
+        if self.pipeline or not cycle.chunked_encoding or cycle.response_complete or cycle.disconnected:
+            return False
+        if len(part) <= _STEP or self.flow.write_paused or cycle.scope["method"] == "HEAD":
+            return False
+        cycle.transport.writelines([b"%x\r\n" % len(part), part, b"\r\n"])
+        return True
 
     async def drained(self) -> bool:
         if self.flow.write_paused:

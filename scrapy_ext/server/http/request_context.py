@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 import secrets
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Final, Protocol
 
@@ -30,6 +31,13 @@ _number: Final = itertools.count(1)
 
 
 class Connection(Protocol):
+    def answer(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole answer at once; return false, having sent nothing, if it must be sent in parts."""
+
+    def send_part(self, part: bytes | memoryview) -> bool:
+        """Send a part of an answer of unknown length without a copy; return false, having sent nothing, if it must be
+        sent in another way."""
+
     async def drained(self) -> bool:
         """Wait until the client has read most of the sent bytes; return false when it has disconnected."""
 
@@ -122,6 +130,17 @@ class RequestContext:
             self._more = False
         return message
 
+    async def answer(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes, method: str) -> None:
+        """Send a whole answer, whose headers have its length, to a request of a method."""
+        named = [*headers, (b"x-request-id", self.id.encode())]
+        connection = None if method == "HEAD" or self._more else self._connection
+        if connection is not None and connection.answer(status, named, body):
+            self.status = status
+            self.sent += len(body)
+            return
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -149,12 +168,16 @@ class RequestContext:
         if connection is None:
             await self._send(message)
             return
+        if len(body) > limits.SEND_PIECE:
+            body = memoryview(body)
         while len(body) > limits.SEND_PIECE:
-            await self._send({"type": "http.response.body", "body": body[: limits.SEND_PIECE], "more_body": True})
-            body = memoryview(body)[limits.SEND_PIECE :]
-            if not await connection.drained():
-                raise GoneError
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+            await self._send_piece(connection, body[: limits.SEND_PIECE], more=True)
+            body = body[limits.SEND_PIECE :]
+        await self._send_piece(connection, body, more=more)
+
+    async def _send_piece(self, connection: Connection, piece: bytes | memoryview, *, more: bool) -> None:
+        if not (more and connection.send_part(piece)):
+            await self._send({"type": "http.response.body", "body": piece, "more_body": more})
         if more and not await connection.drained():
             raise GoneError
 

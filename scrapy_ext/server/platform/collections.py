@@ -126,6 +126,10 @@ def _parameter(call: Call, name: str) -> str:
 )
 async def _read(call: Call) -> Response:
     which, selection = _selected(call)
+    if selection.is_short and RecordFilter.of(call) is None:
+        scan = call.store.collections.scan(which, selection, call.number("count"))
+        lines = [line async for page in _pages(call, scan) for line in page]
+        return await result_of(call, lines, msgpack=True, files=True)
     return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True, files=True)
 
 

@@ -30,8 +30,6 @@ _PAGE: Final = 128
 _READ_BYTES: Final = 512 * 1024
 #: Keys per counting step.
 COUNT_STEP: Final = 100_000
-#: Maximum records read by key without a thread, which blocks other requests.
-_FEW: Final = 2
 
 
 class CollectionRecord(NamedTuple):
@@ -230,8 +228,7 @@ class CollectionStore(EngineStore):
     ) -> AsyncIterator[list[CollectionRecord]]:
         """Yield the selected records, range by range, ordered by key."""
         place = _Place(selection.ranges, selection.per_range, count)
-        is_short = len(selection.ranges) <= _FEW and all(part.is_key for part in selection.ranges)
-        read = self._engine.read_inline if is_short else self._engine.read
+        read = self._engine.read_inline if selection.is_short else self._engine.read
         while place.ranges and place.left != 0:
             records, place = await read(_page, which, place, selection, now=self._clock())
             if records:

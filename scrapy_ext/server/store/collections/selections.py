@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.server.store.engine.interface import Transaction
+
+#: Maximum records read by key without a thread, which blocks other requests.
+_FEW: Final = 2
 
 
 class Collection(NamedTuple):
@@ -33,6 +36,11 @@ class RecordSelection(NamedTuple):
     per_range: int | None = None
     startts: int | None = None
     endts: int | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """True for so few keys that they are read without a thread."""
+        return len(self.ranges) <= _FEW and all(part.is_key for part in self.ranges)
 
 
 def prefix_range(prefix: bytes) -> Range:

@@ -63,3 +63,27 @@ def test_a_body_is_asked_for_before_its_answer(server: RunningServer) -> None:
             assert received(connection, 0).startswith(b"HTTP/1.1 200 ")
             connection.sendall(head(server, "GET", f"/items/66/1/1/{number}"))
             assert received(connection, len(line) + 1).endswith(line + b"\n")
+
+
+def test_pipelined_requests_are_answered_whole_and_in_their_order(server: RunningServer) -> None:
+    paths = ["/system/ts", "/jobq/1/count", "/nowhere", "/jobq/1/count"]
+    with connected(server) as connection:
+        connection.sendall(b"".join(head(server, "GET", path) for path in paths))
+        data = b""
+        while data.count(b"\r\n\r\n") < len(paths) or not data.endswith(b"\r\n\r\n0"):
+            piece = connection.recv(65536)
+            assert piece, data
+            data += piece
+    statuses = [part[:3] for part in data.split(b"HTTP/1.1 ")[1:]]
+    assert statuses == [b"200", b"200", b"404", b"200"]
+
+
+def test_the_key_of_the_server_is_checked_on_every_request(server: RunningServer) -> None:
+    wrong = b64encode(f"{server.platform_key[:-1]}:".encode()).decode()
+    for _ in range(2):
+        with connected(server) as connection:
+            connection.sendall(head(server, "GET", "/jobq/1/count"))
+            assert received(connection, 1).startswith(b"HTTP/1.1 200 ")
+            refused = f"GET /jobq/1/count HTTP/1.1\r\nHost: a\r\nAuthorization: Basic {wrong}\r\n\r\n"
+            connection.sendall(refused.encode())
+            assert received(connection, 1).startswith(b"HTTP/1.1 401 ")
