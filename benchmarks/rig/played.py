@@ -119,32 +119,21 @@ class _Crawl:
         self._frontier = f"/hcf/1/job-{spider}-{number}"
         self._commits_slot = f"{self._frontier}/s/commits-{spider}-{number}"
         self._owner = f"job-{spider}-{number}/commits-{spider}-{number}/{self._writer}"
-        await call("GET", f"{self._commits_slot}/q", mincount=1)
         await self._append({"progress": {}})
-        await call("GET", f"{self._frontier}/s/assignment/q", mincount=1)
-        await call("GET", f"{self._frontier}/s/assignment/q", mincount=1)
-        await self._append({"progress": {}})
-        await call("GET", f"/jobs/{self._job}")
         assignment = {"writer": f"{self._writer}#1", "owners": {"commits": list(range(_SLOTS))}, "left": {}}
         await call("POST", f"{self._frontier}/s/assignment", _line({"fp": "1", "qdata": assignment, "p": -1}))
-        await call("GET", f"/items/{self._job}/stats")
-        for slot in range(_SLOTS):
-            await call("GET", f"{self._frontier}/s/{slot}/q", mincount=37)
         await self._write("logs", [self._log_line(300) for _ in range(11)])
         # As many as keep the crawl busy until the commits of its first pages, and more.
         await self._add(20 + round(1.5 * self._plan.rate()))
 
     async def _finish(self) -> None:
         call = self._main.call
-        await self._append({"closed": True, "progress": {}})
-        await call("GET", f"/jobs/{self._job}")
-        await self._write("logs", [self._log_line(200), self._log_line(1200)])
         await self._stats()
+        await self._write("logs", [self._log_line(200), self._log_line(1200)])
         ended = {"key": self._job, "state": "finished", "close_reason": "finished"}
         await call("POST", "/jobq/1/update", _line(ended))
-        await call("DELETE", "/collections/1/s/scrapy_commits", prefix=self._owner.rpartition("/")[0] + "/")
-        await call("GET", f"{self._frontier}/s/dead-letters/q", mincount=1)
         await call("GET", f"{self._frontier}/list")
+        await call("DELETE", "/collections/1/s/scrapy_commits", prefix=self._owner.rpartition("/")[0] + "/")
         for slot in (f"{self._frontier}/s/0", f"{self._frontier}/s/assignment", self._commits_slot):
             await call("DELETE", slot)
         self._tally.finished[self._job] = self._pages
