@@ -19,7 +19,7 @@ import msgspec
 from scrapy_ext.api.extraction import OUTPUTS, PROBLEM_TYPES, check
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import Scope
-from scrapy_ext.api.extraction.rules import body_too_large
+from scrapy_ext.api.extraction.rules import beyond_contract, body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
 from scrapy_ext.client.extraction.errors import (
@@ -149,7 +149,8 @@ def _still_waiting(followers: list[asyncio.Future[T]]) -> Iterator[asyncio.Futur
 class ExtractClient:
     """Extractions through one transport and one limiter.
 
-    ``extra_fields``: fields of the service that this version does not have; ``memory`` bounds the memory of answers;
+    ``extra_fields``: fields of the service that this version does not have; ``strict``: refuse those that the contract
+    does not define; ``memory`` bounds the memory of answers;
     ``observe`` is called after each POST, for stats.
     """
 
@@ -160,6 +161,7 @@ class ExtractClient:
         policy: RetryPolicy | None = None,
         *,
         extra_fields: Collection[str] = (),
+        strict: bool = False,
         budget: Budget | None = None,
         prices: Prices | None = None,
         ledger: Ledger | None = None,
@@ -171,6 +173,7 @@ class ExtractClient:
         self._limiter = limiter
         self._policy = policy or RetryPolicy()
         self._extra_fields = extra_fields
+        self._strict = strict
         self._budget = budget or Budget()
         self._prices = prices or Prices()
         self._ledger = ledger
@@ -364,6 +367,8 @@ class ExtractClient:
     def encoded(self, fields: Mapping[str, Any]) -> bytes:
         """Return the request body of these fields. Raises :class:`ContractError`."""
         violations = check(fields, extra_fields=self._extra_fields)
+        if self._strict:
+            violations += beyond_contract(fields, self._extra_fields)
         if violations:
             raise ContractError(violations)
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -32,8 +32,10 @@ from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.hold import Hold, no_count
 from scrapy_ext.server.extraction.measures import BrowserFigures, ExtractionMetrics
 from scrapy_ext.server.extraction.outgoing import agent_of
-from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
+from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, first_page, plan
 from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
+from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.extraction.sessions import Session, Sessions
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
@@ -43,6 +45,7 @@ from scrapy_ext.telemetry.spans import inner_span, redacted
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.browser.browser import Browser
+    from scrapy_ext.server.extraction.browser.page import PageResult
     from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
     from scrapy_ext.server.extraction.http.robots import Robots
 
@@ -79,6 +82,7 @@ class ExtractionService:
         self.extractors = Extractors(limits)
         self._attributes = attribute_extractor(config, limits)
         self._upstreams = Upstreams(config.proxies)
+        self._sessions = Sessions(limits)
         self._rates = ExtractionRates(config)
         self.measures = ExtractionMetrics()
         self._robots = self._robots_of_sites() if config.obey_robots else None
@@ -156,15 +160,51 @@ class ExtractionService:
         todo = plan(request, self._upstreams)
         host = (urlsplit(todo.url).hostname or "").rstrip(".")
         self._rates.take(caller, host)
-        async with self._requests.permit(), self._domains.permit(host):
-            if isinstance(todo, PagePlan):
-                todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
-                result = await self._by_browser(request, todo, hold, caller)
-            else:
-                result = await self._by_http(request, todo, hold, caller)
+        first = first_page(request, todo) if request.session_context_parameters else None
+        with self._sessions.of(request, caller) as session:
+            async with self._requests.permit(), self._domains.permit(host):
+                if session is not None:
+                    await self._begin(session, first, request, caller)
+                    todo = session.apply(todo, request)
+                if isinstance(todo, PagePlan):
+                    todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
+                    result, state = await self._by_browser(request, todo, hold, caller)
+                else:
+                    result, state = await self._by_http(request, todo, hold, caller)
+                if session is not None and todo.state is not None:
+                    self._sessions.update(session, todo.state, state)
+        if request.experimental.get("responseCookies"):
+            result.experimental = {"responseCookies": result.response_cookies or []}
+            if not request.response_cookies:
+                result.response_cookies = None
         result.echo_data = request.echo_data
         result.job_id = request.job_id
         return result
+
+    async def _begin(self, session: Session, first: PagePlan | None, request: ExtractRequest, caller: Caller) -> None:
+        """Begin a session of the service by its actions, once; other requests of it wait."""
+        if first is None:
+            return
+        async with session.beginning:
+            if session.is_begun:
+                return
+            try:
+                todo = await self._with_checked_targets(
+                    cast(PagePlan, session.apply(first, request)), lambda other: self._rates.take(caller, other)
+                )
+                page = await self._load(todo)
+                failed = next((acted for acted in page.actions or () if acted["status"] == "returned"), None)
+                if failed is not None:
+                    raise ExtractionError(
+                        "/problem/session-creation-error",
+                        f"sessionContextParameters.actions: {failed['action']} failed: {failed['error']}. "
+                        "Correct the actions, or send the request again.",
+                    )
+            except ExtractionError:
+                session.forget_proxies()
+                raise
+            self._sessions.update(session, todo.state or SessionState(), page.state)
+            session.is_begun = True
 
     async def tried(
         self, request: ExtractRequest, caller: Caller, exchange: RequestContext | None
@@ -207,7 +247,9 @@ class ExtractionService:
         if check is not None:
             await check(str(where))
 
-    async def _by_http(self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller) -> ExtractResult:
+    async def _by_http(
+        self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller
+    ) -> tuple[ExtractResult, SessionState | None]:
         fetched = await self._fetch(todo, self._check_of(todo), hold)
         result = ExtractResult(
             url=fetched.url,
@@ -222,9 +264,9 @@ class ExtractionService:
         if request.extract_type is not None:
             html = await asyncio.to_thread(_decode, fetched)
             await self._add_item(result, request, request.extract_type, html, caller)
-        return result
+        return result, fetched.state
 
-    async def _by_browser(self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller) -> ExtractResult:
+    async def _load(self, todo: PagePlan) -> PageResult:
         check = self._check_of(todo)
         if check is not None:
             await check(todo.url)
@@ -232,9 +274,16 @@ class ExtractionService:
             await asyncio.to_thread(_import_browser)
         with inner_span("browser", {"url.full": redacted(todo.url)}):
             page = await self.browser.load(todo)
-        hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
         if check is not None and page.url != todo.url:
             await check(page.url)
+        return page
+
+    async def _by_browser(
+        self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller
+    ) -> tuple[ExtractResult, SessionState | None]:
+        page = await self._load(todo)
+        hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
+        hold(sum(len(entry.get("httpResponseBody", "")) for entry in page.captured or ()))
         result = ExtractResult(
             url=page.url,
             status_code=page.status,
@@ -242,6 +291,7 @@ class ExtractionService:
             http_response_headers=page.headers,
             actions=page.actions,
             response_cookies=page.cookies,
+            network_capture=page.captured,
         )
         if request.browser_html:
             result.browser_html = page.html
@@ -251,7 +301,7 @@ class ExtractionService:
             styles = page.styles is not None
             html = page.styles or page.html or ""
             await self._add_item(result, request, request.extract_type, html, caller, styles=styles)
-        return result
+        return result, page.state
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
         robots = self._robots

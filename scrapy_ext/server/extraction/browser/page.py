@@ -28,10 +28,13 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions.context import ActionContext, Traffic
 from scrapy_ext.server.extraction.actions.running import run_actions
+from scrapy_ext.server.extraction.browser.capture import NetworkCapture
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
-from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
+from scrapy_ext.server.extraction.browser.storage import cookies_of, state_of
+from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.guard import without_credentials
 from scrapy_ext.server.net.proxy import PageProxy
 
@@ -84,6 +87,9 @@ class PageResult(msgspec.Struct, kw_only=True):
     screenshot: bytes | None = None
     actions: list[dict[str, Any]] | None = None
     cookies: list[dict[str, Any]] | None = None
+    captured: list[dict[str, Any]] | None = None
+    #: Of the session of the request.
+    state: SessionState | None = None
 
 
 async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
@@ -120,6 +126,7 @@ class _Loading:
         self._limits = limits
         self._traffic = Traffic(page)
         self._redirects: list[Redirect] | None = None
+        self._capture = NetworkCapture(page, plan.captures, limits) if plan.captures else None
         self._action_context: ActionContext | None = None
         if plan.actions:
             self._action_context = ActionContext(page, devtools, self._traffic, limits.quiet, self._response)
@@ -145,11 +152,14 @@ class _Loading:
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
+            captured=await self._capture.results(self._limits.read_page) if self._capture else None,
+            state=await self._state(plan.state) if plan.state is not None else None,
         )
 
     async def _prepare(self) -> None:
         plan, browser = self._plan, self._page.context.browser
-        await introduce(self._devtools, browser.version if browser else "", agent_of(plan.headers), plan.language)
+        version = browser.version if browser else ""
+        await introduce(self._devtools, version, agent_of(plan.headers), plan.language, plan.device)
         if plan.cookies:
             await set_cookies(self._devtools, plan.cookies, plan.url)
         await send_headers(self._devtools, plan.headers, plan.url)
@@ -243,22 +253,13 @@ class _Loading:
         return [Header(entry["name"], entry["value"]) for entry in entries if entry["name"].lower() != "connection"]
 
     async def _cookies(self) -> list[dict[str, Any]]:
-        host = urlsplit(self._page.url).hostname or ""
-        cookies = await self._within(self._page.context.cookies())
-        return [
-            cookie_received(
-                cookie.get("name", ""),
-                cookie.get("value", ""),
-                cookie.get("domain", ""),
-                cookie.get("path", "/"),
-                cookie.get("expires"),
-                http_only=cookie.get("httpOnly", False),
-                secure=cookie.get("secure", False),
-                same_site=cookie.get("sameSite", ""),
-            )
-            for cookie in cookies
-            if is_of_host(cookie.get("domain", ""), host)
-        ]
+        places = (self._plan.url, self._page.url, *(hop.url for hop in self._redirects or ()))
+        hosts = {urlsplit(url).hostname or "" for url in places}
+        cookies = await self._within(cookies_of(self._page.context))
+        return [cookie for cookie in cookies if any(is_of_host(cookie["domain"], host) for host in hosts)]
+
+    async def _state(self, before: SessionState) -> SessionState:
+        return await state_of(self._page.context, before, self._limits.read_page)
 
     async def _html(self) -> str:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
