@@ -8,6 +8,7 @@ COOKIES_DEBUG, the rules of domains and a middleware of the user's apply as to a
 
 * Where a cookie is for one host alone, its line names no domain, and belongs to a response of that host. Otherwise the
   jar would have the cookie twice, and send an old value beside the new one.
+* A cookie of another host than those of the request, of its redirects and of the page is refused.
 * A cookie that comes back as it was sent is left alone: the jar knows more of it, such as its path.
 * A cookie that was sent and does not come back was deleted by the site, and is deleted from the jar.
 """
@@ -15,10 +16,11 @@ COOKIES_DEBUG, the rules of domains and a middleware of the user's apply as to a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from email.utils import formatdate
 from http.cookiejar import Cookie
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -74,12 +76,13 @@ class CrawlCookies:
         cookies = [cookie for cookie in returned if _is_readable(cookie)]
         as_sent = {_identity(cookie) for cookie in sent.get("requestCookies", ()) if _is_readable(cookie)}
         self._delete(request, response, {(name, domain) for name, _, domain in as_sent}, cookies)
-        url = urlparse_cached(response)
+        url, hosts = urlparse_cached(response), _hosts(request, response)
         lines: defaultdict[str, list[str]] = defaultdict(list)
         for cookie in cookies:
             if not (_is_plain(cookie) and _identity(cookie) in as_sent):
-                host, line = _set_cookie(cookie, url.hostname or "")
-                lines[host].append(line)
+                host, line = _set_cookie(cookie, hosts)
+                if host:
+                    lines[host].append(line)
         meta = {"cookiejar": request.meta["cookiejar"]} if "cookiejar" in request.meta else {}
         for host, of_host in lines.items():
             place = response.url if host == url.hostname else f"{url.scheme}://{host}/"
@@ -128,7 +131,7 @@ def _is_readable(cookie: Any) -> bool:
 
 
 def _identity(cookie: Mapping[str, Any]) -> tuple[str, str, str]:
-    return cookie["name"], cookie["value"], _bare(cookie.get("domain"))
+    return cookie["name"], cookie.get("value", ""), _bare(cookie.get("domain"))
 
 
 def _is_plain(cookie: Mapping[str, Any]) -> bool:
@@ -141,15 +144,32 @@ def _bare(domain: Any) -> str:
     return str(domain or "").lower().lstrip(".").removesuffix(".local")
 
 
-def _set_cookie(cookie: Mapping[str, Any], host: str) -> tuple[str, str]:
-    """Return the host that a cookie belongs to, and its Set-Cookie header."""
-    domain = (cookie.get("domain") or host).lower()
+def _hosts(request: Request, response: Response) -> list[str]:
+    """Return the hosts of a response, of its request and of the redirects between them."""
+    followed = getattr(response, "extract_result", {}).get("redirects")
+    urls: list[Any] = [response.url, request.url]
+    urls += [hop.get("url") for hop in followed if isinstance(hop, Mapping)] if isinstance(followed, list) else []
+    hosts = []
+    for url in urls:
+        try:
+            hosts.append(urlsplit(url).hostname if isinstance(url, str) else None)
+        except ValueError:
+            continue
+    return [host for host in dict.fromkeys(hosts) if host]
+
+
+def _set_cookie(cookie: Mapping[str, Any], hosts: Sequence[str]) -> tuple[str, str]:
+    """Return the host that a cookie belongs to and its Set-Cookie header; no host for one of none of these hosts."""
+    domain = (cookie.get("domain") or hosts[0]).lower()
+    bare = domain.lstrip(".")
+    host = next((host for host in hosts if host == bare or host.endswith(f".{bare}")), "")
     parts = [f"{cookie['name']}={cookie.get('value', '')}", f"Path={cookie.get('path') or '/'}"]
-    if domain.startswith("."):
+    if domain != bare:
         parts.append(f"Domain={domain}")
-        domain = host
+    elif host:
+        host = bare
     expires = cookie.get("expires")
     if isinstance(expires, int | float) and 0 <= expires <= _LAST_SECOND:
         parts.append(f"Expires={formatdate(expires, usegmt=True)}")
     parts += [word for name, word in (("secure", "Secure"), ("httpOnly", "HttpOnly")) if cookie.get(name)]
-    return domain, "; ".join(parts)
+    return host, "; ".join(parts)

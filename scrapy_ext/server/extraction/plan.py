@@ -84,10 +84,10 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     follows_redirects: bool = True
     wants_body: bool = True
     response_cookies: bool = False
-    language: str = LANGUAGE
-    device: str = "desktop"
-    upstream: Upstream | None = None
     state: SessionState | None = None
+    device: str = "desktop"
+    language: str = LANGUAGE
+    upstream: Upstream | None = None
 
 
 class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,11 +106,11 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     viewport: Viewport = Viewport()
     captures: list[CaptureFilter] = []
     javascript: bool = True
+    state: SessionState | None = None
     device: str = "desktop"
     language: str = LANGUAGE
     timezone: str | None = None
     upstream: Upstream | None = None
-    state: SessionState | None = None
 
 
 #: URLs without characters to escape: most of them.
@@ -169,8 +169,8 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
         follows_redirects=request.follow_redirect,
         wants_body=request.http_response_body or request.extract_type is not None,
         response_cookies=wants_cookies,
-        language=language,
         device=request.device,
+        language=language,
         upstream=upstream,
     )
 

@@ -164,10 +164,9 @@ class ExtractionService:
         with self._sessions.of(request, caller) as session:
             async with self._requests.permit(), self._domains.permit(host):
                 if session is not None:
-                    await self._begin(session, first, request, caller)
+                    await self._begin(session, first, request, hold, caller)
                     todo = session.apply(todo, request)
                 if isinstance(todo, PagePlan):
-                    todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
                     result, state = await self._by_browser(request, todo, hold, caller)
                 else:
                     result, state = await self._by_http(request, todo, hold, caller)
@@ -181,7 +180,9 @@ class ExtractionService:
         result.job_id = request.job_id
         return result
 
-    async def _begin(self, session: Session, first: PagePlan | None, request: ExtractRequest, caller: Caller) -> None:
+    async def _begin(
+        self, session: Session, first: PagePlan | None, request: ExtractRequest, hold: Hold, caller: Caller
+    ) -> None:
         """Begin a session of the service by its actions, once; other requests of it wait."""
         if first is None:
             return
@@ -189,10 +190,9 @@ class ExtractionService:
             if session.is_begun:
                 return
             try:
-                todo = await self._with_checked_targets(
-                    cast(PagePlan, session.apply(first, request)), lambda other: self._rates.take(caller, other)
-                )
-                page = await self._load(todo)
+                todo = cast(PagePlan, session.apply(first, request))
+                self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
+                page = await self._load(todo, hold, caller)
                 failed = next((acted for acted in page.actions or () if acted["status"] == "returned"), None)
                 if failed is not None:
                     raise ExtractionError(
@@ -266,24 +266,10 @@ class ExtractionService:
             await self._add_item(result, request, request.extract_type, html, caller)
         return result, fetched.state
 
-    async def _load(self, todo: PagePlan) -> PageResult:
-        check = self._check_of(todo)
-        if check is not None:
-            await check(todo.url)
-        if self._loaded_browser is None:
-            await asyncio.to_thread(_import_browser)
-        with inner_span("browser", {"url.full": redacted(todo.url)}):
-            page = await self.browser.load(todo)
-        if check is not None and page.url != todo.url:
-            await check(page.url)
-        return page
-
     async def _by_browser(
         self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller
     ) -> tuple[ExtractResult, SessionState | None]:
-        page = await self._load(todo)
-        hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
-        hold(sum(len(entry.get("httpResponseBody", "")) for entry in page.captured or ()))
+        page = await self._load(todo, hold, caller)
         result = ExtractResult(
             url=page.url,
             status_code=page.status,
@@ -302,6 +288,23 @@ class ExtractionService:
             html = page.styles or page.html or ""
             await self._add_item(result, request, request.extract_type, html, caller, styles=styles)
         return result, page.state
+
+    async def _load(self, todo: PagePlan, hold: Hold, caller: Caller) -> PageResult:
+        """Load a page once, by the proxy of its plan."""
+        todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
+        check = self._check_of(todo)
+        if check is not None:
+            await check(todo.url)
+        if self._loaded_browser is None:
+            await asyncio.to_thread(_import_browser)
+        with inner_span("browser", {"url.full": redacted(todo.url)}):
+            page = await self.browser.load(todo)
+        taken = (page.html, page.styles, page.screenshot)
+        hold(sum(len(each) for each in taken if each is not None))
+        hold(sum(len(entry.get("httpResponseBody", "")) for entry in page.captured or ()))
+        if check is not None and page.url != todo.url:
+            await check(page.url)
+        return page
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
         robots = self._robots

@@ -85,11 +85,11 @@ class PageResult(msgspec.Struct, kw_only=True):
     #: The HTML with computed styles, for automatic extraction; None where they are not available.
     styles: str | None = None
     screenshot: bytes | None = None
-    actions: list[dict[str, Any]] | None = None
-    cookies: list[dict[str, Any]] | None = None
     captured: list[dict[str, Any]] | None = None
     #: Of the session of the request.
     state: SessionState | None = None
+    actions: list[dict[str, Any]] | None = None
+    cookies: list[dict[str, Any]] | None = None
 
 
 async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
@@ -150,10 +150,10 @@ class _Loading:
             html=html,
             styles=styles,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
-            actions=acted,
-            cookies=await self._cookies() if plan.response_cookies else None,
             captured=await self._capture.results(self._limits.read_page) if self._capture else None,
             state=await self._state(plan.state) if plan.state is not None else None,
+            actions=acted,
+            cookies=await self._cookies() if plan.response_cookies else None,
         )
 
     async def _prepare(self) -> None:

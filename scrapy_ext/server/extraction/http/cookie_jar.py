@@ -115,12 +115,12 @@ class FetchCookies:
 
 def _expires(morsel: Morsel[str]) -> float | None:
     age, expires = morsel["max-age"], morsel["expires"]
-    if age:
-        try:
+    try:
+        if age:
             return time.time() + int(age)
-        except (ValueError, OverflowError):
-            return None
-    return http2time(expires) if isinstance(expires, str) and expires else None
+        return http2time(expires) if isinstance(expires, str) and expires else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _morsel(cookie: Cookie) -> Morsel[str]:
