@@ -35,7 +35,7 @@ from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, first_page, plan
 from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
 from scrapy_ext.server.extraction.session_state import SessionState
-from scrapy_ext.server.extraction.sessions import Session, Sessions
+from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
@@ -82,7 +82,7 @@ class ExtractionService:
         self.extractors = Extractors(limits)
         self._attributes = attribute_extractor(config, limits)
         self._upstreams = Upstreams(config.proxies)
-        self._sessions = Sessions(limits)
+        self._sessions = ExtractionSessions(limits)
         self._rates = ExtractionRates(config)
         self.measures = ExtractionMetrics()
         self._robots = self._robots_of_sites() if config.obey_robots else None
@@ -150,6 +150,7 @@ class ExtractionService:
     def metrics(self) -> Iterator[Family]:
         """Yield the metrics of the service."""
         yield from self.measures.families(self._requests, self._domains, self._browser_figures())
+        yield from self._sessions.metrics()
         yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
@@ -181,7 +182,7 @@ class ExtractionService:
         return result
 
     async def _begin(
-        self, session: Session, first: PagePlan | None, request: ExtractRequest, hold: Hold, caller: Caller
+        self, session: ExtractionSession, first: PagePlan | None, request: ExtractRequest, hold: Hold, caller: Caller
     ) -> None:
         """Begin a session of the service by its actions, once; other requests of it wait."""
         if first is None:

@@ -14,6 +14,8 @@ import msgspec
 
 #: Most cookies of a session: those of some hosts, by the limits of browsers.
 MAX_COOKIES: Final = 1000
+#: Most origins with storage: restoring one takes some hundredths of a second.
+MAX_ORIGINS: Final = 20
 
 
 class SessionState(msgspec.Struct, frozen=True):
@@ -33,7 +35,7 @@ class SessionState(msgspec.Struct, frozen=True):
         origins = _merged(
             self.origins, before.origins, after.origins, lambda entry: entry["origin"], lambda entry: entry
         )
-        state = SessionState(cookies[-MAX_COOKIES:], origins)
+        state = SessionState(cookies[-MAX_COOKIES:], origins[-MAX_ORIGINS:])
         while state.size > most_bytes and (state.origins or state.cookies):
             if state.origins:
                 state = SessionState(state.cookies, state.origins[1:])

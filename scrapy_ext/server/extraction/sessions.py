@@ -30,13 +30,15 @@ from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
 from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.upstream import Upstream
+from scrapy_ext.server.observability.metrics import gauge
+from scrapy_ext.telemetry.families import Family
 
 #: Identifiers of expired sessions that are remembered.
 _EXPIRED_KEPT: Final = 10_000
 _Key = tuple[str, bytes]
 
 
-class Session:
+class ExtractionSession:
     """``is_begun``: the page that begins a session of the service was loaded. ``beginning`` is held meanwhile."""
 
     def __init__(self, key: _Key, *, is_of_caller: bool) -> None:
@@ -66,12 +68,12 @@ class Session:
         self._upstreams.clear()
 
 
-class Sessions:
+class ExtractionSessions:
     """All sessions of a server process, the one that was used last at the end."""
 
     def __init__(self, limits: ServiceLimits) -> None:
         self._limits = limits
-        self._open: OrderedDict[_Key, Session] = OrderedDict()
+        self._open: OrderedDict[_Key, ExtractionSession] = OrderedDict()
         self._of_key: Counter[str] = Counter()
         #: When the identifiers of expired sessions are forgotten.
         self._expired: OrderedDict[_Key, float] = OrderedDict()
@@ -81,7 +83,7 @@ class Sessions:
         return len(self._open)
 
     @contextmanager
-    def of(self, request: ExtractRequest, caller: Caller) -> Iterator[Session | None]:
+    def of(self, request: ExtractRequest, caller: Caller) -> Iterator[ExtractionSession | None]:
         """Open the session of a request, None without one. Raises :class:`ExtractionError` (422)."""
         key = _key_of(request, caller)
         if key is None:
@@ -98,7 +100,11 @@ class Sessions:
             if key in self._open:
                 self._open.move_to_end(key)
 
-    def update(self, session: Session, before: SessionState, after: SessionState | None) -> None:
+    def metrics(self) -> Iterator[Family]:
+        yield from gauge("extraction_sessions_open", "Sessions that have not expired.", len(self._open))
+        yield from gauge("extraction_session_bytes", "Bytes of their cookies and storage.", self._bytes)
+
+    def update(self, session: ExtractionSession, before: SessionState, after: SessionState | None) -> None:
         """Keep what a request has changed in its session."""
         if after is None or session.key not in self._open:
             return
@@ -108,7 +114,7 @@ class Sessions:
         self._bytes += size - session.size
         session.size = size
 
-    def _new(self, key: _Key, *, is_of_caller: bool) -> Session:
+    def _new(self, key: _Key, *, is_of_caller: bool) -> ExtractionSession:
         if key in self._expired:
             idle = self._limits.session_idle
             raise ExtractionError(
@@ -120,7 +126,7 @@ class Sessions:
             self._make_room(owner, limits.sessions_of_key, "this API key")
         if len(self._open) >= limits.sessions:
             self._make_room(owner, limits.sessions, "this server")
-        session = self._open[key] = Session(key, is_of_caller=is_of_caller)
+        session = self._open[key] = ExtractionSession(key, is_of_caller=is_of_caller)
         self._of_key[owner] += 1
         return session
 
@@ -136,7 +142,7 @@ class Sessions:
             f"session ends {self._limits.session_idle:g} seconds after its last request.",
         )
 
-    def _drop(self, session: Session) -> None:
+    def _drop(self, session: ExtractionSession) -> None:
         del self._open[session.key]
         self._of_key[session.key[0]] -= 1
         self._bytes -= session.size

@@ -31,7 +31,7 @@ from scrapy_ext.server.extraction.actions.running import run_actions
 from scrapy_ext.server.extraction.browser.capture import NetworkCapture
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
-from scrapy_ext.server.extraction.browser.storage import cookies_of, state_of
+from scrapy_ext.server.extraction.browser.storage import cookies_of, restore_cookies, state_of
 from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
 from scrapy_ext.server.extraction.session_state import SessionState
@@ -160,6 +160,8 @@ class _Loading:
         plan, browser = self._plan, self._page.context.browser
         version = browser.version if browser else ""
         await introduce(self._devtools, version, agent_of(plan.headers), plan.language, plan.device)
+        if plan.state is not None:
+            await restore_cookies(self._devtools, plan.state)
         if plan.cookies:
             await set_cookies(self._devtools, plan.cookies, plan.url)
         await send_headers(self._devtools, plan.headers, plan.url)

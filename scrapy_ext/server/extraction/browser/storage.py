@@ -1,16 +1,18 @@
 """State of a session in the browser: it is given to a new context, and taken from it at the end of its page.
 
-Playwright restores cookies, ``localStorage`` and IndexedDB. Session storage ends with its page, and the cache with its
-context, as do service workers, which contexts here do not have.
+Playwright restores ``localStorage`` and IndexedDB; DevTools sets the cookies, since Playwright sets all of them or
+none, and a session may have cookies from HTTP that browsers refuse. Session storage ends with its page, and the cache
+with its context, as do service workers, which contexts here do not have.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from typing import Any, cast
 
-from playwright.async_api import BrowserContext, Error, StorageState
+from playwright.async_api import BrowserContext, CDPSession, Error, StorageState
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.extraction.outgoing import cookie_received
@@ -20,16 +22,34 @@ _log = logging.getLogger(__name__)
 
 
 def storage_of(state: SessionState | None) -> StorageState | None:
-    """Return a state as Playwright takes it."""
-    if state is None:
+    """Return the storage of a state as Playwright takes it."""
+    if state is None or not state.origins:
         return None
+    return cast(StorageState, {"cookies": [], "origins": state.origins})
+
+
+async def restore_cookies(devtools: CDPSession, state: SessionState) -> None:
+    """Set the cookies of a session, without those that browsers refuse."""
     now = time.time()
-    cookies = [
-        {"expires": -1, "sameSite": "Lax", **cookie}
-        for cookie in state.cookies
-        if cookie["name"] and cookie.get("expires", now + 1) > now
-    ]
-    return cast(StorageState, {"cookies": cookies, "origins": state.origins})
+    params = [_param(cookie) for cookie in state.cookies if cookie["name"] and cookie.get("expires", now + 1) > now]
+    if not params:
+        return
+    try:
+        await devtools.send("Network.setCookies", {"cookies": params})
+    except Error:
+        # All or none of them were set.
+        for param in params:
+            with contextlib.suppress(Error):
+                await devtools.send("Network.setCookie", param)
+
+
+def _param(cookie: dict[str, Any]) -> dict[str, Any]:
+    """Return a cookie as DevTools takes it: for a host, by a URL, or for a domain with the hosts below it."""
+    param = {name: value for name, value in cookie.items() if name != "domain"}
+    domain = cookie["domain"]
+    if domain.startswith("."):
+        return {**param, "domain": domain}
+    return {**param, "url": f"{'https' if cookie['secure'] else 'http'}://{domain}/"}
 
 
 async def state_of(context: BrowserContext, before: SessionState, time_limit: float) -> SessionState:

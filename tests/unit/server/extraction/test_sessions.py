@@ -13,7 +13,7 @@ from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.session_state import SessionState
-from scrapy_ext.server.extraction.sessions import Session, Sessions
+from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions
 
 ONE, TWO = Caller("one", "tests"), Caller("two", "tests")
 ID = "0b5c2f43-3f68-4c3e-b7f8-2b7a4d5d8c11"
@@ -23,14 +23,16 @@ def context(*members: tuple[str, str]) -> dict[str, Any]:
     return {"session_context": [{"name": name, "value": value} for name, value in members]}
 
 
-def opened(sessions: Sessions, caller: Caller = ONE, url: str = "https://a.example/", **fields: Any) -> Session:
+def opened(
+    sessions: ExtractionSessions, caller: Caller = ONE, url: str = "https://a.example/", **fields: Any
+) -> ExtractionSession:
     with sessions.of(ExtractRequest(url=url, **fields), caller) as session:
         assert session is not None
         return session
 
 
 def test_a_session_is_of_a_name_a_site_and_a_key() -> None:
-    sessions = Sessions(ServiceLimits())
+    sessions = ExtractionSessions(ServiceLimits())
     mine = opened(sessions, session={"id": ID})
     assert opened(sessions, session={"id": ID.upper()}, url="https://other.example/") is mine
     assert opened(sessions, TWO, session={"id": ID}) is not mine
@@ -43,7 +45,7 @@ def test_a_session_is_of_a_name_a_site_and_a_key() -> None:
 
 
 def test_a_session_in_use_does_not_expire() -> None:
-    sessions = Sessions(ServiceLimits(session_idle=0.01))
+    sessions = ExtractionSessions(ServiceLimits(session_idle=0.01))
     request = ExtractRequest(url="https://a.example/", session={"id": ID})
     with sessions.of(request, ONE) as session:
         time.sleep(0.02)
@@ -56,7 +58,7 @@ def test_a_session_in_use_does_not_expire() -> None:
 
 
 def test_all_states_together_are_bounded() -> None:
-    sessions = Sessions(ServiceLimits(session_bytes=1000, sessions_bytes=1500))
+    sessions = ExtractionSessions(ServiceLimits(session_bytes=1000, sessions_bytes=1500))
     large = SessionState([], [{"origin": "https://a.example", "localStorage": [{"name": "k", "value": "x" * 700}]}])
     first, second = (opened(sessions, **context(("a", value))) for value in "12")
     for session in (first, second, first):

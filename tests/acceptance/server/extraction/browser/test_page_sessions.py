@@ -72,6 +72,34 @@ def test_a_session_has_the_same_cookies_and_storage_over_http_and_in_the_browser
     assert sent(service, echo, **mine)["cookie"] == "script=1"
 
 
+def test_cookies_that_browsers_refuse_do_not_harm_the_others(service: Service, site: Target, echo: str) -> None:
+    mine = session()
+    odd = b"".join(
+        b"Set-Cookie: %b\r\n" % line
+        for line in (b"__Host-a=1", b"b=%b" % (b"x" * 5000), b"c=3; SameSite=None", b"good=1", b"d=4; Expires=never")
+    )
+    service.result(
+        url=site.raw("/odd", b"HTTP/1.1 200 X\r\n%bContent-Length: 2\r\n\r\nok" % odd), httpResponseBody=True, **mine
+    )
+    assert "good=1" in service.result(url=echo, browserHtml=True, **mine)["browserHtml"]
+    assert "good=1" in sent(service, echo, **mine)["cookie"]
+
+
+def test_cookies_of_a_session_are_for_their_hosts_alone(service: Service, site: Target, echo: str) -> None:
+    mine = session()
+    site.raw(
+        "/two",
+        b"HTTP/1.1 200 X\r\nSet-Cookie: host=1\r\nSet-Cookie: wide=1; Domain=shop.example\r\n"
+        b"Content-Type: text/html\r\nContent-Length: 2\r\n\r\nok",
+    )
+    for output in ("httpResponseBody", "browserHtml"):
+        service.result(url="http://shop.example/two", **{output: True}, **mine)
+        for url, cookies in (("http://shop.example/echo", ["host=1", "wide=1"]), ("http://other.example/echo", [])):
+            assert sorted(filter(None, sent(service, url, **mine).get("cookie", "").split("; "))) == cookies
+            html = service.result(url=url, browserHtml=True, **mine)["browserHtml"]
+            assert [name for name in ("host=1", "wide=1") if name in html] == cookies
+
+
 def test_requests_of_a_session_at_the_same_time_keep_each_others_cookies(service: Service, site: Target) -> None:
     mine = session()
     arrived = 0
