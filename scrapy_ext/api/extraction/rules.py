@@ -50,11 +50,14 @@ MAX_VIOLATIONS: Final = 100
 _LONGEST_NAME: Final = max(map(len, FIELDS))
 
 
-def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> list[Violation]:
+def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = (), strict: bool = False) -> list[Violation]:
     """Return every rule that a decoded request body breaks.
 
-    ``extra_fields`` admits fields that the service supports beyond this version of the contract, unchecked.
+    ``extra_fields`` admits fields that the service supports beyond this version of the contract, unchecked. ``strict``
+    refuses the extensions of the included service that are not among them.
     """
+    if strict:
+        return [*check(body, extra_fields=extra_fields), *_beyond_contract(body, extra_fields)]
     switches = frozenset(
         (name, value) for name, value in body.items() if (value is True or value is False) and name != "url"
     )
@@ -87,17 +90,6 @@ def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Viola
     for rule in _COMBINATIONS:
         violations.extend(rule(well_formed))
     return violations
-
-
-def beyond_contract(body: Mapping[str, Any], admitted: Collection[str] = ()) -> list[Violation]:
-    """Return a violation for each extension in a body, except the ``admitted`` ones: the fields that the service of
-    this package has and the contract does not define."""
-    remedy = "Remove it, or set EXTRACT_API_STRICT = False for a service that has it."
-    return [
-        Violation(name, "is an extension of the included service, which EXTRACT_API_STRICT excludes", remedy)
-        for name in fields.EXTENSIONS
-        if name in body and name not in admitted
-    ]
 
 
 def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
@@ -146,6 +138,14 @@ def problem_of(error: ContractError) -> Problem:
     first."""
     kind = {413: "/request/too-large", 422: "/request/unprocessable"}.get(error.status, "/request/invalid")
     return Problem.of(kind, error.summary(MAX_REPORTED))
+
+
+def _beyond_contract(body: Mapping[str, Any], admitted: Collection[str]) -> Iterator[Violation]:
+    remedy = "Remove it, or set EXTRACT_API_STRICT = False for a service that has it."
+    for name in fields.EXTENSIONS:
+        if name in body and name not in admitted:
+            rule = "is an extension of the included service, which EXTRACT_API_STRICT excludes"
+            yield Violation(name, rule, remedy)
 
 
 def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> Iterator[Violation]:

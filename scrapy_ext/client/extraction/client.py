@@ -19,7 +19,7 @@ import msgspec
 from scrapy_ext.api.extraction import OUTPUTS, PROBLEM_TYPES, check
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import Scope
-from scrapy_ext.api.extraction.rules import beyond_contract, body_too_large
+from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
 from scrapy_ext.client.extraction.errors import (
@@ -366,9 +366,7 @@ class ExtractClient:
 
     def encoded(self, fields: Mapping[str, Any]) -> bytes:
         """Return the request body of these fields. Raises :class:`ContractError`."""
-        violations = check(fields, extra_fields=self._extra_fields)
-        if self._strict:
-            violations += beyond_contract(fields, self._extra_fields)
+        violations = check(fields, extra_fields=self._extra_fields, strict=self._strict)
         if violations:
             raise ContractError(violations)
         try:

@@ -7,7 +7,7 @@ import pytest
 
 from scrapy_ext.api.extraction import EXTENSIONS, EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES, OPTIONS
-from scrapy_ext.api.extraction.rules import InvalidJsonError, beyond_contract, problem_of
+from scrapy_ext.api.extraction.rules import InvalidJsonError, problem_of
 from scrapy_ext.api.violations import ContractError
 
 URL = "https://example.com/"
@@ -380,5 +380,7 @@ def test_extensions_that_do_not_fit_together_are_refused(body, field):
 
 def test_extensions_can_be_excluded():
     body = {"url": URL, "httpResponseBody": True, "session": SESSION, "device": "mobile", "followRedirect": False}
-    assert [fault.field for fault in beyond_contract(body, ["device"])] == ["followRedirect", "session"]
-    assert beyond_contract({"url": URL, "browserHtml": True, "requestCookies": []}) == []
+    faults = check(body, extra_fields=["device"], strict=True)
+    assert [(fault.field, fault.status) for fault in faults] == [("followRedirect", 400), ("session", 400)]
+    assert "EXTRACT_API_STRICT" in faults[0].remedy
+    assert check(body) == check({"url": URL, "browserHtml": True, "requestCookies": []}, strict=True) == []
