@@ -49,6 +49,8 @@ class Cause(str, Enum):
     CUT_SHORT = "cut-short"
     TOO_LARGE = "too-large"
     NO_BROWSER = "no-browser"
+    BAN = "ban"
+    PROXY = "proxy"
 
 
 class ProblemType(msgspec.Struct, frozen=True):

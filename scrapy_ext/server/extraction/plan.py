@@ -27,7 +27,8 @@ from scrapy_ext.server.extraction.outgoing import (
     read_request_headers,
     timezone_of,
 )
-from scrapy_ext.server.net.upstream import Upstream, Upstreams
+from scrapy_ext.server.net.pool import ProxyPool, Tiers
+from scrapy_ext.server.net.upstream import Upstream
 
 
 class ScreenshotOptions(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -61,6 +62,8 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     wants_body: bool = True
     response_cookies: bool = False
     language: str = LANGUAGE
+    #: The proxies for the request, and the one that is used for a try.
+    proxies: Tiers = ((None,),)
     upstream: Upstream | None = None
 
 
@@ -80,6 +83,11 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     viewport: Viewport = Viewport()
     language: str = LANGUAGE
     timezone: str | None = None
+    #: The body of the page's own document, as it was received.
+    document: bool = False
+    #: Wait for the page behind a challenge that scripts pass.
+    passes_challenges: bool = False
+    proxies: Tiers = ((None,),)
     upstream: Upstream | None = None
 
 
@@ -87,8 +95,8 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
 _SAFE: Final = re.compile(r"https?://[a-z0-9.\-]+(:[0-9]+)?/[A-Za-z0-9/._~\-?&=+,;:@]*")
 
 
-def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
-    """Return the plan of a request and its proxy; raises :class:`ContractError` with all violations."""
+def plan(request: ExtractRequest, pool: ProxyPool) -> HttpPlan | PagePlan:
+    """Return the plan of a request and its proxies; raises :class:`ContractError` with all violations."""
     violations = list(_unsupported(request))
     headers, faults = read_request_headers(request.request_headers)
     violations += faults
@@ -100,7 +108,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
     violations += faults
     viewport, faults = _read_viewport(request.viewport)
     violations += faults
-    upstream, faults = upstreams.choose(request.geolocation, request.ip_type)
+    proxies, faults = pool.tiers(request.geolocation, request.ip_type)
     violations += faults
     url = request.url if _SAFE.fullmatch(request.url) else _safe(request.url)
     language = language_of(request.geolocation)
@@ -123,7 +131,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
             viewport=viewport,
             language=language,
             timezone=timezone_of(request.geolocation),
-            upstream=upstream,
+            proxies=proxies,
         )
     return HttpPlan(
         url=url,
@@ -136,7 +144,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
         wants_body=request.http_response_body or request.extract_type is not None,
         response_cookies=request.response_cookies,
         language=language,
-        upstream=upstream,
+        proxies=proxies,
     )
 
 

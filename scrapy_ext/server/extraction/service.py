@@ -27,6 +27,7 @@ from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionTask
+from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.hold import Hold, no_count
@@ -37,12 +38,13 @@ from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, count
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
-from scrapy_ext.server.net.upstream import Upstreams
+from scrapy_ext.server.net.pool import ProxyPool
 from scrapy_ext.telemetry.families import Family
 from scrapy_ext.telemetry.spans import inner_span, redacted
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.browser.browser import Browser
+    from scrapy_ext.server.extraction.browser.page import PageResult
     from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
     from scrapy_ext.server.extraction.http.robots import Robots
 
@@ -78,7 +80,8 @@ class ExtractionService:
         self._fetcher: Fetcher | None = None
         self.extractors = Extractors(limits)
         self._attributes = attribute_extractor(config, limits)
-        self._upstreams = Upstreams(config.proxies)
+        self.pool = ProxyPool(config.proxies)
+        self._bans = BanAvoidance(self.pool, detects=config.ban_detection)
         self._rates = ExtractionRates(config)
         self.measures = ExtractionMetrics()
         self._robots = self._robots_of_sites() if config.obey_robots else None
@@ -146,6 +149,7 @@ class ExtractionService:
     def metrics(self) -> Iterator[Family]:
         """Yield the metrics of the service."""
         yield from self.measures.families(self._requests, self._domains, self._browser_figures())
+        yield from self._bans.metrics()
         yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
@@ -153,12 +157,11 @@ class ExtractionService:
 
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
-        todo = plan(request, self._upstreams)
+        todo = plan(request, self.pool)
         host = (urlsplit(todo.url).hostname or "").rstrip(".")
         self._rates.take(caller, host)
         async with self._requests.permit(), self._domains.permit(host):
             if isinstance(todo, PagePlan):
-                todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
                 result = await self._by_browser(request, todo, hold, caller)
             else:
                 result = await self._by_http(request, todo, hold, caller)
@@ -208,7 +211,11 @@ class ExtractionService:
             await check(str(where))
 
     async def _by_http(self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller) -> ExtractResult:
-        fetched = await self._fetch(todo, self._check_of(todo), hold)
+        fetched = await self._bans.fetch(
+            todo,
+            lambda one: self._fetch(one, self._check_of(one), hold),
+            lambda page: self._load(page, hold, caller),
+        )
         result = ExtractResult(
             url=fetched.url,
             status_code=fetched.status,
@@ -225,16 +232,7 @@ class ExtractionService:
         return result
 
     async def _by_browser(self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller) -> ExtractResult:
-        check = self._check_of(todo)
-        if check is not None:
-            await check(todo.url)
-        if self._loaded_browser is None:
-            await asyncio.to_thread(_import_browser)
-        with inner_span("browser", {"url.full": redacted(todo.url)}):
-            page = await self.browser.load(todo)
-        hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
-        if check is not None and page.url != todo.url:
-            await check(page.url)
+        page = await self._bans.load(todo, lambda one: self._load(one, hold, caller))
         result = ExtractResult(
             url=page.url,
             status_code=page.status,
@@ -252,6 +250,22 @@ class ExtractionService:
             html = page.styles or page.html or ""
             await self._add_item(result, request, request.extract_type, html, caller, styles=styles)
         return result
+
+    async def _load(self, todo: PagePlan, hold: Hold, caller: Caller) -> PageResult:
+        """Load a page once, by the proxy of its plan."""
+        todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
+        check = self._check_of(todo)
+        if check is not None:
+            await check(todo.url)
+        if self._loaded_browser is None:
+            await asyncio.to_thread(_import_browser)
+        with inner_span("browser", {"url.full": redacted(todo.url)}):
+            page = await self.browser.load(todo)
+        taken = (page.html, page.styles, page.screenshot, page.document)
+        hold(sum(len(each) for each in taken if each is not None))
+        if check is not None and page.url != todo.url:
+            await check(page.url)
+        return page
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
         robots = self._robots

@@ -28,6 +28,7 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions.context import ActionContext, Traffic
 from scrapy_ext.server.extraction.actions.running import run_actions
+from scrapy_ext.server.extraction.bans.detection import Received, ban_of
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
 from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
@@ -39,6 +40,9 @@ T = TypeVar("T")
 
 #: Greatest height of a texture of Chromium; everything below would be blank.
 _MAX_SCREENSHOT_HEIGHT: Final = 16_384
+#: Seconds between looks for the end of a challenge, and looks until the page is read again.
+_POLL: Final = 0.25
+_POLLS: Final = 4
 #: Most pixels of a screenshot of a whole page; each takes four bytes in the browser, and again in its codec.
 _MAX_PIXELS: Final = 21_000_000
 
@@ -84,6 +88,8 @@ class PageResult(msgspec.Struct, kw_only=True):
     screenshot: bytes | None = None
     actions: list[dict[str, Any]] | None = None
     cookies: list[dict[str, Any]] | None = None
+    #: The body of the document as received; None where it is not available.
+    document: bytes | None = None
 
 
 async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
@@ -129,11 +135,16 @@ class _Loading:
         await self._within(self._prepare())
         await self._navigate()
         await self._settle()
+        if self._action_context and plan.passes_challenges:
+            await self._pass_challenge(await self._content())
         acted = await self._act(self._action_context) if self._action_context else None
         response = await self._response()
         styles, html = await self._read()
         if self._traffic.is_disturbed:
             await self._traffic.quiet(self._limits.quiet, self._limits.settle)
+            styles, html = await self._read()
+        if plan.passes_challenges and await self._pass_challenge(styles or html or ""):
+            response = await self._response()
             styles, html = await self._read()
         return PageResult(
             url=self._final_url(),
@@ -145,7 +156,39 @@ class _Loading:
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
+            document=await self._document(response) if plan.document and response else None,
         )
+
+    async def _pass_challenge(self, html: str) -> bool:
+        """Wait until a challenge that the page's scripts pass has led to the page; return whether it did."""
+        if not await self._is_challenge(html):
+            return False
+        ends = asyncio.get_running_loop().time() + self._limits.challenge
+        while asyncio.get_running_loop().time() < ends:
+            challenge = self._traffic.arrived
+            for _ in range(_POLLS):
+                await asyncio.sleep(_POLL)
+                if self._traffic.arrived is not challenge:
+                    await self._settle()
+                    break
+            if not await self._is_challenge(await self._within(self._content())):
+                return True
+        return False
+
+    async def _is_challenge(self, html: str) -> bool:
+        response = await self._response()
+        status = response.status if response else 200
+        ban = ban_of(Received(self._plan.url, self._page.url, status, {}, html, rendered=True))
+        return ban is not None and ban.scripted
+
+    async def _document(self, response: Response) -> bytes | None:
+        try:
+            body = await self._within(response.body())
+        except Error:
+            return None  # The browser has dropped it.
+        if len(body) > self._limits.body_bytes:
+            raise permanent(f"{self._name} is a page of more than {self._limits.body_bytes} bytes.", Cause.TOO_LARGE)
+        return body
 
     async def _prepare(self) -> None:
         plan, browser = self._plan, self._page.context.browser
