@@ -22,8 +22,9 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
+from scrapy_ext.api.platform.proxies import ProxyFigures
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.server.net.upstream import ANY, ProxyRuleError, Upstream
 
@@ -78,19 +79,6 @@ class Health:
         self.in_a_row = 0
         self.until = 0.0
         self.success += _NEWEST * (1 - self.success)
-
-
-class ProxyFigures(NamedTuple):
-    """Figures of a proxy, at a site or (``site`` None) at all. ``cooling``: seconds that its cool-down still takes."""
-
-    proxy: str
-    address: str
-    site: str | None
-    passed: int
-    banned: int
-    failed: int
-    success: float
-    cooling: int
 
 
 class ProxyPool:

@@ -134,9 +134,7 @@ class BanAvoidance:
         html = page.styles or page.html or ""
         return ban_of(Received(todo.url, page.url, page.status or 200, headers, html, rendered=True))
 
-    async def _by_browser(
-        self, tries: _Tries[HttpPlan, HttpResult], todo: HttpPlan, load: Load
-    ) -> HttpResult | None:
+    async def _by_browser(self, tries: _Tries[HttpPlan, HttpResult], todo: HttpPlan, load: Load) -> HttpResult | None:
         """Return the answer that the browser gets, None for another ban, or where the browser cannot load it."""
         upstream = tries.banned[0]
         self.count_retry("browser")
@@ -159,9 +157,7 @@ class BanAvoidance:
 class _Tries(Generic[P, R]):
     """The tries of one request."""
 
-    def __init__(
-        self, avoidance: BanAvoidance, todo: P, session: str | None, by: str, most: int = MOST_TRIES
-    ) -> None:
+    def __init__(self, avoidance: BanAvoidance, todo: P, session: str | None, by: str, most: int = MOST_TRIES) -> None:
         self._avoidance = avoidance
         self._pool = avoidance.pool
         self._todo: P = todo

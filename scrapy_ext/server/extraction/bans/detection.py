@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_ext.server.extraction.bans.outline import MOST_READ, Outline
+from scrapy_ext.server.extraction.bans.outline import LARGEST, Outline
 from scrapy_ext.server.extraction.bans.signs import (
     HEADERS,
     PHRASES,
@@ -24,8 +24,6 @@ from scrapy_ext.server.extraction.bans.signs import (
     WIDGETS,
 )
 
-#: Bytes of an answer; block and challenge pages are smaller.
-LARGEST: Final = 1024 * 1024
 #: Links and visible characters of the page of a CAPTCHA: those of an answer with 200, and with a refusal.
 _FEW_LINKS: Final = 3
 _LINKS: Final = 40
@@ -68,8 +66,8 @@ def ban_of(answer: Received) -> Ban | None:
     kind = answer.headers.get("content-type", "").lower().strip()
     if answer.body is None or len(answer.body) > LARGEST or (kind and not kind.startswith(_KINDS)):
         return _suspicion(answer)
-    head = answer.body[:MOST_READ]
-    page = (head if isinstance(head, str) else head.decode("latin-1")).lower()
+    body = answer.body
+    page = (body if isinstance(body, str) else body.decode("latin-1")).lower()
     outline = Outline(page)
     if not outline.is_long:
         found = _by_marks(answer, page) or _by_words(answer, page, outline)

@@ -1,18 +1,20 @@
-"""Outline of a page: how much a reader sees of it, and the parts that tell a challenge from a page.
+"""Outline of a page: how much a reader sees of it, and the parts by which a challenge differs from a page.
 
-Read in one pass, without regular expressions: its time is proportional to what it reads, at most :data:`MOST_READ`
-characters, whatever the page. It ends early at :data:`MOST_TEXT` visible characters, which few challenges have, so that
-an ordinary page costs a fraction of a millisecond.
+Read in one pass, without regular expressions, of a page of at most :data:`LARGEST`. It ends early at :data:`MOST_TEXT`
+visible characters or :data:`MOST_TAGS` tags, which few challenges have, so that ordinary pages cost about a millisecond
+and the worst page less than ten.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Characters of a page that are read.
-MOST_READ: Final = 256 * 1024
+#: Bytes, or characters, of a page that is read; block and challenge pages are smaller.
+LARGEST: Final = 256 * 1024
 #: Visible characters after which a page is no challenge.
 MOST_TEXT: Final = 2500
+#: Tags likewise.
+MOST_TAGS: Final = 3000
 
 #: Elements whose content is not seen.
 _UNSEEN: Final = frozenset({"script", "style", "template", "noscript", "svg", "iframe", "object"})
@@ -25,7 +27,7 @@ _LONGEST_TAG: Final = 2000
 
 
 class Outline:
-    """What a page (in lower case) shows. ``is_long``: more text than a challenge has; the rest was not read."""
+    """Visible parts of a page (in lower case). ``is_long``: more than a challenge does; the rest was not read."""
 
     def __init__(self, page: str) -> None:
         self.title = ""
@@ -37,9 +39,11 @@ class Outline:
         self.media = 0
         self.scripts = 0
         self.is_long = False
+        # Only the first title is looked for: of many without an end, each look would read the rest of the page.
+        self._is_titled = False
         self._pieces: list[str] = []
         self._length = 0
-        self._read(page[:MOST_READ])
+        self._read(page)
 
     @property
     def text(self) -> str:
@@ -48,7 +52,9 @@ class Outline:
 
     def _read(self, page: str) -> None:
         at = 0
-        while not self.is_long:
+        for _ in range(MOST_TAGS):
+            if self.is_long:
+                return
             start = page.find("<", at)
             if start != at:
                 self._see(page[at:start] if start >= 0 else page[at:])
@@ -64,6 +70,7 @@ class Outline:
                     at = self._tag(page, start + 1, end, at)
             if end < 0 or at <= 0:
                 return
+        self.is_long = True
 
     def _tag(self, page: str, start: int, end: int, at: int) -> int:
         """Note a tag; return the place after it, or after its content if that is not seen, 0 at the end."""
@@ -72,7 +79,8 @@ class Outline:
             self.links += 1
         elif name in ("input", *_TEXT_INPUTS):
             self._field(name, page[start : min(end, start + _LONGEST_TAG)])
-        elif name == "title" and not self.title:
+        elif name == "title" and not self._is_titled:
+            self._is_titled = True
             close = page.find("</title", at)
             self.title = " ".join(page[at : close if close >= 0 else at].split())[:200]
             return max(close, at)
@@ -81,7 +89,7 @@ class Outline:
         if name in _UNSEEN and page[end - 1] != "/":
             self.scripts += name == "script"
             close = page.find(f"</{name}", at)
-            return close + len(name) if close >= 0 else 0
+            return max(close, 0)
         return at
 
     def _field(self, name: str, tag: str) -> None:

@@ -91,8 +91,8 @@ WIDGETS: Final = (
     "h-captcha",
     "hcaptcha.com/1",
     "js.hcaptcha.com",
-    "cf-turnstile",
-    "challenges.cloudflare.com/turnstile",
+    "cf-turnstile",  # prose: turnstile
+    "challenges.cloudflare.com/turnstile",  # prose: turnstile
     "funcaptcha",
     "arkoselabs.com",
     "geetest",

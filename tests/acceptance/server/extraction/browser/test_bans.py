@@ -77,9 +77,7 @@ def test_extraction_by_http_of_a_challenged_page_has_the_page(refusing: Refusing
     ],
     ids=["html", "extraction", "actions"],
 )
-def test_a_page_is_read_behind_its_challenge(
-    refusing: RefusingSite, serving: Service, fields: dict[str, Any]
-) -> None:
+def test_a_page_is_read_behind_its_challenge(refusing: RefusingSite, serving: Service, fields: dict[str, Any]) -> None:
     refusing.challenges = True
     result = serving.result(url=f"{refusing.url}/page/3", **fields)
     assert result["statusCode"] == 200

@@ -1,4 +1,4 @@
-"""A site that bans by address, fetched through pools of real proxies, each of which leaves from an address of its own."""
+"""A site that bans by address, fetched through pools of real proxies, each of which has an address of its own."""
 
 from __future__ import annotations
 
