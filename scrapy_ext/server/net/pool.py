@@ -85,7 +85,8 @@ class ProxyPool:
     """The proxies of a server. Raises :class:`ProxyRuleError` for an invalid one. ``clock`` is for tests."""
 
     def __init__(self, rules: Iterable[str] = (), *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._all = [Upstream(rule) for rule in rules]
+        # Each once: the command line adds to the environment, which the settings of a project may repeat.
+        self._all = [Upstream(rule) for rule in dict.fromkeys(map(str.strip, rules))]
         self._labels: dict[Upstream | None, str] = {None: DIRECT, **_labels(self._all)}
         self._clock = clock
         #: In the order of last use.
@@ -197,7 +198,7 @@ class ProxyPool:
         health, total = self._health(site, upstream), self._totals[upstream]
         for each in (health, total):
             each.banned += 1
-        health.lower()
+            each.lower()
         # The proxy itself works.
         total.in_a_row, total.until = 0, 0.0
         if upstream is not None:
@@ -208,8 +209,7 @@ class ProxyPool:
         health, total = self._health(site, upstream), self._totals[upstream]
         for each in (health, total):
             each.failed += 1
-        health.lower()
-        total.lower()
+            each.lower()
         if upstream is None:
             return
         if everywhere or total.in_a_row >= _FAILURES:

@@ -1,4 +1,4 @@
-"""``/ui/extract``: a form to try the extraction service. Below it, ``statistics``: its usage; ``proxies``: their success.
+"""``/ui/extract``: a form to try the extraction service, with its ``statistics`` and the success of its ``proxies``.
 
 A request is handled as by ``POST /v1/extract``, with the rights and limits of the session's key.
 """
