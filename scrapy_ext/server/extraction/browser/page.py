@@ -176,9 +176,12 @@ class _Loading:
         return False
 
     async def _is_challenge(self, html: str) -> bool:
+        received = Received(self._plan.url, self._page.url, 403, {}, html, rendered=True)
+        # What is none with this status is none with any, and its own status is only known to the browser.
+        if (ban := ban_of(received)) is None or not ban.scripted:
+            return False
         response = await self._response()
-        status = response.status if response else 200
-        ban = ban_of(Received(self._plan.url, self._page.url, status, {}, html, rendered=True))
+        ban = ban_of(received._replace(status=response.status if response else 200))
         return ban is not None and ban.scripted
 
     async def _document(self, response: Response) -> bytes | None:

@@ -92,7 +92,12 @@ BANS = {
         ),
     ),
     "hcaptcha-wall": (403, html('<p>Security check<script src="https://js.hcaptcha.com/1/api.js"></script>')),
-    "turnstile-wall": (200, html('<p>Verify you are human by completing the action<div class="cf-turnstile"></div>')),
+    "cf-wall": (
+        200,
+        html(
+            '<p>Verify you are human by completing the action<div class="cf-turnstile"></div>'  # prose: turnstile
+        ),
+    ),
     "unusual-traffic": (503, html("We have noticed unusual traffic from your network. Please come back later.")),
     "blocked-address": (403, html("Your IP address has been blocked for automated requests.")),
     "unusual-traffic-with-200": (200, html("There was unusual traffic from your network.")),
@@ -174,7 +179,12 @@ ORDINARY = {
     "page-behind-incapsula": (200, html('<h1>Shoes</h1><script src="/_Incapsula_Resource?SWJIYLWA=1"></script>')),
     "page-behind-perimeterx": (200, html("<h1>Shoes</h1><script>window._pxAppId='PX1'</script>")),
     "page-behind-aws-waf": (200, html('<h1>Shoes</h1><script src="https://a.awswaf.com/challenge.js"></script>')),
-    "page-with-turnstile": (200, html('<h1>Ask us</h1><input name=q><div class="cf-turnstile"></div>')),
+    "page-with-a-widget": (
+        200,
+        html(
+            '<h1>Ask us</h1><input name=q><div class="cf-turnstile"></div>'  # prose: turnstile
+        ),
+    ),
     "not-found": (404, html("<h1>Not Found</h1>")),
     "not-found-at-cloudflare": (404, html("<h1>Not Found</h1><hr>cloudflare")),
     "site-down-behind-cloudflare": (521, html('<div id="cf-error-details">Web server is down</div> Cloudflare')),
