@@ -1,8 +1,8 @@
 """Outline of a page: how much a reader sees of it, and the parts by which a challenge differs from a page.
 
 It is read in one pass, without regular expressions that look far, from a page of at most :data:`LARGEST`. The reading
-ends at :data:`MOST_TEXT` visible characters or :data:`MOST_TAGS` tags, which few challenges have. So an ordinary page of
-100 KB costs about a millisecond, and the worst page less than ten.
+ends at :data:`MOST_TEXT` visible characters or :data:`MOST_TAGS` tags, which few challenges have. So an ordinary page
+of 100 KB costs about a millisecond, and the worst page less than ten.
 """
 
 from __future__ import annotations
