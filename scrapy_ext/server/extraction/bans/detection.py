@@ -14,19 +14,22 @@ from urllib.parse import urlsplit
 
 from scrapy_ext.server.extraction.bans.outline import LARGEST, Outline
 from scrapy_ext.server.extraction.bans.signs import (
+    BLAME,
     HEADERS,
-    PHRASES,
     PLAIN_ERRORS,
     PLAIN_WORDS,
     REDIRECTED_TO,
     REFUSALS,
+    REQUESTS,
     SIGNS,
     WIDGETS,
 )
 
-#: Links and visible characters of the page of a CAPTCHA: those of an answer with 200, and with a refusal.
+#: Links of the page of a CAPTCHA at most: where nothing else speaks for a ban, after a redirect to it, in a refusal.
 _FEW_LINKS: Final = 3
+_SOME_LINKS: Final = 10
 _LINKS: Final = 40
+#: Visible characters of such a page that is no refusal.
 _SHORT: Final = 700
 #: Characters of a script that only sets a cookie.
 _SMALL: Final = 64 * 1024
@@ -99,21 +102,22 @@ def _by_words(answer: Received, page: str, outline: Outline) -> Ban | None:
         return None
     seen = f"{outline.title} {outline.text}"
     widget = any(mark in page for mark in WIDGETS)
-    blamed = any(phrase in seen for phrase in PHRASES)
-    if not widget and not blamed:
-        return None
+    blamed = any(words in seen for words in BLAME)
+    asked = blamed or any(words in seen for words in REQUESTS)
     if answer.status in REFUSALS:
-        return Ban("captcha" if widget else "words") if blamed else None
+        return Ban("captcha") if widget and asked else Ban("words") if blamed else None
     if len(outline.text) > _SHORT:
         return None
     redirected = _is_redirected(answer)
-    if redirected and widget:
+    if redirected and widget and outline.links <= _SOME_LINKS:
         return Ban("captcha")
     if outline.links > _FEW_LINKS or outline.inputs:
         return None
-    if widget and blamed:
+    if widget and asked:
         return Ban("captcha")
-    return Ban("words") if redirected or any(phrase in seen for phrase in PLAIN_WORDS) else None
+    if (redirected and asked) or any(words in seen for words in PLAIN_WORDS):
+        return Ban("words")
+    return None
 
 
 def _is_redirected(answer: Received) -> bool:

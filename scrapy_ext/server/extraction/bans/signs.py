@@ -42,8 +42,8 @@ SIGNS: Final = (
     # PerimeterX (HUMAN).
     Sign("perimeterx", ('id="px-captcha"',)),
     Sign("perimeterx", ("id='px-captcha'",)),
-    Sign("perimeterx", ("_pxappid", "px-captcha")),
-    Sign("perimeterx", ("_pxuuid", "/captcha.js")),
+    Sign("perimeterx", ("_pxappid", "px-captcha"), refused=True),
+    Sign("perimeterx", ("_pxuuid", "/captcha.js"), refused=True),
     Sign("perimeterx", ("<title>access to this page has been denied",)),
     Sign("perimeterx", ('"appid"', '"blockscript"', '"jsclientsrc"'), refused=True),
     # Imperva (Incapsula), with what was Distil.
@@ -101,8 +101,8 @@ WIDGETS: Final = (
     "captcha.php",
 )
 
-#: Texts that ask for a CAPTCHA to be solved, or blame automation. They count with a widget, or a status of a refusal.
-PHRASES: Final = (
+#: Texts that blame automation or an address. They count with a widget, or alone with the status of a refusal.
+BLAME: Final = (
     "are you a robot",
     "are you a human",
     "are you human",
@@ -112,35 +112,39 @@ PHRASES: Final = (
     "you are human",
     "you're human",
     "not a bot",
-    "verify you are",
-    "verifying you are",
     "prove you are",
     "unusual traffic",
-    "unusual activity",
-    "suspicious activity",
     "automated requests",
     "automated access",
     "automated queries",
     "automation tools",
+    "blocked your ip",
+    "your ip address has been",
+    "your ip has been",
+    "your ip address is blocked",
+    "too many requests from your",
+)
+
+#: Texts that count with a widget only: pages also refuse what has nothing to do with robots.
+REQUESTS: Final = (
+    "verify you are",
+    "verifying you are",
+    "unusual activity",
+    "suspicious activity",
     "security check",
     "checking your browser",
     "complete the captcha",
     "solve the captcha",
     "solve this captcha",
     "enter the characters you see",
-    "blocked your ip",
-    "your ip address has been",
-    "your ip has been",
-    "your ip address is blocked",
     "you have been blocked",
     "you've been blocked",
-    "too many requests from your",
     "request denied",
     "press & hold",
     "press and hold",
 )
 
-#: Of these, texts that no page but a ban shows alone, whatever the status.
+#: Texts that no page but a ban shows alone, whatever the status.
 PLAIN_WORDS: Final = (
     "unusual traffic from your",
     "automated requests from your",

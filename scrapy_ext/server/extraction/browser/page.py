@@ -5,7 +5,8 @@ has come, and then its network was quiet for ``limits.quiet`` (0.5 s). The waits
 ``limits.settle`` (5 s); the page is read as it is then. Streams (WebSocket, EventSource, media) do not count. After
 actions the network must be quiet once more. A page whose scripts were too busy to send requests, and did so
 afterwards, gets that time once more. So a page that polls or loads without end is read after 20 s at most, and timers
-longer than 0.5 s are not waited for.
+longer than 0.5 s are not waited for. A page that shows a challenge which its scripts pass is read when that has led to
+the page, after ``limits.challenge`` (20 s) more at most.
 
 ``statusCode`` and ``httpResponseHeaders`` are those of the last navigation of the page itself, so that a page which
 moves on by script reports where it arrived.

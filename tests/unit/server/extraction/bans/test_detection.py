@@ -188,6 +188,12 @@ ORDINARY = {
     "not-found": (404, html("<h1>Not Found</h1>")),
     "not-found-at-cloudflare": (404, html("<h1>Not Found</h1><hr>cloudflare")),
     "site-down-behind-cloudflare": (521, html('<div id="cf-error-details">Web server is down</div> Cloudflare')),
+    "blocked-by-a-moderator": (403, html("<h1>You have been blocked by the owner of this group</h1>")),
+    "denied-by-an-office": (403, html("<h1>Request denied</h1><p>For a security check, call us.")),
+    "application-behind-perimeterx": (
+        200,
+        html("<div id=root></div><script>window._pxAppId='PX1'</script><style>.px-captcha-modal {}</style>"),
+    ),
     "server-error": (500, html("<h1>Request denied</h1>")),
     "maintenance": (503, html("<h1>Service Unavailable</h1>")),
     "unauthorized": (401, html("<h1>Unauthorized</h1>")),
@@ -202,6 +208,11 @@ def test_an_ordinary_page_is_none(name: str) -> None:
     assert ban is None or (status == 403 and not ban.certain)
     rendered = found(page, status, kind="", rendered=True)
     assert rendered is None or not rendered.certain
+
+
+def test_a_redirect_to_a_page_of_that_name_alone_is_no_ban() -> None:
+    page = html("<h1>Challenge 12</h1>Sum up the numbers. <a href=/13>Next</a>")
+    assert found(page, url="https://shop.example/challenge/12") is None
 
 
 @pytest.mark.parametrize(
