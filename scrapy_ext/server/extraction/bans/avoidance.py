@@ -5,7 +5,8 @@
 * A request that changes something is sent again only where the refusal was the first answer: a site that redirects to
   its challenge may have done the work before. A page with actions is loaded once.
 * An HTTP request (GET) that is banned for certain is tried once more by the browser, which passes challenges that need
-  scripts. The result is then the body of the page's own document, as the browser received it.
+  scripts. The result is then the body of the page's own document, as the browser received it. A site that bans the
+  browser too gets no such tries for a minute, then for longer, so that they do not use up the pages of the browser.
 * When all tries are banned, the answer is 520, with the time until a proxy is free again in ``Retry-After``. Meanwhile
   the proxies are left alone: further requests get 520 at once.
 * A suspicion alone never ends in 520: if no other proxy gets another answer, the first one is the result. It counts as
@@ -16,7 +17,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -28,7 +30,14 @@ from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.extraction.bans.detection import Ban, Received, ban_of
 from scrapy_ext.server.extraction.bans.signs import REFUSALS
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
-from scrapy_ext.server.net.pool import DIRECT, ProxyPool
+from scrapy_ext.server.net.pool import (
+    DIRECT,
+    FIRST_COOL_DOWN,
+    LONGEST_COOL_DOWN,
+    MOST_SITES,
+    Health,
+    ProxyPool,
+)
 from scrapy_ext.server.net.upstream import ProxyFailedError, Upstream
 from scrapy_ext.server.observability.metrics import counter, gauge
 from scrapy_ext.telemetry.families import Family
@@ -62,6 +71,8 @@ class BanAvoidance:
         self._detects = detects
         self._bans: Counter[tuple[str, str]] = Counter()
         self._retries: Counter[str] = Counter()
+        #: Of the sites that ban the browser too, in the order of the last ban.
+        self._in_vain: OrderedDict[str, Health] = OrderedDict()
 
     async def fetch(
         self,
@@ -136,6 +147,8 @@ class BanAvoidance:
 
     async def _by_browser(self, tries: _Tries[HttpPlan, HttpResult], todo: HttpPlan, load: Load) -> HttpResult | None:
         """Return the answer that the browser gets, None for another ban, or where the browser cannot load it."""
+        if tries.site in self._in_vain and time.monotonic() < self._in_vain[tries.site].until:
+            return None
         upstream = tries.banned[0]
         self.count_retry("browser")
         page_plan = _page_plan(todo, upstream)
@@ -148,10 +161,19 @@ class BanAvoidance:
         ban = self._ban_of_page(page_plan, page)
         if ban is not None:
             self.count_ban("browser", ban)
+            self._note_ban_of_browser(tries.site)
         if ban is not None or page.document is None:
             return None
+        self._in_vain.pop(tries.site, None)
         self.pool.passed(tries.site, upstream, recovered=True)
         return _http_result(page, page.document)
+
+    def _note_ban_of_browser(self, site: str) -> None:
+        health = self._in_vain.setdefault(site, Health())
+        health.cool_down(time.monotonic(), FIRST_COOL_DOWN, LONGEST_COOL_DOWN)
+        self._in_vain.move_to_end(site)
+        if len(self._in_vain) > MOST_SITES:
+            self._in_vain.popitem(last=False)
 
 
 class _Tries(Generic[P, R]):

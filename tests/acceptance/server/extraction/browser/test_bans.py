@@ -86,15 +86,21 @@ def test_a_page_is_read_behind_its_challenge(refusing: RefusingSite, serving: Se
 
 
 @pytest.mark.parametrize("output", ["httpResponseBody", "browserHtml", "screenshot"])
-def test_a_captcha_is_520_with_retry_after(refusing: RefusingSite, serving: Service, output: str) -> None:
+def test_a_captcha_is_520_with_retry_after(refusing: RefusingSite, output: str) -> None:
     refusing.banned = {"127.0.0.1"}
-    answer = serving.extract(url=f"{refusing.url}/page/4", **{output: True})
+    with Service(allow_hosts=(refusing.host,), limits=LIMITS) as service:
+        answer = service.extract(url=f"{refusing.url}/page/4", **{output: True})
+        calls = refusing.calls["127.0.0.1"]
+        again = service.extract(url=f"{refusing.url}/page/4", httpResponseBody=True)
     assert (answer.status, answer.json["type"]) == (520, "/download/temporary-error")
     assert answer.headers["retry-after"] == "30"
     assert answer.headers["extract-cause"] == "ban"
     by_http = output == "httpResponseBody"
     assert ("Tried: direct, the browser." if by_http else "Tried: direct.") in answer.json["detail"]
-    assert refusing.calls["127.0.0.1"] == 1 + by_http
+    assert calls == 1 + by_http
+    # After a ban of the browser in place of an HTTP request, it is left alone for a while.
+    assert again.status == 520
+    assert refusing.calls["127.0.0.1"] == calls + (1 if by_http else 2)
 
 
 def test_a_page_arrives_by_the_browser_through_the_proxy_that_is_left(refusing: RefusingSite, tmp_path: Path) -> None:
