@@ -139,12 +139,13 @@ class _Loading:
         if self._action_context and plan.passes_challenges:
             await self._pass_challenge(await self._content())
         acted = await self._act(self._action_context) if self._action_context else None
+        arrived = self._traffic.arrived
         response = await self._response()
         styles, html = await self._read()
         if self._traffic.is_disturbed:
             await self._traffic.quiet(self._limits.quiet, self._limits.settle)
             styles, html = await self._read()
-        if plan.passes_challenges and await self._pass_challenge(styles or html or ""):
+        if plan.passes_challenges and await self._has_moved(arrived, styles or html or ""):
             response = await self._response()
             styles, html = await self._read()
         return PageResult(
@@ -159,6 +160,13 @@ class _Loading:
             cookies=await self._cookies() if plan.response_cookies else None,
             document=await self._document(response) if plan.document and response else None,
         )
+
+    async def _has_moved(self, before: Request | None, html: str) -> bool:
+        """Return whether the page moved on while it was read, or does so when its challenge has passed."""
+        if self._traffic.arrived is before:
+            return await self._pass_challenge(html)
+        await self._settle()
+        return True
 
     async def _pass_challenge(self, html: str) -> bool:
         """Wait until a challenge that the page's scripts pass has led to the page; return whether it did."""

@@ -32,7 +32,8 @@ def rules(proxies: list[Upstream], kind: str = "*:*") -> tuple[str, ...]:
 
 def figures(service: Service, site: str = "localhost") -> dict[str, tuple[int, int, int]]:
     """Passed, banned and failed requests of each proxy at a site."""
-    return {each.proxy: each[3:6] for each in service.service.pool.by_site() if each.site == site}
+    rows = [each for each in service.service.pool.by_site() if each.site == site]
+    return {each.proxy: (each.passed, each.banned, each.failed) for each in rows}
 
 
 def test_every_page_arrives_through_the_proxy_that_is_left_and_the_banned_ones_are_left_alone(
