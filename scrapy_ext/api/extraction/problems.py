@@ -5,11 +5,12 @@ Causes by problem (extraction-api.md, Errors):
 * 421 ``/website/domain-unreachable``: the name does not resolve, the connection is refused, or this server does not
   fetch from the address. A retry does not help.
 * 451 ``/download/domain-forbidden``: the domain is on the operator's block list.
-* 520 ``/download/temporary-error``: the target timed out or broke the connection. A retry may help.
+* 520 ``/download/temporary-error``: the target timed out, broke the connection or banned the request; or a proxy
+  failed. A retry may help.
 * 521 ``/download/internal-error``: the target's answer can never become a result (bad certificate, endless redirects,
   more bytes than the limit, a download instead of a page).
 
-The target's own 4xx and 5xx responses are results, with their ``statusCode``.
+The target's own 4xx and 5xx responses are results, with their ``statusCode``, unless they are bans.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Cause(str, Enum):
     CUT_SHORT = "cut-short"
     TOO_LARGE = "too-large"
     NO_BROWSER = "no-browser"
+    BAN = "ban"
+    PROXY = "proxy"
 
 
 class ProblemType(msgspec.Struct, frozen=True):

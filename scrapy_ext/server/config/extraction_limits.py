@@ -55,6 +55,8 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     #: Quiet time of the network after which a page is settled, and the longest wait for it.
     quiet: float = 0.5
     settle: float = 5.0
+    #: The longest wait for the page behind a challenge that its scripts pass.
+    challenge: float = 20.0
     #: One read of the page: its HTML, a screenshot, a frame.
     read_page: float = 15.0
     #: All actions of a request.

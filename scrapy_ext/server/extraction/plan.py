@@ -29,7 +29,8 @@ from scrapy_ext.server.extraction.outgoing import (
     timezone_of,
 )
 from scrapy_ext.server.extraction.session_state import SessionState
-from scrapy_ext.server.net.upstream import Upstream, Upstreams
+from scrapy_ext.server.net.pool import ProxyPool, Tiers
+from scrapy_ext.server.net.upstream import Upstream
 
 
 class ScreenshotOptions(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -84,9 +85,13 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     follows_redirects: bool = True
     wants_body: bool = True
     response_cookies: bool = False
+    #: Name and state of the session.
+    session: str | None = None
     state: SessionState | None = None
     device: str = "desktop"
     language: str = LANGUAGE
+    #: The proxies for the request, and the one that is used for a try.
+    proxies: Tiers = ((None,),)
     upstream: Upstream | None = None
 
 
@@ -106,10 +111,17 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     viewport: Viewport = Viewport()
     captures: list[CaptureFilter] = []
     javascript: bool = True
+    #: Name and state of the session.
+    session: str | None = None
     state: SessionState | None = None
     device: str = "desktop"
     language: str = LANGUAGE
     timezone: str | None = None
+    #: The body of the page's own document, as it was received.
+    document: bool = False
+    #: Wait for the page behind a challenge that scripts pass.
+    passes_challenges: bool = False
+    proxies: Tiers = ((None,),)
     upstream: Upstream | None = None
 
 
@@ -117,8 +129,8 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
 _SAFE: Final = re.compile(r"https?://[a-z0-9.\-]+(:[0-9]+)?/[A-Za-z0-9/._~\-?&=+,;:@]*")
 
 
-def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
-    """Return the plan of a request and its proxy; raises :class:`ContractError` with all violations."""
+def plan(request: ExtractRequest, pool: ProxyPool) -> HttpPlan | PagePlan:
+    """Return the plan of a request and its proxies; raises :class:`ContractError` with all violations."""
     violations = list(_unsupported(request))
     headers, faults = read_request_headers(request.request_headers)
     violations += faults
@@ -130,7 +142,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
     violations += faults
     viewport, faults = _read_viewport(request)
     violations += faults
-    upstream, faults = upstreams.choose(request.geolocation, request.ip_type)
+    proxies, faults = pool.tiers(request.geolocation, request.ip_type)
     violations += faults
     url = request.url if _SAFE.fullmatch(request.url) else _safe(request.url)
     language = language_of(request.geolocation)
@@ -157,7 +169,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
             device=request.device,
             language=language,
             timezone=timezone_of(request.geolocation),
-            upstream=upstream,
+            proxies=proxies,
         )
     return HttpPlan(
         url=url,
@@ -171,7 +183,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
         response_cookies=wants_cookies,
         device=request.device,
         language=language,
-        upstream=upstream,
+        proxies=proxies,
     )
 
 
@@ -193,7 +205,7 @@ def first_page(request: ExtractRequest, todo: HttpPlan | PagePlan) -> PagePlan |
         device=todo.device,
         language=todo.language,
         timezone=timezone_of(request.geolocation),
-        upstream=todo.upstream,
+        proxies=todo.proxies,
     )
 
 

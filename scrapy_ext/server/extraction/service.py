@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,6 +27,7 @@ from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionTask
+from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.hold import Hold, no_count
@@ -39,7 +40,7 @@ from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionS
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
-from scrapy_ext.server.net.upstream import Upstreams
+from scrapy_ext.server.net.pool import ProxyPool
 from scrapy_ext.telemetry.families import Family
 from scrapy_ext.telemetry.spans import inner_span, redacted
 
@@ -81,7 +82,8 @@ class ExtractionService:
         self._fetcher: Fetcher | None = None
         self.extractors = Extractors(limits)
         self._attributes = attribute_extractor(config, limits)
-        self._upstreams = Upstreams(config.proxies)
+        self.pool = ProxyPool(config.proxies)
+        self._bans = BanAvoidance(self.pool, detects=config.ban_detection)
         self._sessions = ExtractionSessions(limits)
         self._rates = ExtractionRates(config)
         self.measures = ExtractionMetrics()
@@ -150,6 +152,7 @@ class ExtractionService:
     def metrics(self) -> Iterator[Family]:
         """Yield the metrics of the service."""
         yield from self.measures.families(self._requests, self._domains, self._browser_figures())
+        yield from self._bans.metrics()
         yield from self._sessions.metrics()
         yield from self._attributes.metrics()
 
@@ -158,7 +161,7 @@ class ExtractionService:
 
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
-        todo = plan(request, self._upstreams)
+        todo = plan(request, self.pool)
         host = (urlsplit(todo.url).hostname or "").rstrip(".")
         self._rates.take(caller, host)
         first = first_page(request, todo) if request.session_context_parameters else None
@@ -166,7 +169,7 @@ class ExtractionService:
             async with self._requests.permit(), self._domains.permit(host):
                 if session is not None:
                     await self._begin(session, first, request, hold, caller)
-                    todo = session.apply(todo, request)
+                    todo = session.apply(todo)
                 if isinstance(todo, PagePlan):
                     result, state = await self._by_browser(request, todo, hold, caller)
                 else:
@@ -191,9 +194,9 @@ class ExtractionService:
             if session.is_begun:
                 return
             try:
-                todo = cast(PagePlan, session.apply(first, request))
+                todo = session.apply(first)
                 self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
-                page = await self._load(todo, hold, caller)
+                page = await self._bans.load(todo, lambda one: self._load(one, hold, caller), session=todo.session)
                 failed = next((acted for acted in page.actions or () if acted["status"] == "returned"), None)
                 if failed is not None:
                     raise ExtractionError(
@@ -202,7 +205,7 @@ class ExtractionService:
                         "Correct the actions, or send the request again.",
                     )
             except ExtractionError:
-                session.forget_proxies()
+                self.pool.end_session(session.name)
                 raise
             self._sessions.update(session, todo.state or SessionState(), page.state)
             session.is_begun = True
@@ -251,7 +254,12 @@ class ExtractionService:
     async def _by_http(
         self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller
     ) -> tuple[ExtractResult, SessionState | None]:
-        fetched = await self._fetch(todo, self._check_of(todo), hold)
+        fetched = await self._bans.fetch(
+            todo,
+            lambda one: self._fetch(one, self._check_of(one), hold),
+            lambda page: self._load(page, hold, caller),
+            session=todo.session,
+        )
         result = ExtractResult(
             url=fetched.url,
             status_code=fetched.status,
@@ -270,7 +278,7 @@ class ExtractionService:
     async def _by_browser(
         self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller
     ) -> tuple[ExtractResult, SessionState | None]:
-        page = await self._load(todo, hold, caller)
+        page = await self._bans.load(todo, lambda one: self._load(one, hold, caller), session=todo.session)
         result = ExtractResult(
             url=page.url,
             status_code=page.status,
@@ -300,7 +308,7 @@ class ExtractionService:
             await asyncio.to_thread(_import_browser)
         with inner_span("browser", {"url.full": redacted(todo.url)}):
             page = await self.browser.load(todo)
-        taken = (page.html, page.styles, page.screenshot)
+        taken = (page.html, page.styles, page.screenshot, page.document)
         hold(sum(len(each) for each in taken if each is not None))
         hold(sum(len(entry.get("httpResponseBody", "")) for entry in page.captured or ()))
         if check is not None and page.url != todo.url:

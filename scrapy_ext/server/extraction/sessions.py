@@ -18,7 +18,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -29,13 +29,13 @@ from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
 from scrapy_ext.server.extraction.session_state import SessionState
-from scrapy_ext.server.net.upstream import Upstream
 from scrapy_ext.server.observability.metrics import gauge
 from scrapy_ext.telemetry.families import Family
 
 #: Identifiers of expired sessions that are remembered.
 _EXPIRED_KEPT: Final = 10_000
 _Key = tuple[str, bytes]
+P = TypeVar("P", bound=HttpPlan | PagePlan)
 
 
 class ExtractionSession:
@@ -50,22 +50,15 @@ class ExtractionSession:
         self.requests = 0
         self.used = 0.0
         self.size = 0
-        self._upstreams: dict[tuple[str | None, str | None], Upstream | None] = {}
 
     @property
     def name(self) -> str:
         """A name for the choice of a proxy: the same one for all requests of the session."""
         return self.key[1].hex()
 
-    def apply(self, todo: HttpPlan | PagePlan, request: ExtractRequest) -> HttpPlan | PagePlan:
-        """Return a plan with the state of the session, and with the proxy that it has had before."""
-        wish = request.geolocation, request.ip_type
-        upstream = self._upstreams.setdefault(wish, todo.upstream)
-        return msgspec.structs.replace(todo, state=self.state, upstream=upstream)
-
-    def forget_proxies(self) -> None:
-        """Let the next request choose a proxy again: the session could not be begun through this one."""
-        self._upstreams.clear()
+    def apply(self, todo: P) -> P:
+        """Return a plan with the name of the session, by which a proxy is chosen, and with its state."""
+        return msgspec.structs.replace(todo, session=self.name, state=self.state)
 
 
 class ExtractionSessions:

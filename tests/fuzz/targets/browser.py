@@ -11,10 +11,10 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.extraction.browser.page_setup import _param
 from scrapy_ext.server.extraction.outgoing import cookie_pair, read_cookies
 from scrapy_ext.server.extraction.plan import PagePlan, first_page, plan
-from scrapy_ext.server.net.upstream import Upstreams
+from scrapy_ext.server.net.pool import ProxyPool
 from tests.fuzz.target import target
 
-_NO_PROXIES = Upstreams()
+_NO_PROXIES = ProxyPool()
 
 
 @target(

@@ -14,6 +14,8 @@ import brotli
 from aiohttp._cookie_helpers import parse_set_cookie_headers
 from yarl import URL
 
+from scrapy_ext.server.extraction.bans.detection import Received, ban_of
+from scrapy_ext.server.extraction.bans.outline import Outline
 from scrapy_ext.server.extraction.http.bodies import CodingError, text_of, undo
 from scrapy_ext.server.extraction.http.cookie_jar import FetchCookies
 from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
@@ -147,6 +149,9 @@ _EXAMPLE = "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT US:residential=http://pr
         b"us:datacenter=http://a",
         b"DE=http://secret@host:99999",
         b"*:*=http://h:1/#x",
+        b"*:*=socks5://user:pass%20word@h:1?weight=3&name=one",
+        b"*:*=https://user:pass%20word@h:1?verify=no",
+        b"*:*=socks5://user:@h:1?weight=%31",
     ],
     longest=200,
 )
@@ -155,7 +160,8 @@ def proxy_rule(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     shown = ""
     try:
-        shown = Upstream(text).name
+        upstream = Upstream(text)
+        shown = f"{upstream.name} {upstream!r}"
     except ProxyRuleError as error:
         shown = str(error)
     named, _, address = text.partition("=")
@@ -249,3 +255,28 @@ def _keep(data: bytes) -> None:
         assert again.header(url, first=True) == kept.header(url, first=True)
     merged = SessionState().merged(SessionState(), SessionState(stored), 10_000)
     assert merged.size <= 10_000
+
+
+@target(
+    "ban-page",
+    [
+        b"\x00\x00<title>Just a moment...</title><script>window._cf_chl_opt={}</script>",
+        b"\x01\x01<form><div class=g-recaptcha></div>are you a robot<input type=password></form>",
+        b"\x02\x02<!-- <script> --><title><textarea style='display: none'>",
+        b"\x03\x00<svg/><iframe",
+        b"\x00\x01</script></title><a",
+        b'\x01\x00{"appId":1,"blockScript":2,"jsClientSrc":3}',
+    ],
+)
+def ban_page(data: bytes) -> None:
+    """Every page has a verdict, the same for bytes and text, and no more is seen of it than it has."""
+    if len(data) < 2:
+        return
+    status = (200, 403, 429, 503)[data[0] % 4]
+    kind = ("text/html", "application/json", "")[data[1] % 3]
+    page = data[2:]
+    headers = {"content-type": kind, "cf-mitigated": page[:9].decode("latin-1")}
+    urls = ("https://a.example/", "https://a.example/" + page[-20:].decode("latin-1"))
+    by_bytes = ban_of(Received(*urls, status, headers, page))
+    assert by_bytes == ban_of(Received(*urls, status, headers, page.decode("latin-1")))
+    assert len(Outline(page.decode("latin-1")).text) <= 2 * len(page)

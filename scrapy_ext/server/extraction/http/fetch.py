@@ -6,7 +6,8 @@ Behaviour that the contract leaves open:
   GET, 307 and 308 repeat it. With ``followRedirect`` false they are results. The guard checks each hop; cookies of
   earlier hops are sent; credentials, and headers whose names indicate keys, tokens and the like, are sent to their
   origin only.
-* A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
+* A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer;
+  :mod:`~scrapy_ext.server.extraction.bans` recognises those that are bans.
 * The body is that of the target with content codings undone (:mod:`.bodies`): text is decoded by the client, which has
   the headers.
 * Response headers are a list in the order of the wire with repeated names. They are those of the last hop.
