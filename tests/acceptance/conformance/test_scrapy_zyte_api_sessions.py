@@ -132,7 +132,7 @@ def every_item_has_a_login(items: list[dict[str, Any]]) -> Counter[str]:
     "settings",
     [
         pytest.param({}, id="sessions"),
-        pytest.param({"ZYTE_API_SESSION_COOKIE_MODE": True}, id="cookies"),
+        pytest.param({"ZYTE_API_SESSION_COOKIE_MODE": True}, id="cookies", marks=pytest.mark.long),
     ],
 )
 def test_sessions_are_begun_kept_checked_and_replaced(tmp_path: Path, site: Target, settings: dict[str, Any]) -> None:
@@ -155,6 +155,7 @@ def test_a_session_that_has_expired_is_replaced(tmp_path: Path, site: Target) ->
     assert stats["use/expired"] >= 1
 
 
+@pytest.mark.long
 def test_sessions_beyond_the_limit_are_waited_for(tmp_path: Path, site: Target) -> None:
     with Service(allow_hosts=(site.host,), limits=ServiceLimits(sessions_of_key=2, session_idle=1.0)) as service:
         begin = {"url": site.url("/login"), "httpResponseBody": True}

@@ -143,6 +143,7 @@ def test_jars_are_apart_and_may_be_left_alone(tmp_path: Path, site: Target, serv
     assert texts(found)[2:] == ["<p>nothing</p>", "<p>seen=1 sid=secret</p>"]
 
 
+@pytest.mark.long
 def test_without_cookies_none_are_kept(tmp_path: Path, site: Target, server: RunningServer) -> None:
     steps = [{"path": "/by-script", "meta": BROWSER}, {"path": "/home", "meta": {"handle_httpstatus_list": [403]}}]
     found, _ = crawled(tmp_path, site, server, steps, COOKIES_ENABLED=False)
