@@ -153,6 +153,12 @@ EXTRACT_API_EXTRA_FIELDS = _setting(
     [],
     "Fields of the service that this version does not have: sent unchanged and unchecked.",
 )
+EXTRACT_API_STRICT = _setting(
+    "EXTRACT_API_STRICT",
+    False,
+    "Refuse fields that the document of the API does not define: the extensions of the included service. Those in "
+    "EXTRACT_API_EXTRA_FIELDS are sent.",
+)
 EXTRACT_API_RETRY_POLICY = _setting(
     "EXTRACT_API_RETRY_POLICY",
     {},

@@ -146,6 +146,8 @@ class ExtractFields(Generated):
             meaning = text(field.meaning)
             if field.choices:
                 meaning += f" One of {', '.join(map(code, field.choices))}."
+            if field.extension:
+                meaning += " Extension."
             kind = field.type.value + (" or null" if field.nullable else "")
             rows.append((code(field.name), kind, field.kind.value, meaning))
         yield from table(("Field", "Type", "Kind of request", "Meaning"), rows, (30, 15, 10, 45))

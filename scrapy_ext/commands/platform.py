@@ -38,6 +38,7 @@ SUBCOMMANDS: Final = {
     "restore-job": "bring back the records of an archived job",
     "webhooks": "add, list, test or remove webhooks of a project",
     "retention": "list, add, preview or remove rules by which old data is removed",
+    "proxies": "show the success of a server's proxies, by site",
     "serve": "run the services, with web pages",
     "worker": "run jobs of a server's database on this machine",
     "keys": "add, list, suspend or remove API keys of a server",

@@ -39,6 +39,7 @@ from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.http.routes import Access, Route, Router, host_of
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
+from scrapy_ext.server.net.pool import ProxyPool
 from scrapy_ext.server.platform.deliveries import ArchiveTargets
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
@@ -204,6 +205,7 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         Health: health,
         **_start_archive(store, config, stack),
         Description: Description(routes.ROUTES),
+        ProxyPool: extraction.pool,
     }
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:

@@ -167,5 +167,5 @@ def test_a_proxy_that_cannot_be_read_is_reported_without_its_credentials(project
     crawl = project.crawl("one", "-s", f"SERVER_PROXIES=US=http://me:{SECRET}@proxy")
     assert crawl.returncode != 0
     assert crawl.reason == "embedded_server_failed"
-    assert "proxy US must have an http:// address with a port" in crawl.log
+    assert "proxy US must have an address with a scheme (http, https, socks5) and a port" in crawl.log
     assert SECRET not in crawl.log

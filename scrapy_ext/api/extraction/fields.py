@@ -25,6 +25,12 @@ MAX_CUSTOM_HEADERS: Final = 200
 MIN_HEADER_NAME_LENGTH: Final = 1
 #: ``requestCookies`` of this package's service and client: more bytes than sites accept in a header.
 MAX_COOKIES: Final = 3000
+#: Members of ``sessionContext``, and characters of their names and values.
+MAX_SESSION_CONTEXT: Final = 50
+MAX_SESSION_CONTEXT_LENGTH: Final = 1000
+#: ``networkCapture``: filters of a request, and characters of the text that a filter searches.
+MAX_CAPTURE_FILTERS: Final = 10
+MAX_CAPTURE_LENGTH: Final = 1000
 
 
 class JsonType(str, Enum):
@@ -88,6 +94,10 @@ IP_TYPES: Final = ("datacenter", "residential")
 #: Values of ``extractFrom``, also in the options of a kind. The contract shows only the first; the second names its
 #: alternative, a browser request.
 EXTRACT_FROM: Final = ("httpResponseBody", "browserHtml")
+DEVICES: Final = ("desktop", "mobile")
+#: Values of ``networkCapture[].filterType`` and ``matchType``: the part of a response that a filter examines, and how.
+CAPTURE_TYPES: Final = ("url", "resourceType")
+CAPTURE_MATCHES: Final = ("exact", "contains", "startsWith", "endsWith")
 
 _STRING, _BOOLEAN, _OBJECT, _ARRAY, _ANY = JsonType
 _HTTP, _BROWSER = RequestKind.HTTP, RequestKind.BROWSER
@@ -131,8 +141,15 @@ FIELDS: Final[dict[str, Field]] = {
         Field("fieldSources", _BOOLEAN, "Return the source of each field.", extension=True),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),
-        Field("responseCookies", _BOOLEAN, "Return the cookies after the last response."),
-        Field("viewport", _OBJECT, "Size of the browser window in pixels: width, height.", _BROWSER),
+        Field("responseCookies", _BOOLEAN, "Return the cookies after the last response.", extension=True),
+        Field("viewport", _OBJECT, "Size of the browser window in pixels: width, height.", _BROWSER, extension=True),
+        Field("session", _OBJECT, "Session to send the request in: id, a UUID of the caller's choice.", extension=True),
+        Field("sessionContext", _ARRAY, "Session of the service for {name, value} objects.", extension=True),
+        Field("sessionContextParameters", _OBJECT, "actions that begin such a session.", extension=True),
+        Field("networkCapture", _ARRAY, "Responses to return of what the page loads.", _BROWSER, extension=True),
+        Field("javascript", _BOOLEAN, "false: do not run the scripts of the page.", _BROWSER, extension=True),
+        Field("device", _STRING, "Kind of device to appear as.", choices=DEVICES, extension=True),
+        Field("experimental", _OBJECT, "requestCookies and responseCookies under an older name.", extension=True),
         *(Field(name, _BOOLEAN, f"Return automatic extraction of {name}.") for name in EXTRACT_TYPES),
         # The contract defines serpOptions only; clients of such services send the same member in the others.
         *(Field(name, _OBJECT, f"extractFrom, for {kind}.") for kind, name in OPTIONS.items()),

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy_ext.api.extraction import fields
 from scrapy_ext.api.extraction.attributes import faults_of
+from scrapy_ext.api.extraction.extension_forms import EXTENSION_FORMS
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM, OPTIONS, Field, JsonType
 from scrapy_ext.api.violations import Violation
 
@@ -215,6 +216,7 @@ _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "requestCookies": _form_of_objects("requestCookies"),
     "geolocation": _form_of_geolocation,
     "customAttributes": faults_of,
+    **EXTENSION_FORMS,
 }
 
 

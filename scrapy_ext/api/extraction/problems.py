@@ -5,11 +5,12 @@ Causes by problem (extraction-api.md, Errors):
 * 421 ``/website/domain-unreachable``: the name does not resolve, the connection is refused, or this server does not
   fetch from the address. A retry does not help.
 * 451 ``/download/domain-forbidden``: the domain is on the operator's block list.
-* 520 ``/download/temporary-error``: the target timed out or broke the connection. A retry may help.
+* 520 ``/download/temporary-error``: the target timed out, broke the connection or banned the request; or a proxy
+  failed. A retry may help.
 * 521 ``/download/internal-error``: the target's answer can never become a result (bad certificate, endless redirects,
   more bytes than the limit, a download instead of a page).
 
-The target's own 4xx and 5xx responses are results, with their ``statusCode``.
+The target's own 4xx and 5xx responses are results, with their ``statusCode``, unless they are bans.
 """
 
 from __future__ import annotations
@@ -49,16 +50,19 @@ class Cause(str, Enum):
     CUT_SHORT = "cut-short"
     TOO_LARGE = "too-large"
     NO_BROWSER = "no-browser"
+    BAN = "ban"
+    PROXY = "proxy"
 
 
 class ProblemType(msgspec.Struct, frozen=True):
-    """A row of the table of errors."""
+    """A row of the table of errors. ``extension``: it is no row of the contract's table."""
 
     type: str
     status: int
     title: str
     condition: str
     scope: Scope = Scope.NONE
+    extension: bool = False
 
     @property
     def retry_after(self) -> bool:
@@ -96,6 +100,18 @@ _ROWS: Final = (
     ProblemType("/limits/over-global-limit", 503, "Global Requests Limit Reached", "System overload.", Scope.GLOBAL),
     ProblemType("/download/temporary-error", 520, "Website Ban", "No ban-free response in reasonable time."),
     ProblemType("/download/internal-error", 521, "Internal Downloading Error", "Permanent downloading error."),
+    # Sessions are an extension; these are the names by which clients of hosted services know their errors.
+    ProblemType(
+        "/problem/session-expired", 422, "Session Expired", "The session was not used for too long.", extension=True
+    ),
+    ProblemType("/problem/over-session-limit", 422, "Over Session Limit", "Too many open sessions.", extension=True),
+    ProblemType(
+        "/problem/session-creation-error",
+        503,
+        "Session Creation Error",
+        "The session could not be begun.",
+        extension=True,
+    ),
 )
 PROBLEM_TYPES: Final[dict[str, ProblemType]] = {row.type: row for row in _ROWS}
 
@@ -144,7 +160,11 @@ class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):
 # ── the exception ──
 
 #: Default ``Retry-After`` in seconds, by problem.
-RETRY_AFTER: Final = {"/limits/over-global-limit": 2, "/download/temporary-error": 5}
+RETRY_AFTER: Final = {
+    "/limits/over-global-limit": 2,
+    "/download/temporary-error": 5,
+    "/problem/session-creation-error": 5,
+}
 
 
 class ExtractionError(Exception):

@@ -52,6 +52,13 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     request_cookies: list[dict[str, Any]] = []
     response_cookies: bool = False
     viewport: dict[str, Any] = {}
+    session: dict[str, str] = {}
+    session_context: list[dict[str, str]] = []
+    session_context_parameters: dict[str, Any] = {}
+    network_capture: list[dict[str, Any]] = []
+    javascript: bool | None = None
+    device: str = "desktop"
+    experimental: dict[str, Any] = {}
     article: bool = False
     article_list: bool = False
     article_navigation: bool = False
@@ -106,7 +113,9 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     clients of such services also expect ``url`` (final) and ``statusCode``. ``http_response_body`` and ``screenshot``
     are Base64. Automatic extraction is an object in the schema of zyte-common-items under the name of its kind.
     ``custom_attributes`` has ``values`` and ``metadata``; ``field_sources`` maps fields of the item to their source in
-    the page. ``redirects`` lists the redirects from the requested URL to the page.
+    the page. ``redirects`` lists the redirects from the requested URL to the page. ``network_capture`` lists responses
+    as ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has ``responseCookies`` if they were requested
+    there.
     """
 
     url: str | None = None
@@ -117,6 +126,8 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     browser_html: str | None = None
     screenshot: str | None = None
     response_cookies: list[dict[str, Any]] | None = None
+    network_capture: list[dict[str, Any]] | None = None
+    experimental: dict[str, Any] | None = None
     echo_data: Any = msgspec.UNSET
     job_id: str | None = None
     actions: list[dict[str, Any]] | None = None

@@ -33,7 +33,15 @@ BODY_ONLY: Final = (
     "omitHttpRequestHeaders",
 )
 #: Fields that need a browser and exclude ``httpResponseBody`` (rule 7).
-BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes", "viewport")
+BROWSER_ONLY: Final = (
+    "browserHtml",
+    "screenshot",
+    "screenshotOptions",
+    "actions",
+    "includeIframes",
+    "viewport",
+    "networkCapture",
+)
 
 #: Maximum violations reported in an answer.
 MAX_REPORTED: Final = 20
@@ -42,11 +50,14 @@ MAX_VIOLATIONS: Final = 100
 _LONGEST_NAME: Final = max(map(len, FIELDS))
 
 
-def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> list[Violation]:
+def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = (), strict: bool = False) -> list[Violation]:
     """Return every rule that a decoded request body breaks.
 
-    ``extra_fields`` admits fields that the service supports beyond this version of the contract, unchecked.
+    ``extra_fields`` admits fields that the service supports beyond this version of the contract, unchecked. ``strict``
+    refuses the extensions of the included service that are not among them.
     """
+    if strict:
+        return [*check(body, extra_fields=extra_fields), *_beyond_contract(body, extra_fields)]
     switches = frozenset(
         (name, value) for name, value in body.items() if (value is True or value is False) and name != "url"
     )
@@ -130,6 +141,14 @@ def problem_of(error: ContractError) -> Problem:
     first."""
     kind = {413: "/request/too-large", 422: "/request/unprocessable"}.get(error.status, "/request/invalid")
     return Problem.of(kind, error.summary(MAX_REPORTED))
+
+
+def _beyond_contract(body: Mapping[str, Any], admitted: Collection[str]) -> Iterator[Violation]:
+    remedy = "Remove it, or set EXTRACT_API_STRICT = False for a service that has it."
+    for name in fields.EXTENSIONS:
+        if name in body and name not in admitted:
+            rule = "is an extension of the included service, which EXTRACT_API_STRICT excludes"
+            yield Violation(name, rule, remedy)
 
 
 def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> Iterator[Violation]:
@@ -319,6 +338,45 @@ def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
         )
 
 
+def _pages_only(fields: _Fields) -> Iterator[Violation]:
+    """``javascript``, also ``false``, and ``networkCapture`` are about a page in a browser."""
+    if fields.get("serp") or _is_by_browser(fields):
+        return
+    rule, remedy = "is for browser requests, and this is an HTTP request", "Leave it out, or request browserHtml."
+    if "javascript" in fields:
+        yield _incompatible("javascript", rule, remedy)
+    # Beside these two, the rule of all fields of a browser refuses it.
+    if not fields.get("httpResponseBody") and source_of(fields) != "httpResponseBody":
+        yield from _each_set(fields, ("networkCapture",), rule, remedy)
+
+
+def _is_by_browser(fields: _Fields) -> bool:
+    if fields.get("browserHtml") or fields.get("screenshot"):
+        return True
+    extracts = any(fields.get(kind) for kind in EXTRACT_TYPES)
+    return extracts and not fields.get("httpResponseBody") and source_of(fields) != "httpResponseBody"
+
+
+def _one_session(fields: _Fields) -> Iterator[Violation]:
+    """A request is in one session; a session of the caller's is begun by the caller's own requests."""
+    if _is_set(fields, "session") and _is_set(fields, "sessionContext"):
+        yield _incompatible("sessionContext", "cannot be combined with session", "Send one of the two.")
+    elif _is_set(fields, "sessionContextParameters") and not _is_set(fields, "sessionContext"):
+        yield _incompatible(
+            "sessionContextParameters",
+            "is valid only together with sessionContext",
+            "Send a sessionContext, or begin the session by a request of its own.",
+        )
+
+
+def _cookies_in_one_place(fields: _Fields) -> Iterator[Violation]:
+    experimental = fields.get("experimental") or {}
+    if experimental.get("requestCookies") and _is_set(fields, "requestCookies"):
+        yield _incompatible(
+            "experimental.requestCookies", "cannot be combined with requestCookies", "Send one of the two."
+        )
+
+
 def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
     """``customAttributes`` and ``fieldSources`` require automatic extraction (the table of fields)."""
     if not any(fields.get(kind) for kind in EXTRACT_TYPES):
@@ -336,6 +394,9 @@ _COMBINATIONS: Final = (
     _body_only,
     _one_request_body,
     _redirects_by_http,
+    _pages_only,
+    _one_session,
+    _cookies_in_one_place,
     _with_something_extracted,
 )
 

@@ -149,7 +149,8 @@ def _still_waiting(followers: list[asyncio.Future[T]]) -> Iterator[asyncio.Futur
 class ExtractClient:
     """Extractions through one transport and one limiter.
 
-    ``extra_fields``: fields of the service that this version does not have; ``memory`` bounds the memory of answers;
+    ``extra_fields``: fields of the service that this version does not have; ``strict``: refuse those that the contract
+    does not define; ``memory`` bounds the memory of answers;
     ``observe`` is called after each POST, for stats.
     """
 
@@ -160,6 +161,7 @@ class ExtractClient:
         policy: RetryPolicy | None = None,
         *,
         extra_fields: Collection[str] = (),
+        strict: bool = False,
         budget: Budget | None = None,
         prices: Prices | None = None,
         ledger: Ledger | None = None,
@@ -171,6 +173,7 @@ class ExtractClient:
         self._limiter = limiter
         self._policy = policy or RetryPolicy()
         self._extra_fields = extra_fields
+        self._strict = strict
         self._budget = budget or Budget()
         self._prices = prices or Prices()
         self._ledger = ledger
@@ -363,7 +366,7 @@ class ExtractClient:
 
     def encoded(self, fields: Mapping[str, Any]) -> bytes:
         """Return the request body of these fields. Raises :class:`ContractError`."""
-        violations = check(fields, extra_fields=self._extra_fields)
+        violations = check(fields, extra_fields=self._extra_fields, strict=self._strict)
         if violations:
             raise ContractError(violations)
         try:

@@ -52,6 +52,7 @@ DEFAULT_RULES: Final[Mapping[str, Rule]] = {
     "/server/internal": Rule(3, 2.0),
     "/server/timed-out": Rule(3, 2.0),
     "/download/temporary-error": Rule(4, 5.0),
+    "/problem/session-creation-error": Rule(3, 5.0),
     # Failed connections cost nothing; a restart of the service takes minutes.
     NO_CONNECTION: Rule(20, 1.0, 30.0),
     # Each attempt may have been billed.
@@ -64,6 +65,7 @@ FAILURES: Final = (
     "/server/internal",
     "/server/timed-out",
     "/download/temporary-error",
+    "/problem/session-creation-error",
     NETWORK,
     UNEXPECTED,
     OTHER_5XX,

@@ -13,6 +13,7 @@ from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.client.platform.imports import Imports
 from scrapy_ext.client.platform.jobs import JobQueue, Jobs, Periodic
 from scrapy_ext.client.platform.projects import Projects
+from scrapy_ext.client.platform.proxies import ProxySuccess
 from scrapy_ext.client.platform.records import Items, Logs, Requests, Samples
 from scrapy_ext.client.platform.resource import Resource
 from scrapy_ext.client.platform.retention import Retention
@@ -67,6 +68,7 @@ class PlatformClient:
         self.logs = Logs(transport)
         self.periodic = Periodic(transport)
         self.projects = Projects(transport)
+        self.proxies = ProxySuccess(transport)
         self.requests = Requests(transport)
         self.samples = Samples(transport)
         self.retention = Retention(transport)

@@ -44,7 +44,9 @@ def _handle(loop: asyncio.AbstractEventLoop, number: int, handler: Callable[[int
         signal.signal(number, usual if handler is None else lambda *_: loop.call_soon_threadsafe(handler, number))
 
 
-def check_lines(source: Source, parser: LineParser, extra_fields: Collection[str]) -> tuple[int, int]:
+def check_lines(
+    source: Source, parser: LineParser, extra_fields: Collection[str], *, strict: bool = False
+) -> tuple[int, int]:
     """Print the violations of each line, and return the number of lines and the number of invalid ones.
 
     Raises :class:`OSError`.
@@ -53,7 +55,7 @@ def check_lines(source: Source, parser: LineParser, extra_fields: Collection[str
     for batch in source.lines():
         number += len(batch)
         for line in batch:
-            violations = parser.parse(line).violations(extra_fields)
+            violations = parser.parse(line).violations(extra_fields, strict=strict)
             broken += bool(violations)
             for violation in violations:
                 sys.stdout.write(f"line {line.number}: {printable(str(violation))}\n")
@@ -185,7 +187,7 @@ def execute(settings: BaseSettings, call: ExtractCall) -> int:
 def _parser(settings: BaseSettings, call: ExtractCall) -> LineParser:
     """Return the parser of the lines; raises :class:`CallError` for invalid fields of the command line."""
     params = params_of(settings)
-    faults = faults_of(call.fields, names.EXTRACT_API_EXTRA_FIELDS.read(settings))
+    faults = faults_of(call.fields, settings)
     if faults:
         raise CallError(f"--field or --params: {ContractError(faults)}")
     return LineParser(params, call.fields)
@@ -194,7 +196,8 @@ def _parser(settings: BaseSettings, call: ExtractCall) -> LineParser:
 def _check(settings: BaseSettings, call: ExtractCall) -> int:
     call.source.check_readable()
     extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
-    number, broken = check_lines(call.source, _parser(settings, call), extra_fields)
+    strict: bool = names.EXTRACT_API_STRICT.read(settings)
+    number, broken = check_lines(call.source, _parser(settings, call), extra_fields, strict=strict)
     say(f"{broken} of {counted(number, 'line')} cannot be sent" if broken else f"{counted(number, 'line')}, all valid")
     return FAILED if broken else OK
 

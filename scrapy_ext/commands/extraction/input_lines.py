@@ -123,11 +123,11 @@ class LineRequest(msgspec.Struct, frozen=True):
         except (KeyError, ValueError, AttributeError, TypeError):
             return ""
 
-    def violations(self, extra_fields: Collection[str]) -> list[Violation]:
+    def violations(self, extra_fields: Collection[str], *, strict: bool = False) -> list[Violation]:
         """Return all rules that the request breaks."""
         if self.faults:
             return [*self.faults]
-        broken = check(self.fields, extra_fields=extra_fields)
+        broken = check(self.fields, extra_fields=extra_fields, strict=strict)
         size = len(msgspec.json.encode(self.fields))
         return [*broken, body_too_large(size)] if size > MAX_BODY_BYTES else broken
 

@@ -55,6 +55,7 @@ class ExtractService:
             limiter=self.limiter,
             policy=self._policy,
             extra_fields=names.EXTRACT_API_EXTRA_FIELDS.read(settings),
+            strict=names.EXTRACT_API_STRICT.read(settings),
             budget=self._budget,
             prices=prices_of(settings),
             memory=memory_of(settings),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from scrapy import Request
@@ -27,15 +28,23 @@ _BROWSERS_SIZE: Final = 4096
 _reported: Final[set[str]] = set()
 
 
-def cookies_of(request: Request, *, own: bool, own_alone: bool, nameless: bool) -> list[dict[str, Any]]:
+def cookies_of(
+    request: Request,
+    *,
+    own: bool,
+    own_alone: bool,
+    nameless: bool,
+    domains: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
     """Return the cookies of the Cookie header, which CookiesMiddleware made.
 
     ``own``: read the cookies of the request itself for their domains, which a header lacks.
     ``own_alone``: return those of the request if there is no header.
     ``nameless``: the service accepts cookies without a name.
+    ``domains``: those of cookies, by name and value, that are for more hosts than that of the request.
     """
     given = [*_own_cookies(request)] if own and request.cookies and not request.meta.get("dont_merge_cookies") else []
-    cookies = [*_header_cookies(request, given)] or (given if own_alone else [])
+    cookies = [*_header_cookies(request, given, domains)] or (given if own_alone else [])
     sent = [cookie for cookie in cookies if _can_be_sent(cookie, nameless=nameless)]
     if len(sent) > MAX_COOKIES:
         _warn_left_out(sent[MAX_COOKIES]["name"], f"the request has more than {MAX_COOKIES}")
@@ -57,8 +66,10 @@ def as_text(value: Any) -> str:
         return value.decode("latin-1")
 
 
-def _header_cookies(request: Request, own: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    domains = {(cookie["name"], cookie["value"]): cookie["domain"] for cookie in own}
+def _header_cookies(
+    request: Request, own: Iterable[Mapping[str, Any]], of_jar: Mapping[tuple[str, str], str]
+) -> Iterator[dict[str, Any]]:
+    domains = {**of_jar, **{(cookie["name"], cookie["value"]): cookie["domain"] for cookie in own}}
     host = urlparse_cached(request).hostname
     for pair in as_text(b";".join(request.headers.getlist("Cookie"))).split(";"):
         name, separator, value = (part.strip(" \t") for part in pair.partition("="))

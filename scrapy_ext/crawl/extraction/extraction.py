@@ -21,7 +21,7 @@ from scrapy.http import Response
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTENSIONS, PROBLEM_TYPES
 from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport, RequestAttempt
-from scrapy_ext.client.extraction.budget import Budget, MissingPriceError, OverBudgetError, Spent
+from scrapy_ext.client.extraction.budget import Budget, MissingPriceError, OverBudgetError, Spent, kind_of
 from scrapy_ext.client.extraction.errors import (
     AccountSuspendedError,
     BrowserMissingError,
@@ -46,10 +46,12 @@ from scrapy_ext.crawl.extraction.from_settings import (
     policy_of,
     prices_of,
 )
+from scrapy_ext.crawl.extraction.jar import FIELD, CrawlCookies
 from scrapy_ext.crawl.extraction.redirects import Redirects, is_left_to_scrapy
 from scrapy_ext.crawl.extraction.results import to_response
 from scrapy_ext.crawl.extraction.translate import (
     BodyOptions,
+    content_fields,
     goes_to_service,
     has_omitted,
     omitted_headers,
@@ -124,6 +126,8 @@ class Extraction:
         self._tally = Tally()
         self._stats_due = 0.0
         self._browser_domains = BrowserDomains()
+        self._cookies = CrawlCookies(crawler)
+        self._strict: bool = names.EXTRACT_API_STRICT.read(settings)
         self._keys: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()
         self._options = BodyOptions(
             params=params_of(settings),
@@ -133,11 +137,12 @@ class Extraction:
             own_cookies=False,
             omitted_headers=omitted_headers(settings),
             extensions=frozenset(self._extra_fields),
+            cookie_domains=self._cookies.domains,
         )
         self._redirects = Redirects(crawler)
         self._known: frozenset[str] | None = None
         self._asking = asyncio.Lock()
-        self._redirects.extensions = self._options.extensions
+        self._redirects.extensions = self._cookies.extensions = self._options.extensions
         self._ledger: Ledger | None = None
         self._client: ExtractClient | None = None
         self._opening: asyncio.Future[ExtractClient] | None = None
@@ -277,7 +282,7 @@ class Extraction:
     # ── one extraction ──
 
     async def _extract(self, client: ExtractClient, request: Request, fields: Mapping[str, Any]) -> Response:
-        sent = self._redirects.to_send(request, fields)
+        sent = self._cookies.to_send(request, self._redirects.to_send(request, fields))
         if self._log_requests:
             logger.debug("POST /extract %s", msgspec.json.encode(redacted(sent)).decode())
         bounds = self._bounds_of(request)
@@ -299,6 +304,7 @@ class Extraction:
         response = to_response(request, result)
         if self._redirects.is_to_be_repeated(request, response, sent, fields):
             return await self._extract(client, request, fields)
+        self._cookies.store(request, response, sent)
         size = len(response.body)
         if 0 < bounds.max_size < size:
             raise too_large(size, bounds.max_size, sent)
@@ -362,10 +368,19 @@ class Extraction:
         """Read which fields the service accepts besides those of the contract.
 
         The service is called for this only before a request that depends on it, so that a foreign service gets no other
-        calls. A request that must not be sent twice depends on it, since the service may follow redirects.
+        calls. A request that must not be sent twice depends on it, since the service may follow redirects, and so does
+        one by browser, whose cookies may log in.
         """
+        if self._strict:
+            self._know(frozenset())
+            return
         is_safe = request.method in ("GET", "HEAD")
-        if not is_safe or self._redirects.kept_by(request) or has_omitted(request, self._options):
+        if (
+            not is_safe
+            or self._redirects.kept_by(request)
+            or has_omitted(request, self._options)
+            or self._needs_cookies(request)
+        ):
             async with self._asking:
                 try:
                     if client.transport.extensions is None:
@@ -374,12 +389,17 @@ class Extraction:
                     logger.debug("%s", error)  # The request itself reports an unreachable service.
         self._know(client.transport.extensions)
 
+    def _needs_cookies(self, request: Request) -> bool:
+        fields = content_fields(request, self._options.params)
+        return kind_of(fields) == "browser" and FIELD not in fields and self._cookies.are_wanted(request, fields)
+
     def _know(self, extensions: frozenset[str] | None) -> None:
         if extensions is None or self._known is not None:
             return
         self._known = extensions
-        self._redirects.extensions = extensions.union(self._extra_fields)
-        self._options = msgspec.structs.replace(self._options, extensions=self._redirects.extensions)
+        known = (frozenset() if self._strict else extensions).union(self._extra_fields)
+        self._redirects.extensions = self._cookies.extensions = known
+        self._options = msgspec.structs.replace(self._options, extensions=known)
 
     async def _opened(self) -> ExtractClient:
         await self._session.open()
@@ -408,6 +428,7 @@ class Extraction:
             self.limiter,
             self._policies.default,
             extra_fields=self._extra_fields,
+            strict=self._strict,
             budget=Budget(self._max_requests, self._max_cost, msgspec.structs.replace(spent)),
             prices=self._prices,
             ledger=self._ledger,

@@ -2,7 +2,8 @@
 
 A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not. Any
 other fingerprint depends on the fields that change the content. Headers and cookies do not count, as in Scrapy; neither
-do tags, echoData, jobId and ipType, which leave the content unchanged, nor the choice of who follows redirects.
+do tags, echoData, jobId and ipType, which leave the content unchanged, nor the choice of who follows redirects, nor the
+session of a request, which a retry may change; a ``sessionContext`` does, since it stands for other content.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from scrapy_ext.crawl.extraction.translate import content_fields, is_routed
 #: Fields that do not change the content.
 IGNORED: Final = frozenset(
     {"tags", "echoData", "jobId", "ipType", "requestHeaders", "customHttpRequestHeaders", "requestCookies"}
-    | {"omitHttpRequestHeaders", "followRedirect"}
+    | {"omitHttpRequestHeaders", "followRedirect", "responseCookies", "experimental"}
+    | {"session", "sessionContextParameters"}
 )
 
 #: Fields that a request for the plain page can have.

@@ -6,7 +6,7 @@ Every function raises :class:`~scrapy_ext.settings.SettingError`.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,16 +41,17 @@ _MOST_MEMORY: Final = 1024 * _MIB
 def params_of(settings: BaseSettings) -> dict[str, Any]:
     """Return the fields of EXTRACT_API_PARAMS, after a check of each."""
     params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(settings)
-    faults = faults_of(params, names.EXTRACT_API_EXTRA_FIELDS.read(settings))
+    faults = faults_of(params, settings)
     if faults:
         raise SettingError("EXTRACT_API_PARAMS", "has a field that cannot be sent", str(ContractError(faults)))
     return params
 
 
-def faults_of(fields: Mapping[str, Any], extra_fields: Collection[str]) -> list[Violation]:
+def faults_of(fields: Mapping[str, Any], settings: BaseSettings) -> list[Violation]:
     """Return the faults of fields that are meant for many requests. Rules on several fields depend on the request."""
     given = {name: value for name, value in fields.items() if value is not None}
-    broken = check({"url": "https://example.com/", **given}, extra_fields=extra_fields)
+    extra_fields, strict = names.EXTRACT_API_EXTRA_FIELDS.read(settings), names.EXTRACT_API_STRICT.read(settings)
+    broken = check({"url": "https://example.com/", **given}, extra_fields=extra_fields, strict=strict)
     return [fault for fault in broken if fault.status == 400]
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -90,6 +90,7 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``own_cookies``: whether those of a request without a Cookie header are, as without CookiesMiddleware.
     ``omitted_headers``: headers that are not sent with a request that does not set them (:func:`omitted_headers`).
     ``extensions``: fields that the service accepts besides those of the contract.
+    ``cookie_domains``: returns the domains of a request's cookies, by name and value, that are for more hosts than one.
     """
 
     params: Mapping[str, Any] = {}
@@ -99,6 +100,7 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
     own_cookies: bool = True
     omitted_headers: Collection[str] = ()
     extensions: Collection[str] = ()
+    cookie_domains: Callable[[Request], Mapping[tuple[str, str], str]] | None = None
 
 
 def omitted_headers(settings: BaseSettings) -> list[str]:
@@ -341,7 +343,10 @@ def _cookies(request: Request, options: BodyOptions, *, by_http: bool) -> dict[s
         return {}
     # Only the service of this package, which its own fields show, accepts cookies without a name.
     nameless = "followRedirect" in options.extensions
-    cookies = cookies_of(request, own=options.cookies, own_alone=options.own_cookies, nameless=nameless)
+    domains = options.cookie_domains(request) if options.cookie_domains is not None else {}
+    cookies = cookies_of(
+        request, own=options.cookies, own_alone=options.own_cookies, nameless=nameless, domains=domains
+    )
     cookies = cookies if by_http else for_browser(cookies)
     return {"requestCookies": cookies} if cookies else {}
 

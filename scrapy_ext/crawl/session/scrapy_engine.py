@@ -20,6 +20,8 @@ elsewhere (scrapy issues 6733 and 7978). The private names instead:
   middleware replaced a request.
 - ``engine.scraper.slot.closing`` is fired when the scraper is idle, which is checked after responses, but not after
   items of ``start()``.
+- ``jar._cookies`` of a cookie jar maps domains to paths to names to cookies. Without it every cookie of a crawl would
+  be examined for each request.
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return, or None before
   the first use of the property. In newer versions headers, cookies and flags have such attributes as well.
 
@@ -29,13 +31,15 @@ elsewhere (scrapy issues 6733 and 7978). The private names instead:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from http.cookiejar import Cookie
 from operator import attrgetter
 from time import monotonic
 from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http.cookies import CookieJar, potential_domain_matches
 from twisted.internet.defer import Deferred
 
 from scrapy_ext.compatibility.required import SUPPORTED
@@ -238,3 +242,16 @@ def is_between_stages(crawler: Crawler, request: Request) -> bool:
 def start_is_exhausted(crawler: Crawler) -> bool:
     """Return true if ``start()`` has nothing more to yield."""
     return getattr(crawler.engine, "_start", None) is None
+
+
+def cookies_for_host(jar: CookieJar, host: str) -> Iterator[Cookie]:
+    """Yield the cookies of a jar whose domain is a host, or above it."""
+    # Python's jar adds .local to a host without a dot.
+    hosts = potential_domain_matches(host if "." in host else f"{host}.local")
+    by_domain: Any = getattr(jar, "_cookies", None)
+    if not isinstance(by_domain, dict):
+        yield from (cookie for cookie in jar if cookie.domain in hosts)
+        return
+    for domain in hosts:
+        for by_name in list(by_domain.get(domain, {}).values()):
+            yield from list(by_name.values())

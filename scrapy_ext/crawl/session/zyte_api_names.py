@@ -22,7 +22,7 @@ SETTING_PREFIX: Final = "ZYTE_API_"
 META_PREFIX: Final = "zyte_api"
 
 _NONE: Final = ""
-_SESSIONS: Final = Equivalent(_NONE, "Sessions of the service are not part of its API here.")
+_SESSIONS: Final = Equivalent(_NONE, "Send the fields session or sessionContext of the included service yourself.")
 _COOKIE_LIMIT: Final = Equivalent(_NONE, "The service has the limits.")
 
 SETTINGS: Final[Mapping[str, Equivalent]] = {

@@ -68,10 +68,14 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         meaning="connect to this address instead of resolving the host; * stands for every host",
         metavar="HOST:PORT=ADDRESS:PORT", setting="SERVER_CONNECT_TO")] = ()
     proxies: Annotated[tuple[str, ...], Option(
-        meaning="send requests for this geolocation and ipType through a proxy; * stands for any. A password is "
-        "better in the environment, with spaces between several proxies",
+        meaning="send requests for this geolocation and ipType through an HTTP, HTTPS or SOCKS5 proxy; * stands for "
+        "any. A password is better in the environment, with spaces between several proxies",
         names=("--proxy",), metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT", variable="SERVER_PROXIES",
         separator=None, setting="SERVER_PROXIES", secret=True)] = ()
+    ban_detection: Annotated[bool, Option(
+        meaning="return block and challenge pages of sites as results, instead of trying again by another proxy and by "
+        "the browser",
+        setting="SERVER_BAN_DETECTION")] = True
     block_list: Annotated[Path | None, Option(
         meaning="file of domains from which, with their subdomains, nothing is extracted: one per line, # for comments",
         metavar="FILE")] = None

@@ -55,6 +55,8 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     #: Quiet time of the network after which a page is settled, and the longest wait for it.
     quiet: float = 0.5
     settle: float = 5.0
+    #: The longest wait for the page behind a challenge that its scripts pass.
+    challenge: float = 20.0
     #: One read of the page: its HTML, a screenshot, a frame.
     read_page: float = 15.0
     #: All actions of a request.
@@ -82,6 +84,19 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     #: Intervals between reads of the memory, and between liveness checks (see ``respond``) of a browser with pages.
     look: float = 0.25
     ask: float = 2.0
+
+    #: Bytes of all bodies that ``networkCapture`` returns.
+    capture_bytes: int = 16 * MIB
+
+    # ── sessions ──
+    #: Open sessions, of all keys and of one; a new one beyond it gets 422.
+    sessions: int = 1000
+    sessions_of_key: int = 500
+    #: A session that no request has used for this long expires; its identifier is refused for as long again.
+    session_idle: float = 900.0
+    #: State of one session (cookies, storage of its pages), and of all of them together. Storage beyond it is not kept.
+    session_bytes: int = 512 * 1024
+    sessions_bytes: int = 64 * MIB
 
     # ── automatic extraction ──
     extractors: int = 2

@@ -58,10 +58,12 @@ def _timezones() -> dict[str, str]:
 CHROMIUM_VERSION: Final = "156"
 
 
-def user_agent(version: str = CHROMIUM_VERSION) -> str:
-    """Return the User-Agent of a Chromium with a window, with the major version only, as Chromium has it."""
-    major = version.partition(".")[0]
-    return f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{major}.0.0.0 Safari/537.36"
+def user_agent(version: str = CHROMIUM_VERSION, device: str = "desktop") -> str:
+    """Return the User-Agent of a Chromium with a window, or on a phone, with the major version only, as Chromium has
+    it."""
+    system, kind = ("Linux; Android 10; K", "Mobile Safari") if device == "mobile" else ("X11; Linux x86_64", "Safari")
+    chrome = f"Chrome/{version.partition('.')[0]}.0.0.0"
+    return f"Mozilla/5.0 ({system}) AppleWebKit/537.36 (KHTML, like Gecko) {chrome} {kind}/537.36"
 
 
 _DEFAULTS: Final = (
@@ -82,9 +84,13 @@ _NOT_THE_CALLERS: Final = frozenset(
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE, omitted: Iterable[str] = ()) -> list[Header]:
+def headers_to_send(
+    custom: Iterable[Header], language: str = LANGUAGE, omitted: Iterable[str] = (), device: str = "desktop"
+) -> list[Header]:
     """Return the headers of an HTTP request, each once: the service's own but the omitted ones, and the caller's."""
     chosen = {header.name.lower(): header for header in _DEFAULTS}
+    if device != "desktop":
+        chosen["user-agent"] = Header("User-Agent", user_agent(device=device))
     if language != LANGUAGE:
         chosen["accept-language"] = Header("Accept-Language", accept_language(language))
     for name in omitted:
@@ -184,14 +190,15 @@ def cookie_received(
 _COOKIE_FORM: Final = 'Write {"name": "id", "value": "1", "domain": "example.com"}.'
 
 
-def read_cookies(cookies: list[dict[str, Any]]) -> tuple[list[Cookie], list[Violation]]:
-    """Read ``requestCookies``. The contract leaves their form open: here it is that of browsers."""
+def read_cookies(cookies: list[dict[str, Any]], field: str = "requestCookies") -> tuple[list[Cookie], list[Violation]]:
+    """Read ``requestCookies``, or another ``field`` of the same form. The contract leaves it open: here it is that of
+    browsers."""
     if len(cookies) > MAX_COOKIES:
         rule = f"must have at most {MAX_COOKIES} cookies, got {len(cookies)}"
-        return [], [Violation("requestCookies", rule, "Send those that the site needs.")]
+        return [], [Violation(field, rule, "Send those that the site needs.")]
     read, violations = [], []
     for index, entry in enumerate(cookies):
-        place = f"requestCookies[{index}]"
+        place = f"{field}[{index}]"
         try:
             cookie = msgspec.convert(entry, Cookie)
         except msgspec.ValidationError as error:
@@ -211,7 +218,7 @@ def _faults(cookie: Cookie, place: str) -> Iterator[Violation]:
         yield Violation(place, "must have a name or a value", _COOKIE_FORM)
     if CONTROL.search(cookie.value) or ";" in cookie.value:
         yield Violation(f"{place}.value", "must not have control characters or ;", "Encode the value.")
-    if cookie.domain is not None and not re.fullmatch(r"\.?[0-9A-Za-z._\-]+", cookie.domain):
+    if cookie.domain and not re.fullmatch(r"\.?[0-9A-Za-z._\-]+", cookie.domain):
         yield Violation(f"{place}.domain", "is not a domain", "Write it as example.com.")
     if not cookie.path.startswith("/") or CONTROL.search(cookie.path) or ";" in cookie.path:
         yield Violation(f"{place}.path", "must be an absolute path", "Write / for the whole site.")

@@ -11,6 +11,7 @@ import base64
 import re
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -27,7 +28,9 @@ from scrapy_ext.server.extraction.outgoing import (
     read_request_headers,
     timezone_of,
 )
-from scrapy_ext.server.net.upstream import Upstream, Upstreams
+from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.net.pool import ProxyPool, Tiers
+from scrapy_ext.server.net.upstream import Upstream
 
 
 class ScreenshotOptions(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -37,6 +40,26 @@ class ScreenshotOptions(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     format: str = "jpeg"
 
 
+class CaptureFilter(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """One of ``networkCapture``: the responses to return, and whether with their bodies."""
+
+    filter_type: str
+    value: str
+    match_type: str = "exact"
+    http_response_body: bool = False
+
+    def matches(self, url: str, resource_type: str) -> bool:
+        text = url if self.filter_type == "url" else resource_type
+        match self.match_type:
+            case "contains":
+                return self.value in text
+            case "startsWith":
+                return text.startswith(self.value)
+            case "endsWith":
+                return text.endswith(self.value)
+        return text == self.value
+
+
 class Viewport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``viewport``: the size of the window, in pixels."""
 
@@ -44,6 +67,8 @@ class Viewport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     height: int = 720
 
 
+#: Window of a phone.
+_MOBILE_VIEWPORT: Final = Viewport(412, 915)
 _LEAST_SIDE: Final = 100
 _LONGEST_SIDE: Final = 4096
 
@@ -60,7 +85,13 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     follows_redirects: bool = True
     wants_body: bool = True
     response_cookies: bool = False
+    #: Name and state of the session.
+    session: str | None = None
+    state: SessionState | None = None
+    device: str = "desktop"
     language: str = LANGUAGE
+    #: The proxies for the request, and the one that is used for a try.
+    proxies: Tiers = ((None,),)
     upstream: Upstream | None = None
 
 
@@ -78,8 +109,19 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     response_cookies: bool = False
     screenshot: ScreenshotOptions | None = None
     viewport: Viewport = Viewport()
+    captures: list[CaptureFilter] = []
+    javascript: bool = True
+    #: Name and state of the session.
+    session: str | None = None
+    state: SessionState | None = None
+    device: str = "desktop"
     language: str = LANGUAGE
     timezone: str | None = None
+    #: The body of the page's own document, as it was received.
+    document: bool = False
+    #: Wait for the page behind a challenge that scripts pass.
+    passes_challenges: bool = False
+    proxies: Tiers = ((None,),)
     upstream: Upstream | None = None
 
 
@@ -87,23 +129,24 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
 _SAFE: Final = re.compile(r"https?://[a-z0-9.\-]+(:[0-9]+)?/[A-Za-z0-9/._~\-?&=+,;:@]*")
 
 
-def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
-    """Return the plan of a request and its proxy; raises :class:`ContractError` with all violations."""
+def plan(request: ExtractRequest, pool: ProxyPool) -> HttpPlan | PagePlan:
+    """Return the plan of a request and its proxies; raises :class:`ContractError` with all violations."""
     violations = list(_unsupported(request))
     headers, faults = read_request_headers(request.request_headers)
     violations += faults
-    cookies, faults = read_cookies(request.request_cookies)
+    cookies, faults = _read_cookies(request)
     violations += faults
-    actions, faults = _read_actions(request)
+    actions, faults = _read_actions(request.actions)
     violations += faults
     screenshot, faults = _read_screenshot(request)
     violations += faults
-    viewport, faults = _read_viewport(request.viewport)
+    viewport, faults = _read_viewport(request)
     violations += faults
-    upstream, faults = upstreams.choose(request.geolocation, request.ip_type)
+    proxies, faults = pool.tiers(request.geolocation, request.ip_type)
     violations += faults
     url = request.url if _SAFE.fullmatch(request.url) else _safe(request.url)
     language = language_of(request.geolocation)
+    wants_cookies = request.response_cookies or bool(request.experimental.get("responseCookies"))
     if violations:
         raise ContractError(violations)
     # Styles are of the page itself, not of its frames.
@@ -118,12 +161,15 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
             iframes=request.include_iframes,
             styles=styles,
             response_headers=request.http_response_headers,
-            response_cookies=request.response_cookies,
+            response_cookies=wants_cookies,
             screenshot=screenshot,
             viewport=viewport,
+            captures=msgspec.convert(request.network_capture, list[CaptureFilter]),
+            javascript=request.javascript is not False,
+            device=request.device,
             language=language,
             timezone=timezone_of(request.geolocation),
-            upstream=upstream,
+            proxies=proxies,
         )
     return HttpPlan(
         url=url,
@@ -134,9 +180,32 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
         omitted_headers=request.omit_http_request_headers,
         follows_redirects=request.follow_redirect,
         wants_body=request.http_response_body or request.extract_type is not None,
-        response_cookies=request.response_cookies,
+        response_cookies=wants_cookies,
+        device=request.device,
         language=language,
-        upstream=upstream,
+        proxies=proxies,
+    )
+
+
+def first_page(request: ExtractRequest, todo: HttpPlan | PagePlan) -> PagePlan | None:
+    """Return the page that begins a session of the service, with the actions of ``sessionContextParameters``; None
+    without any. Raises :class:`ContractError` with all violations."""
+    actions, violations = _read_actions(
+        request.session_context_parameters.get("actions", []), "sessionContextParameters.actions"
+    )
+    if violations:
+        raise ContractError(violations)
+    if not actions:
+        return None
+    return PagePlan(
+        url=todo.url,
+        actions=actions,
+        html=False,
+        viewport=todo.viewport if isinstance(todo, PagePlan) else _viewport_of(todo.device),
+        device=todo.device,
+        language=todo.language,
+        timezone=timezone_of(request.geolocation),
+        proxies=todo.proxies,
     )
 
 
@@ -167,13 +236,26 @@ def _safe(url: str) -> str:
     return safe_url_string(url)
 
 
-def _read_actions(request: ExtractRequest) -> tuple[list[Action], list[Violation]]:
-    if not request.actions:
+def _read_cookies(request: ExtractRequest) -> tuple[list[Cookie], list[Violation]]:
+    """Read the cookies to send. One whose domain is the host of the URL is for that host alone, as those of browsers
+    are that have no dot before their domain."""
+    host = urlsplit(request.url).hostname
+    cookies, faults = read_cookies(request.request_cookies)
+    older, older_faults = read_cookies(request.experimental.get("requestCookies", []), "experimental.requestCookies")
+    alone = [
+        msgspec.structs.replace(cookie, domain=None) if (cookie.domain or "").lower() in ("", host) else cookie
+        for cookie in (*cookies, *older)
+    ]
+    return alone, [*faults, *older_faults]
+
+
+def _read_actions(actions: list[dict[str, Any]], place: str = "actions") -> tuple[list[Action], list[Violation]]:
+    if not actions:
         return [], []
     # It imports the browser's driver, which few requests need.
     from scrapy_ext.server.extraction.actions.reading import read_actions
 
-    return read_actions(request.actions)
+    return read_actions(actions, place)
 
 
 def _read_screenshot(request: ExtractRequest) -> tuple[ScreenshotOptions | None, list[Violation]]:
@@ -187,9 +269,14 @@ def _read_screenshot(request: ExtractRequest) -> tuple[ScreenshotOptions | None,
     return (options if request.screenshot else None), []
 
 
-def _read_viewport(members: dict[str, Any]) -> tuple[Viewport, list[Violation]]:
+def _viewport_of(device: str) -> Viewport:
+    return _MOBILE_VIEWPORT if device == "mobile" else Viewport()
+
+
+def _read_viewport(request: ExtractRequest) -> tuple[Viewport, list[Violation]]:
+    default = _viewport_of(request.device)
     try:
-        viewport = msgspec.convert(members, Viewport)
+        viewport = msgspec.convert({**msgspec.structs.asdict(default), **request.viewport}, Viewport)
     except msgspec.ValidationError as error:
         return Viewport(), [malformed("viewport", str(error), "Its members are width, height.")]
     rule = f"must be {_LEAST_SIDE} to {_LONGEST_SIDE} pixels"

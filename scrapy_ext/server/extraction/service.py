@@ -27,22 +27,26 @@ from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionTask
+from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.hold import Hold, no_count
 from scrapy_ext.server.extraction.measures import BrowserFigures, ExtractionMetrics
 from scrapy_ext.server.extraction.outgoing import agent_of
-from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
+from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, first_page, plan
 from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
+from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
-from scrapy_ext.server.net.upstream import Upstreams
+from scrapy_ext.server.net.pool import ProxyPool
 from scrapy_ext.telemetry.families import Family
 from scrapy_ext.telemetry.spans import inner_span, redacted
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.browser.browser import Browser
+    from scrapy_ext.server.extraction.browser.page import PageResult
     from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
     from scrapy_ext.server.extraction.http.robots import Robots
 
@@ -78,7 +82,9 @@ class ExtractionService:
         self._fetcher: Fetcher | None = None
         self.extractors = Extractors(limits)
         self._attributes = attribute_extractor(config, limits)
-        self._upstreams = Upstreams(config.proxies)
+        self.pool = ProxyPool(config.proxies)
+        self._bans = BanAvoidance(self.pool, detects=config.ban_detection)
+        self._sessions = ExtractionSessions(limits)
         self._rates = ExtractionRates(config)
         self.measures = ExtractionMetrics()
         self._robots = self._robots_of_sites() if config.obey_robots else None
@@ -146,6 +152,8 @@ class ExtractionService:
     def metrics(self) -> Iterator[Family]:
         """Yield the metrics of the service."""
         yield from self.measures.families(self._requests, self._domains, self._browser_figures())
+        yield from self._bans.metrics()
+        yield from self._sessions.metrics()
         yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
@@ -153,18 +161,54 @@ class ExtractionService:
 
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
-        todo = plan(request, self._upstreams)
+        todo = plan(request, self.pool)
         host = (urlsplit(todo.url).hostname or "").rstrip(".")
         self._rates.take(caller, host)
-        async with self._requests.permit(), self._domains.permit(host):
-            if isinstance(todo, PagePlan):
-                todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
-                result = await self._by_browser(request, todo, hold, caller)
-            else:
-                result = await self._by_http(request, todo, hold, caller)
+        first = first_page(request, todo) if request.session_context_parameters else None
+        with self._sessions.of(request, caller) as session:
+            async with self._requests.permit(), self._domains.permit(host):
+                if session is not None:
+                    await self._begin(session, first, request, hold, caller)
+                    todo = session.apply(todo)
+                if isinstance(todo, PagePlan):
+                    result, state = await self._by_browser(request, todo, hold, caller)
+                else:
+                    result, state = await self._by_http(request, todo, hold, caller)
+                if session is not None and todo.state is not None:
+                    self._sessions.update(session, todo.state, state)
+        if request.experimental.get("responseCookies"):
+            result.experimental = {"responseCookies": result.response_cookies or []}
+            if not request.response_cookies:
+                result.response_cookies = None
         result.echo_data = request.echo_data
         result.job_id = request.job_id
         return result
+
+    async def _begin(
+        self, session: ExtractionSession, first: PagePlan | None, request: ExtractRequest, hold: Hold, caller: Caller
+    ) -> None:
+        """Begin a session of the service by its actions, once; other requests of it wait."""
+        if first is None:
+            return
+        async with session.beginning:
+            if session.is_begun:
+                return
+            try:
+                todo = session.apply(first)
+                self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
+                page = await self._bans.load(todo, lambda one: self._load(one, hold, caller), session=todo.session)
+                failed = next((acted for acted in page.actions or () if acted["status"] == "returned"), None)
+                if failed is not None:
+                    raise ExtractionError(
+                        "/problem/session-creation-error",
+                        f"sessionContextParameters.actions: {failed['action']} failed: {failed['error']}. "
+                        "Correct the actions, or send the request again.",
+                    )
+            except ExtractionError:
+                self.pool.end_session(session.name)
+                raise
+            self._sessions.update(session, todo.state or SessionState(), page.state)
+            session.is_begun = True
 
     async def tried(
         self, request: ExtractRequest, caller: Caller, exchange: RequestContext | None
@@ -207,8 +251,15 @@ class ExtractionService:
         if check is not None:
             await check(str(where))
 
-    async def _by_http(self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller) -> ExtractResult:
-        fetched = await self._fetch(todo, self._check_of(todo), hold)
+    async def _by_http(
+        self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller
+    ) -> tuple[ExtractResult, SessionState | None]:
+        fetched = await self._bans.fetch(
+            todo,
+            lambda one: self._fetch(one, self._check_of(one), hold),
+            lambda page: self._load(page, hold, caller),
+            session=todo.session,
+        )
         result = ExtractResult(
             url=fetched.url,
             status_code=fetched.status,
@@ -222,19 +273,12 @@ class ExtractionService:
         if request.extract_type is not None:
             html = await asyncio.to_thread(_decode, fetched)
             await self._add_item(result, request, request.extract_type, html, caller)
-        return result
+        return result, fetched.state
 
-    async def _by_browser(self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller) -> ExtractResult:
-        check = self._check_of(todo)
-        if check is not None:
-            await check(todo.url)
-        if self._loaded_browser is None:
-            await asyncio.to_thread(_import_browser)
-        with inner_span("browser", {"url.full": redacted(todo.url)}):
-            page = await self.browser.load(todo)
-        hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
-        if check is not None and page.url != todo.url:
-            await check(page.url)
+    async def _by_browser(
+        self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller
+    ) -> tuple[ExtractResult, SessionState | None]:
+        page = await self._bans.load(todo, lambda one: self._load(one, hold, caller), session=todo.session)
         result = ExtractResult(
             url=page.url,
             status_code=page.status,
@@ -242,6 +286,7 @@ class ExtractionService:
             http_response_headers=page.headers,
             actions=page.actions,
             response_cookies=page.cookies,
+            network_capture=page.captured,
         )
         if request.browser_html:
             result.browser_html = page.html
@@ -251,7 +296,24 @@ class ExtractionService:
             styles = page.styles is not None
             html = page.styles or page.html or ""
             await self._add_item(result, request, request.extract_type, html, caller, styles=styles)
-        return result
+        return result, page.state
+
+    async def _load(self, todo: PagePlan, hold: Hold, caller: Caller) -> PageResult:
+        """Load a page once, by the proxy of its plan."""
+        todo = await self._with_checked_targets(todo, lambda other: self._rates.take(caller, other))
+        check = self._check_of(todo)
+        if check is not None:
+            await check(todo.url)
+        if self._loaded_browser is None:
+            await asyncio.to_thread(_import_browser)
+        with inner_span("browser", {"url.full": redacted(todo.url)}):
+            page = await self.browser.load(todo)
+        taken = (page.html, page.styles, page.screenshot, page.document)
+        hold(sum(len(each) for each in taken if each is not None))
+        hold(sum(len(entry.get("httpResponseBody", "")) for entry in page.captured or ()))
+        if check is not None and page.url != todo.url:
+            await check(page.url)
+        return page
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
         robots = self._robots

@@ -1,12 +1,14 @@
-"""Operator's proxies, which send requests from another country or another kind of address.
+"""One proxy of the operator's, through which requests are sent: an HTTP, HTTPS or SOCKS5 proxy.
 
-``--proxy COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT`` defines one. ``*`` as country or type means any. A request with
-``geolocation`` or ``ipType`` needs a proxy that fits both; one with neither uses a proxy for ``*:*`` if there is one,
-else none.
+``--proxy COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT`` defines one; the scheme may also be ``https`` (TLS to the proxy)
+or ``socks5``. ``*`` as country or type means any. :mod:`~scrapy_ext.server.net.pool` chooses among several.
 
-The guard applies nevertheless: the CONNECT request (also for http) names a checked address, never a host that the proxy
-would resolve in its own network. The proxy's own address may be private, since the operator configured it. Errors name
-the proxy's country and type; the log also has its address, and its credentials appear nowhere.
+The guard applies nevertheless: the proxy is given a checked address, also for http, never a host that it would resolve
+in its own network. The proxy's own address may be private, since the operator configured it. Errors name the proxy's
+country and type; the log also has its address, and its credentials appear nowhere.
+
+Pages of the browser use these proxies, too, through the proxy of the page (:mod:`~scrapy_ext.server.net.proxy`). So
+Chromium's own limits (no SOCKS5 with a password) do not matter.
 """
 
 from __future__ import annotations
@@ -14,16 +16,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import random
 import re
-from collections.abc import Iterable, Sequence
+import ssl
+from collections.abc import Sequence
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
+from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.fields import IP_TYPES
-from scrapy_ext.api.extraction.problems import ExtractionError, temporary
-from scrapy_ext.api.violations import Violation
-from scrapy_ext.compatibility.python import timeout_after
+from scrapy_ext.api.extraction.problems import ExtractionError
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.net.guard import BUFFER, Endpoint
 
@@ -31,7 +33,15 @@ _log = logging.getLogger(__name__)
 
 ANY: Final = "*"
 _COUNTRY: Final = re.compile(r"[A-Z]{2}|\*")
-_FORM: Final = "Write COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT, such as US:residential=http://proxy.example:3128."
+_FORM: Final = (
+    "Write COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT, such as US:residential=http://proxy.example:3128. The scheme "
+    "may also be https or socks5, and ?weight=2&name=fast may follow."
+)
+_SCHEMES: Final = ("http", "https", "socks5")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_MOST_WEIGHT: Final = 1000
+#: Characters of a user name or password of SOCKS5 (RFC 1929).
+_LONGEST_OF_SOCKS: Final = 255
 #: Status line of a response to CONNECT: ``HTTP/1.1 200 Connection established``.
 _ANSWER: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: |\r)")
 
@@ -42,8 +52,16 @@ class ProxyRuleError(ConfigError):
     """A proxy option cannot be parsed; the message has the correction, without the address."""
 
 
+class ProxyFailedError(ExtractionError):
+    """A proxy failed, not the site (520). ``everywhere``: for all sites, as it seems, not only for this one."""
+
+    def __init__(self, detail: str, *, everywhere: bool) -> None:
+        super().__init__("/download/temporary-error", detail, Cause.PROXY)
+        self.everywhere = everywhere
+
+
 class Upstream:
-    """One proxy; :attr:`name` (``US:residential``) is its only public part."""
+    """One proxy; :attr:`name` (``US:residential``) and :attr:`given_name` are its only parts for callers."""
 
     def __init__(self, text: str) -> None:
         self.name, separator, address = text.strip().partition("=")
@@ -59,93 +77,138 @@ class Upstream:
             host, port = parts.hostname, parts.port
         except ValueError:
             host, port = None, None
-        if not host or not port or parts.scheme != "http" or parts.path not in ("", "/") or parts.query:
-            raise ProxyRuleError(f"proxy {self.name} must have an http:// address with a port. {_FORM}")
-        self._host, self._port = host, port
-        self._credentials = b""
+        if not host or not port or parts.scheme not in _SCHEMES or parts.path not in ("", "/") or parts.fragment:
+            rule = f"proxy {self.name} must have an address with a scheme ({', '.join(_SCHEMES)}) and a port"
+            raise ProxyRuleError(f"{rule}. {_FORM}")
+        self._scheme, self._host, self._port = parts.scheme, host, port
+        #: The name that the operator gave it, its share among equals, and whether its certificate is verified.
+        self.given_name, self.weight, self._verify = "", 1, True
+        self._read_options(parts.query)
+        self._user, self._password = None, None
         if parts.username is not None:
-            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            self._credentials = b"Proxy-Authorization: Basic %b\r\n" % base64.b64encode(pair.encode())
+            self._user, self._password = unquote(parts.username), unquote(parts.password or "")
+            self._check_credentials()
+        self._tls: ssl.SSLContext | None = None
+
+    def _read_options(self, query: str) -> None:
+        for name, value in parse_qsl(query, keep_blank_values=True):
+            if name == "weight" and value.isascii() and value.isdigit() and 0 < int(value[:6]) <= _MOST_WEIGHT:
+                self.weight = int(value)
+            elif name == "name" and _NAME.fullmatch(value):
+                self.given_name = value
+            elif name == "verify" and value == "no" and self._scheme == "https":
+                self._verify = False
+            else:
+                rule = f"proxy {self.name} may have weight (1 to {_MOST_WEIGHT}) and name (letters, digits, . _ -)"
+                raise ProxyRuleError(f"{rule} after its port; with https, also verify=no. {_FORM}")
+
+    def _check_credentials(self) -> None:
+        pair = (self._user or "", self._password or "")
+        if self._scheme == "socks5":
+            if not all(part.isascii() and 0 < len(part) <= _LONGEST_OF_SOCKS for part in pair):
+                rule = f"proxy {self.name} must have a user and a password of 1 to {_LONGEST_OF_SOCKS} ASCII characters"
+                raise ProxyRuleError(f"{rule} for SOCKS5, or neither. Change them.")
+        elif ":" in pair[0]:
+            raise ProxyRuleError(f"proxy {self.name} must have a user without a colon, as HTTP requires. Change it.")
 
     def __repr__(self) -> str:
         return f"Upstream({self.name!r})"
 
+    @property
+    def address(self) -> str:
+        """Scheme, host and port, for the operator; without credentials."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{self._scheme}://{host}:{self._port}"
+
     async def connect(self, host: str, endpoints: Sequence[Endpoint], time_limit: float) -> Streams:
         """Connect through the proxy to one of a host's checked addresses; raises :class:`ExtractionError`."""
-        status = 0
+        reason = "none"
         # Fewer proxies reach IPv6, so IPv4 comes first.
         for endpoint in sorted(endpoints, key=lambda endpoint: ":" in endpoint.address):
             try:
                 async with timeout_after(time_limit):
-                    streams = await asyncio.open_connection(self._host, self._port, limit=BUFFER)
-                    try:
-                        status = await self._ask(streams, endpoint)
-                    except BaseException:
-                        streams[1].close()
-                        raise
-            except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+                    if self._scheme == "socks5":
+                        found = await self._by_socks(endpoint)
+                    else:
+                        found = await self._by_http(endpoint)
+            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, *TIMEOUT_ERRORS) as error:
+                # It may be slow for this site alone.
+                raise self._failed("did not answer", type(error).__name__, everywhere=False) from None
+            except OSError as error:
                 raise self._failed("did not answer", type(error).__name__) from None
+            if not isinstance(found, str):
+                return found
+            reason = found
+        raise ProxyFailedError(
+            f"The proxy for {self.name} did not reach {host}; its answer had the status {reason}.", everywhere=False
+        )
+
+    # ── HTTP and HTTPS ──
+
+    async def _by_http(self, endpoint: Endpoint) -> Streams | str:
+        """Return a tunnel, or the status of the proxy's refusal."""
+        streams = await asyncio.open_connection(self._host, self._port, limit=BUFFER, ssl=self._tls_context())
+        try:
+            status = await self._ask(streams, endpoint)
             if 200 <= status < 300:
                 return streams
-            streams[1].close()
             if status == 407:
                 raise self._failed("refused this server's credentials", "status 407")
-        raise temporary(
-            f"The proxy for {self.name} did not reach {host}; its answer had the status {status or 'none'}."
-        )
+        except BaseException:
+            streams[1].close()
+            raise
+        streams[1].close()
+        return str(status or "none")
+
+    def _tls_context(self) -> ssl.SSLContext | None:
+        if self._scheme != "https":
+            return None
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+            if not self._verify:
+                self._tls.check_hostname = False
+                self._tls.verify_mode = ssl.CERT_NONE
+        return self._tls
 
     async def _ask(self, streams: Streams, endpoint: Endpoint) -> int:
         reader, writer = streams
         address = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
         target = f"{address}:{endpoint.port}".encode()
-        writer.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (target, target, self._credentials))
+        credentials = b""
+        if self._user is not None:
+            pair = f"{self._user}:{self._password}".encode()
+            credentials = b"Proxy-Authorization: Basic %b\r\n" % base64.b64encode(pair)
+        writer.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (target, target, credentials))
         await writer.drain()
         answer = _ANSWER.match(await reader.readuntil(b"\r\n\r\n"))
         return int(answer[1]) if answer else 0
 
-    def _failed(self, what: str, why: str) -> ExtractionError:
+    # ── SOCKS5 ──
+
+    async def _by_socks(self, endpoint: Endpoint) -> Streams | str:
+        """Return a tunnel, or the code of the proxy's refusal."""
+        from python_socks import ProxyConnectionError, ProxyError, ProxyType  # with the first proxy that needs it
+        from python_socks.async_.asyncio import Proxy
+
+        proxy = Proxy(ProxyType.SOCKS5, self._host, self._port, self._user, self._password, rdns=False)
+        try:
+            # Its own time limit is not used: the caller's is shorter.
+            connected = await proxy.connect(endpoint.address, endpoint.port)
+        except ProxyConnectionError as error:
+            raise self._failed("did not answer", type(error).__name__) from None
+        except ProxyError as error:
+            # The library's text of the error may name the address, and is not shown.
+            if error.error_code is not None:
+                return str(int(error.error_code))
+            if "uthenticat" in str(error) or "No acceptable" in str(error):
+                raise self._failed("refused this server's credentials", "SOCKS5 authentication") from None
+            raise self._failed("did not answer", "not SOCKS5", everywhere=False) from None
+        try:
+            return await asyncio.open_connection(sock=connected, limit=BUFFER)
+        except BaseException:
+            connected.close()
+            raise
+
+    def _failed(self, what: str, why: str, *, everywhere: bool = True) -> ProxyFailedError:
         _log.warning("The proxy for %s (%s:%d) %s: %s", self.name, self._host, self._port, what, why)
-        return temporary(f"The proxy for {self.name} {what}.")
-
-
-class Upstreams:
-    """All proxies of a server. Raises :class:`ProxyRuleError` for an invalid one."""
-
-    def __init__(self, rules: Iterable[str] = ()) -> None:
-        self._all = [Upstream(rule) for rule in rules]
-
-    def choose(self, country: str | None, ip_type: str | None) -> tuple[Upstream | None, list[Violation]]:
-        """Return the best fitting proxy, at random among equals; None to send without one."""
-        fits = [
-            (place + kind, upstream)
-            for upstream in self._all
-            if (place := _fit(country, upstream.country)) and (kind := _fit(ip_type, upstream.ip_type))
-        ]
-        best = max((fit for fit, _ in fits), default=0)
-        if country is None and ip_type is None:
-            # A request without wishes only uses a proxy for any country and type.
-            best = best if best == 2 * _EXACT else 0
-        elif not fits:
-            return None, [self._none(country, ip_type)]
-        return (random.choice([upstream for fit, upstream in fits if fit == best]) if best else None), []
-
-    def _none(self, country: str | None, ip_type: str | None) -> Violation:
-        # If the country alone is available, the type is the missing part.
-        by_type = country is None or any(_fit(country, upstream.country) for upstream in self._all)
-        name, value = ("ipType", ip_type) if by_type else ("geolocation", country)
-        if country is not None and by_type:
-            value = f"{ip_type} in {country}"
-        has = ", ".join(sorted({upstream.name for upstream in self._all}))
-        rule = f"and this server has proxies for {has} only" if has else "and this server has no proxies to send from"
-        remedy = "Leave it out to send from the server's own address." if not has else "Ask for one of these."
-        return Violation(name, f"asks for an address of {value}, {rule}", remedy, 422)
-
-
-_EXACT: Final = 2
-
-
-def _fit(asked: str | None, has: str) -> int:
-    """Return 0 for no fit, 1 for a fit, 2 for an exact fit (``*`` without a wish)."""
-    if (asked or ANY) == has:
-        return _EXACT
-    return int(asked is None or has == ANY)
+        return ProxyFailedError(f"The proxy for {self.name} {what}.", everywhere=everywhere)

@@ -18,6 +18,7 @@ from scrapy_ext.server.platform import (
     metadata,
     periodic,
     projects,
+    proxies,
     retention,
     spiders,
     system,
@@ -29,6 +30,6 @@ from scrapy_ext.server.platform.records import records
 
 _RESOURCES: Final = (
     *(records, collections, frontier, jobs, legacy, metadata, jobq, projects, spiders, versions, webhooks, periodic),
-    *(comments, activity, deliveries, imports, retention, usage, system),
+    *(comments, activity, deliveries, imports, proxies, retention, usage, system),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

@@ -134,6 +134,7 @@ def _cookies(both: Both) -> None:
     theirs, ours = (bodies[0] for bodies in both.sent("cookies"))
     sent = [cookies[0] for cookies in (theirs["experimental"]["requestCookies"], ours["requestCookies"])]
     assert [(cookie["name"], cookie["value"]) for cookie in sent] == [("a", "1")] * 2
+    assert [item["status"] for items in both.items("cookies", "/?cookies") for item in items] == [200, 200]
 
 
 def _direct(both: Both) -> None:

@@ -1,6 +1,6 @@
 """scrapy-zyte-api from PyPI, unchanged: a crawl of its users' kind, pointed at the real server by two settings.
 
-Fields of the hosted service that the document does not define (``session``, ``device``) are refused by name.
+Fields of the hosted service that the document does not define work as there. Its sessions have tests of their own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Annotated
 
 import scrapy
 from scrapy_poet import DummyResponse
-from scrapy_zyte_api import Actions, Screenshot, actions
+from scrapy_zyte_api import Actions, NetworkCapture, Screenshot, actions, network_capture
 from web_poet import BrowserResponse
 from zyte_common_items import Article, Product
 
@@ -53,6 +53,9 @@ class ShopSpider(scrapy.Spider):
         yield ask("/product?item", self.parse_product)
         yield ask("/article?item", self.parse_article)
         yield ask("/script?inputs", self.parse_inputs)
+        yield ask("/script?captured", self.parse_captured)
+        yield ask("/?mobile", self.parse_device, zyte_api_automap={"device": "mobile", "browserHtml": True})
+        yield ask("/script?still", self.parse_device, zyte_api_automap={"javascript": False, "browserHtml": True})
         yield ask("/?session", self.parse_plain, zyte_api_automap={"session": {"id": "1"}})
 
     def parse_plain(self, response):
@@ -90,6 +93,23 @@ class ShopSpider(scrapy.Spider):
             "picture": picture.body[:2].hex(),
             "actions": [action["status"] for action in acted.results],
         }
+
+    def parse_captured(
+        self,
+        response: DummyResponse,
+        page: BrowserResponse,
+        captured: Annotated[
+            NetworkCapture,
+            network_capture(
+                [{"filterType": "url", "value": "/script", "matchType": "contains", "httpResponseBody": True}]
+            ),
+        ],
+    ):
+        (found,) = captured.results
+        yield {"of": "captured", "url": found.url, "status": found.status, "body": found.body.decode()}
+
+    def parse_device(self, response):
+        yield {"of": response.url.partition("?")[2], "text": response.css("h1::text").get()}
 
     def failed(self, failure):
         error = failure.value
@@ -156,6 +176,16 @@ def test_inputs_of_page_objects_come_by_the_provider(crawled: dict[str, dict[str
     assert crawled["inputs"] == {"of": "inputs", "button": "clicked", "picture": "ffd8", "actions": ["success"]}
 
 
-def test_what_the_document_does_not_define_is_refused_by_name(crawled: dict[str, dict[str, Any]]) -> None:
+def test_fields_beyond_the_document_work_as_in_the_hosted_service(
+    crawled: dict[str, dict[str, Any]], shop: Shop
+) -> None:
+    captured = crawled["captured"]
+    assert (captured["url"], captured["status"]) == (f"{shop.url}/script?captured", 200)
+    assert "<h1>before</h1>" in captured["body"]
+    assert crawled["mobile"]["text"] == "plain"
+    assert crawled["still"]["text"] == "before"
+
+
+def test_a_malformed_field_is_refused_by_its_name(crawled: dict[str, dict[str, Any]]) -> None:
     assert (crawled["error"]["status"], crawled["error"]["type"]) == (400, "/request/invalid")
-    assert "session: is not a field" in crawled["error"]["detail"]
+    assert "session.id: must be a UUID" in crawled["error"]["detail"]

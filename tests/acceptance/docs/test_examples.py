@@ -26,6 +26,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import socket
 import struct
@@ -52,10 +53,10 @@ SHOP = DOCS / "tutorial" / "shop_site.py"
 #: Pages that begin with nothing.
 FROM_NOTHING = (
     *("tutorial/index.rst", "howto/self-host.rst", "howto/operate.rst", "howto/existing-tools.rst"),
-    *("howto/keys.rst", "howto/webhooks.rst", "howto/retention.rst"),
+    *("howto/keys.rst", "howto/webhooks.rst", "howto/retention.rst", "howto/bans.rst"),
 )
 #: Pages that show one.
-WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst")
+WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst", "howto/sessions.rst")
 TIMEOUT = 180
 
 _MARK = re.compile(r"^(?:\.\. test: (?P<rst>.+)|<!-- test: (?P<md>.+) -->)$")
@@ -182,7 +183,7 @@ class Story:
                 assert SETTINGS[name].environment, f"{example}: {name} is not read from the environment"
 
     def _export(self, command: str) -> list[str]:
-        pairs = [pair.partition("=")[::2] for pair in command.removeprefix("export ").split()]
+        pairs = [pair.partition("=")[::2] for pair in shlex.split(command.removeprefix("export "))]
         self._environment.update(pairs)
         return [name for name, _ in pairs]
 

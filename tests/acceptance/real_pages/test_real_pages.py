@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.server.extraction.bans.detection import Received, ban_of
 from tests.acceptance.real_pages.folder import FOLDER
 from tests.acceptance.real_pages.mirror import serving
 
@@ -34,6 +35,14 @@ def pages() -> dict[str, bytes]:
 def ports(pages: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int]]:
     with serving(pages, tmp_path_factory.mktemp("certificate")) as found:
         yield found
+
+
+def test_no_page_is_taken_for_a_ban(pages: dict[str, bytes]) -> None:
+    for url, body in pages.items():
+        for status in (200, 403, 404, 503):
+            for rendered in (False, True):
+                ban = ban_of(Received(url, url, status, {"content-type": "text/html"}, body, rendered))
+                assert ban is None or (status == 403 and not ban.certain), url
 
 
 def crawl(folder: Path, pages: dict[str, bytes], ports: dict[str, int], extract_from: str) -> list[dict[str, Any]]:

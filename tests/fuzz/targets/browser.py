@@ -5,15 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from scrapy_ext.api.extraction import check, parse
+from scrapy_ext.api.extraction.fields import MAX_CAPTURE_FILTERS
 from scrapy_ext.api.extraction.rules import InvalidJsonError
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.extraction.browser.page_setup import _param
 from scrapy_ext.server.extraction.outgoing import cookie_pair, read_cookies
-from scrapy_ext.server.extraction.plan import plan
-from scrapy_ext.server.net.upstream import Upstreams
+from scrapy_ext.server.extraction.plan import PagePlan, first_page, plan
+from scrapy_ext.server.net.pool import ProxyPool
 from tests.fuzz.target import target
 
-_NO_PROXIES = Upstreams()
+_NO_PROXIES = ProxyPool()
 
 
 @target(
@@ -27,6 +28,13 @@ _NO_PROXIES = Upstreams()
         b'"requestCookies":[{"name":"a","value":"b","domain":".a.example","path":"/"}]}',
         b'{"url":"http://[::1","screenshot":true,"viewport":{"width":1e400}}',
         b'{"url":"http://a.example","screenshot":true,"screenshotOptions":{"format":"png"},"jobId":"x"}',
+        b'{"url":"http://a.example","browserHtml":true,"device":"mobile","javascript":false,"networkCapture":'
+        b'[{"filterType":"url","matchType":"startsWith","value":"http","httpResponseBody":true}]}',
+        b'{"url":"http://a.example","httpResponseBody":true,"session":{"id":"0b5c2f43-3f68-4c3e-b7f8-2b7a4d5d8c11"}}',
+        b'{"url":"http://a.example","product":true,"sessionContext":[{"name":"a","value":"b"}],'
+        b'"sessionContextParameters":{"actions":[{"action":"click","selector":{"value":"a"}}]}}',
+        b'{"url":"http://a.example","httpResponseBody":true,"experimental":{"responseCookies":true,'
+        b'"requestCookies":[{"name":"a","value":"b","domain":""}]}}',
         b"\xef\xbb\xbf{}",
         b"[" * 600,
         b'{"url":"\\ud800","httpResponseBody":true}',
@@ -41,6 +49,11 @@ def extract_request(data: bytes) -> None:
     assert planned.url.lower().startswith(("http://", "https://"))
     assert set(planned.url).isdisjoint("\r\n\t")  # one line of a request, whatever its host is
     assert check(msgspec.json.decode(data)) == []
+    begun = first_page(request, planned)
+    assert begun is None or begun.url == planned.url
+    if isinstance(planned, PagePlan):
+        assert len(planned.captures) <= MAX_CAPTURE_FILTERS
+        assert all(isinstance(each.matches(planned.url, "document"), bool) for each in planned.captures)
 
 
 @target(

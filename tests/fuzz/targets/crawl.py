@@ -6,10 +6,12 @@ import functools
 import sqlite3
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 from scrapy import Request, Spider
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 
 from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.client.extraction.ledger_file import LedgerChanges as Answers
@@ -19,6 +21,8 @@ from scrapy_ext.commands.extraction.resume import OutputFile
 from scrapy_ext.crawl.commit.assignment import Assignment
 from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import Journal, Place, Record, UnreadableJournal, to_data
+from scrapy_ext.crawl.extraction.jar import CrawlCookies
+from scrapy_ext.crawl.extraction.results import to_response
 from scrapy_ext.crawl.frontier.serialize import (
     NotSerializableError,
     UnreadableRequestError,
@@ -27,6 +31,7 @@ from scrapy_ext.crawl.frontier.serialize import (
 )
 from tests.fuzz.calls import run
 from tests.fuzz.target import target
+from tests.support.crawlers import get_crawler
 
 
 class _Spider(Spider):
@@ -191,3 +196,41 @@ def resume_output(data: bytes) -> None:
             assert len(output.done) == done
         finally:
             output.close()
+
+
+@target(
+    "response-cookies",
+    [
+        b'[{"name":"a","value":"b","domain":"www.a.example","path":"/","httpOnly":true,"secure":false}]',
+        b'[{"name":"a","value":"1","domain":".a.example","path":"/x","expires":1e300},{"name":"a","value":"2"}]',
+        b'[{"name":"a;b","value":"1"},{"name":"","value":"1"},{"name":"a","value":1},7,{"name":"a\\n","value":""}]',
+        b'[{"name":"a","value":"b","domain":"other.example"},{"name":"a","value":"b","domain":".example"}]',
+        b'[{"name":"a","value":"b","domain":"[::1"},{"name":"a","value":"b","domain":"a b/c?d#e@f","expires":-1}]',
+        b'{"name":"a"}',
+    ],
+)
+def response_cookies(data: bytes) -> None:
+    """Cookies that a service returns are in the jar only for the page's own host and those above it."""
+    try:
+        returned = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    crawler, middleware = _with_cookies()
+    middleware.jars.clear()
+    cookies = CrawlCookies(crawler)
+    cookies.extensions = ("responseCookies",)
+    request = Request("http://www.a.example/x")
+    response = to_response(request, {"url": request.url, "browserHtml": "", "responseCookies": returned})
+    cookies.store(request, response, {})
+    kept = list(middleware.jars[None])
+    assert all(cookie.domain in ("www.a.example", ".www.a.example", ".a.example", "a.example") for cookie in kept)
+    if kept:
+        middleware.process_request(request)
+        assert not any(character in b"\r\n" for character in request.headers.get("Cookie", b""))
+
+
+@functools.cache
+def _with_cookies() -> tuple[Any, CookiesMiddleware]:
+    crawler = get_crawler()
+    middleware = CookiesMiddleware.from_crawler(crawler)
+    return SimpleNamespace(get_downloader_middleware=lambda _kind: middleware), middleware

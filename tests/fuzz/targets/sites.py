@@ -6,13 +6,21 @@ import asyncio
 import gzip
 import re
 import zlib
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 
 import brotli
+from aiohttp._cookie_helpers import parse_set_cookie_headers
+from yarl import URL
 
+from scrapy_ext.server.extraction.bans.detection import Received, ban_of
+from scrapy_ext.server.extraction.bans.outline import Outline
 from scrapy_ext.server.extraction.http.bodies import CodingError, text_of, undo
+from scrapy_ext.server.extraction.http.cookie_jar import FetchCookies
 from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
+from scrapy_ext.server.extraction.outgoing import is_of_host
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net import proxy
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
 from tests.fuzz.calls import run
@@ -141,6 +149,9 @@ _EXAMPLE = "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT US:residential=http://pr
         b"us:datacenter=http://a",
         b"DE=http://secret@host:99999",
         b"*:*=http://h:1/#x",
+        b"*:*=socks5://user:pass%20word@h:1?weight=3&name=one",
+        b"*:*=https://user:pass%20word@h:1?verify=no",
+        b"*:*=socks5://user:@h:1?weight=%31",
     ],
     longest=200,
 )
@@ -149,7 +160,8 @@ def proxy_rule(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     shown = ""
     try:
-        shown = Upstream(text).name
+        upstream = Upstream(text)
+        shown = f"{upstream.name} {upstream!r}"
     except ProxyRuleError as error:
         shown = str(error)
     named, _, address = text.partition("=")
@@ -207,3 +219,64 @@ def charset(data: bytes) -> None:
     """Every page is text, and not much longer than it was."""
     kind, _, body = data.partition(b"\n")
     assert len(text_of(kind.decode("latin-1") or None, body)) <= 2 * len(body) + 2
+
+
+@target(
+    "set-cookie",
+    [
+        b"a=1; Path=/; Domain=.a.example; Max-Age=10\nb=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Secure; HttpOnly",
+        b"a=1\na=2; Path=/x\na=; Max-Age=0\na=3; Max-Age=-9999999999999999999999",
+        b"=x\n;\na=b; Domain=other.example\nc=d; Domain=a.example.; SameSite=none",
+        b"\xff=\xfe; Path=\xfd; Expires=Wed, 99 Xxx 9999 99:99:99 GMT",
+        b"__Host-a=1; Domain=a.example; Path=//; Domain=..",
+    ],
+)
+def set_cookie(data: bytes) -> None:
+    """Cookies of a site are sent to it alone, and come out of a session as they went in."""
+
+    async def keep() -> None:
+        """aiohttp makes a jar only where a loop runs."""
+        _keep(data)
+
+    run(keep())
+
+
+def _keep(data: bytes) -> None:
+    place = URL("http://www.a.example/x/y")
+    kept = FetchCookies((), (), place)
+    for line in data.decode("utf-8", "surrogateescape").splitlines():
+        kept.keep(parse_set_cookie_headers([line]), place)
+    stored = kept.stored()
+    assert all(is_of_host(cookie["domain"], "www.a.example") for cookie in stored)
+    again = FetchCookies((), stored, place)
+    key = itemgetter("name", "value", "domain", "path")
+    assert sorted(map(key, again.stored())) == sorted(map(key, stored))
+    for url in (place, URL("http://a.example/"), URL("http://www.other.example/")):
+        assert again.header(url, first=True) == kept.header(url, first=True)
+    merged = SessionState().merged(SessionState(), SessionState(stored), 10_000)
+    assert merged.size <= 10_000
+
+
+@target(
+    "ban-page",
+    [
+        b"\x00\x00<title>Just a moment...</title><script>window._cf_chl_opt={}</script>",
+        b"\x01\x01<form><div class=g-recaptcha></div>are you a robot<input type=password></form>",
+        b"\x02\x02<!-- <script> --><title><textarea style='display: none'>",
+        b"\x03\x00<svg/><iframe",
+        b"\x00\x01</script></title><a",
+        b'\x01\x00{"appId":1,"blockScript":2,"jsClientSrc":3}',
+    ],
+)
+def ban_page(data: bytes) -> None:
+    """Every page has a verdict, the same for bytes and text, and no more is seen of it than it has."""
+    if len(data) < 2:
+        return
+    status = (200, 403, 429, 503)[data[0] % 4]
+    kind = ("text/html", "application/json", "")[data[1] % 3]
+    page = data[2:]
+    headers = {"content-type": kind, "cf-mitigated": page[:9].decode("latin-1")}
+    urls = ("https://a.example/", "https://a.example/" + page[-20:].decode("latin-1"))
+    by_bytes = ban_of(Received(*urls, status, headers, page))
+    assert by_bytes == ban_of(Received(*urls, status, headers, page.decode("latin-1")))
+    assert len(Outline(page.decode("latin-1")).text) <= 2 * len(page)

@@ -93,8 +93,8 @@ def test_a_full_disk_is_named_at_the_start(tmp_path: Path) -> None:
 
 
 def test_options_of_extraction_that_cannot_be_read_are_reported_without_credentials(tmp_path: Path) -> None:
-    text = failed_start("--data", str(tmp_path), "--proxy", "US=socks5://me:hidden@proxy:1")
-    assert "proxy US must have an http:// address with a port" in text
+    text = failed_start("--data", str(tmp_path), "--proxy", "US=socks4://me:hidden@proxy:1")
+    assert "proxy US must have an address with a scheme (http, https, socks5) and a port" in text
     assert "hidden" not in text
     listed = tmp_path / "list"
     listed.write_text("example.com\nnot a domain\n")

@@ -7,6 +7,7 @@ import re
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.browser.capture import MAX_CAPTURED
 from scrapy_ext.server.http import bodies, limits, memory
 from scrapy_ext.server.platform import versions
 from tests.support.docs_tables import DOCS, tables_of
@@ -55,6 +56,11 @@ def expected() -> list[list[str]]:
         [f"{page.page_bytes // MIB} MiB of loaded data, {page.html_bytes // MIB} MiB of HTML"],
         [f"{page.page_heap_mib} MiB of JavaScript heap, {page.page_memory_mib} MiB in all"],
         [f"together: {page.browser_memory_mib} MiB"],
+        [
+            f"{page.sessions} open, {page.sessions_of_key} of one key",
+            f"each with {page.session_bytes // KIB} KiB, together {page.sessions_bytes // MIB} MiB",
+        ],
+        [f"{MAX_CAPTURED}, with {page.capture_bytes // MIB} MiB of bodies"],
         [f"{page.extractors} pages at once, {page.extract:g} s each"],
         [f"{page.answer:g} s to read the response"],
     ]

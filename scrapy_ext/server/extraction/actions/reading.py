@@ -78,14 +78,14 @@ _TEXTS: Final[dict[str, tuple[int, bool]]] = {
 _MAX_VALUES: Final = 1000
 
 
-def read_actions(entries: list[dict[str, Any]]) -> tuple[list[Action], list[Violation]]:
-    """Return the actions of a request, and every violation."""
+def read_actions(entries: list[dict[str, Any]], field: str = "actions") -> tuple[list[Action], list[Violation]]:
+    """Return the actions in a ``field`` of a request, and every violation."""
     if len(entries) > MAX_ACTIONS:
-        return [], [Violation("actions", f"must be at most {MAX_ACTIONS}, got {len(entries)}", "Send fewer actions.")]
+        return [], [Violation(field, f"must be at most {MAX_ACTIONS}, got {len(entries)}", "Send fewer actions.")]
     read: list[Action] = []
     violations: list[Violation] = []
     for index, entry in enumerate(entries):
-        place = f"actions[{index}]"
+        place = f"{field}[{index}]"
         faults = list(_faults_of_members(entry, place)) or list(_faults_of_values(entry, place))
         if not faults:
             try:

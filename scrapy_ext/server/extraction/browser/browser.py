@@ -31,6 +31,7 @@ from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
+from scrapy_ext.server.extraction.browser.storage import storage_of
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.measures import BrowserFigures
 from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
@@ -184,8 +185,12 @@ class Browser:
     async def _open(self, instance: BrowserInstance, proxy: PageProxy, plan: PagePlan) -> BrowserContext:
         context = await instance.chromium.new_context(
             proxy={"server": proxy.url},
-            user_agent=agent_of(plan.headers) or user_agent(instance.chromium.version),
+            user_agent=agent_of(plan.headers) or user_agent(instance.chromium.version, plan.device),
             viewport={"width": plan.viewport.width, "height": plan.viewport.height},
+            is_mobile=plan.device == "mobile",
+            has_touch=plan.device == "mobile",
+            java_script_enabled=plan.javascript,
+            storage_state=storage_of(plan.state),
             locale=plan.language,
             timezone_id=plan.timezone,
             accept_downloads=False,

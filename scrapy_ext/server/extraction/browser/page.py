@@ -5,7 +5,8 @@ has come, and then its network was quiet for ``limits.quiet`` (0.5 s). The waits
 ``limits.settle`` (5 s); the page is read as it is then. Streams (WebSocket, EventSource, media) do not count. After
 actions the network must be quiet once more. A page whose scripts were too busy to send requests, and did so
 afterwards, gets that time once more. So a page that polls or loads without end is read after 20 s at most, and timers
-longer than 0.5 s are not waited for.
+longer than 0.5 s are not waited for. A page that shows a challenge which its scripts pass is read when that has led to
+the page, after ``limits.challenge`` (20 s) more at most.
 
 ``statusCode`` and ``httpResponseHeaders`` are those of the last navigation of the page itself, so that a page which
 moves on by script reports where it arrived.
@@ -28,10 +29,14 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions.context import ActionContext, Traffic
 from scrapy_ext.server.extraction.actions.running import run_actions
+from scrapy_ext.server.extraction.bans.detection import Received, ban_of
+from scrapy_ext.server.extraction.browser.capture import NetworkCapture
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
-from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
+from scrapy_ext.server.extraction.browser.storage import cookies_of, restore_cookies, state_of
+from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.guard import without_credentials
 from scrapy_ext.server.net.proxy import PageProxy
 
@@ -39,6 +44,9 @@ T = TypeVar("T")
 
 #: Greatest height of a texture of Chromium; everything below would be blank.
 _MAX_SCREENSHOT_HEIGHT: Final = 16_384
+#: Seconds between looks for the end of a challenge, and looks until the page is read again.
+_POLL: Final = 0.25
+_POLLS: Final = 4
 #: Most pixels of a screenshot of a whole page; each takes four bytes in the browser, and again in its codec.
 _MAX_PIXELS: Final = 21_000_000
 
@@ -82,8 +90,13 @@ class PageResult(msgspec.Struct, kw_only=True):
     #: The HTML with computed styles, for automatic extraction; None where they are not available.
     styles: str | None = None
     screenshot: bytes | None = None
+    captured: list[dict[str, Any]] | None = None
+    #: Of the session of the request.
+    state: SessionState | None = None
     actions: list[dict[str, Any]] | None = None
     cookies: list[dict[str, Any]] | None = None
+    #: The body of the document as received; None where it is not available.
+    document: bytes | None = None
 
 
 async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
@@ -120,6 +133,7 @@ class _Loading:
         self._limits = limits
         self._traffic = Traffic(page)
         self._redirects: list[Redirect] | None = None
+        self._capture = NetworkCapture(page, plan.captures, limits) if plan.captures else None
         self._action_context: ActionContext | None = None
         if plan.actions:
             self._action_context = ActionContext(page, devtools, self._traffic, limits.quiet, self._response)
@@ -129,11 +143,17 @@ class _Loading:
         await self._within(self._prepare())
         await self._navigate()
         await self._settle()
+        if self._action_context and plan.passes_challenges:
+            await self._pass_challenge(await self._content())
         acted = await self._act(self._action_context) if self._action_context else None
+        arrived = self._traffic.arrived
         response = await self._response()
         styles, html = await self._read()
         if self._traffic.is_disturbed:
             await self._traffic.quiet(self._limits.quiet, self._limits.settle)
+            styles, html = await self._read()
+        if plan.passes_challenges and await self._has_moved(arrived, styles or html or ""):
+            response = await self._response()
             styles, html = await self._read()
         return PageResult(
             url=self._final_url(),
@@ -143,13 +163,60 @@ class _Loading:
             html=html,
             styles=styles,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
+            captured=await self._capture.results(self._limits.read_page) if self._capture else None,
+            state=await self._state(plan.state) if plan.state is not None else None,
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
+            document=await self._document(response) if plan.document and response else None,
         )
+
+    async def _has_moved(self, before: Request | None, html: str) -> bool:
+        """Return whether the page moved on while it was read, or does so when its challenge has passed."""
+        if self._traffic.arrived is before:
+            return await self._pass_challenge(html)
+        await self._settle()
+        return True
+
+    async def _pass_challenge(self, html: str) -> bool:
+        """Wait until a challenge that the page's scripts pass has led to the page; return whether it did."""
+        if not await self._is_challenge(html):
+            return False
+        ends = asyncio.get_running_loop().time() + self._limits.challenge
+        while asyncio.get_running_loop().time() < ends:
+            challenge = self._traffic.arrived
+            for _ in range(_POLLS):
+                await asyncio.sleep(_POLL)
+                if self._traffic.arrived is not challenge:
+                    await self._settle()
+                    break
+            if not await self._is_challenge(await self._within(self._content())):
+                return True
+        return False
+
+    async def _is_challenge(self, html: str) -> bool:
+        received = Received(self._plan.url, self._page.url, 403, {}, html, rendered=True)
+        # What is none with this status is none with any, and its own status is only known to the browser.
+        if (ban := ban_of(received)) is None or not ban.scripted:
+            return False
+        response = await self._response()
+        ban = ban_of(received._replace(status=response.status if response else 200))
+        return ban is not None and ban.scripted
+
+    async def _document(self, response: Response) -> bytes | None:
+        try:
+            body = await self._within(response.body())
+        except Error:
+            return None  # The browser has dropped it.
+        if len(body) > self._limits.body_bytes:
+            raise permanent(f"{self._name} is a page of more than {self._limits.body_bytes} bytes.", Cause.TOO_LARGE)
+        return body
 
     async def _prepare(self) -> None:
         plan, browser = self._plan, self._page.context.browser
-        await introduce(self._devtools, browser.version if browser else "", agent_of(plan.headers), plan.language)
+        version = browser.version if browser else ""
+        await introduce(self._devtools, version, agent_of(plan.headers), plan.language, plan.device)
+        if plan.state is not None:
+            await restore_cookies(self._devtools, plan.state)
         if plan.cookies:
             await set_cookies(self._devtools, plan.cookies, plan.url)
         await send_headers(self._devtools, plan.headers, plan.url)
@@ -243,22 +310,13 @@ class _Loading:
         return [Header(entry["name"], entry["value"]) for entry in entries if entry["name"].lower() != "connection"]
 
     async def _cookies(self) -> list[dict[str, Any]]:
-        host = urlsplit(self._page.url).hostname or ""
-        cookies = await self._within(self._page.context.cookies())
-        return [
-            cookie_received(
-                cookie.get("name", ""),
-                cookie.get("value", ""),
-                cookie.get("domain", ""),
-                cookie.get("path", "/"),
-                cookie.get("expires"),
-                http_only=cookie.get("httpOnly", False),
-                secure=cookie.get("secure", False),
-                same_site=cookie.get("sameSite", ""),
-            )
-            for cookie in cookies
-            if is_of_host(cookie.get("domain", ""), host)
-        ]
+        places = (self._plan.url, self._page.url, *(hop.url for hop in self._redirects or ()))
+        hosts = {urlsplit(url).hostname or "" for url in places}
+        cookies = await self._within(cookies_of(self._page.context))
+        return [cookie for cookie in cookies if any(is_of_host(cookie["domain"], host) for host in hosts)]
+
+    async def _state(self, before: SessionState) -> SessionState:
+        return await state_of(self._page.context, before, self._limits.read_page)
 
     async def _html(self) -> str:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()

@@ -30,21 +30,24 @@ from scrapy_ext.server.extraction.outgoing import Cookie, is_dropped, user_agent
 _NO_BRAND: Final = {"brand": "Not:A-Brand", "version": "8"}
 
 
-async def introduce(session: CDPSession, version: str, agent: str | None, language: str) -> None:
-    """Set languages and brands of a page that was not navigated yet; ``agent`` is the caller's User-Agent.
+async def introduce(session: CDPSession, version: str, agent: str | None, language: str, device: str) -> None:
+    """Set languages, brands and kind of ``device`` of a page that was not navigated yet; ``agent`` is the caller's
+    User-Agent.
 
     They apply as long as the session of the page.
     """
     override: dict[str, Any] = {
-        "userAgent": agent or user_agent(version),
+        "userAgent": agent or user_agent(version, device),
         "acceptLanguage": ",".join(dict.fromkeys((language, language.partition("-")[0]))),
     }
     if agent is None:
-        override["userAgentMetadata"] = _hints(version)
+        override["userAgentMetadata"] = _hints(version, mobile=device == "mobile")
+    if device == "mobile":
+        override["platform"] = "Linux armv81"
     await session.send("Emulation.setUserAgentOverride", override)
 
 
-def _hints(version: str) -> dict[str, Any]:
+def _hints(version: str, *, mobile: bool) -> dict[str, Any]:
     major = version.partition(".")[0]
     return {
         "brands": [_NO_BRAND, {"brand": "Chromium", "version": major}],
@@ -52,12 +55,12 @@ def _hints(version: str) -> dict[str, Any]:
             {**_NO_BRAND, "version": f"{_NO_BRAND['version']}.0.0.0"},
             {"brand": "Chromium", "version": version},
         ],
-        "platform": "Linux",
-        "platformVersion": "",
-        "architecture": "x86",
-        "bitness": "64",
-        "model": "",
-        "mobile": False,
+        "platform": "Android" if mobile else "Linux",
+        "platformVersion": "10" if mobile else "",
+        "architecture": "" if mobile else "x86",
+        "bitness": "" if mobile else "64",
+        "model": "K" if mobile else "",
+        "mobile": mobile,
         "wow64": False,
     }
 

@@ -6,7 +6,8 @@ Behaviour that the contract leaves open:
   GET, 307 and 308 repeat it. With ``followRedirect`` false they are results. The guard checks each hop; cookies of
   earlier hops are sent; credentials, and headers whose names indicate keys, tokens and the like, are sent to their
   origin only.
-* A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
+* A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer;
+  :mod:`~scrapy_ext.server.extraction.bans` recognises those that are bans.
 * The body is that of the target with content codings undone (:mod:`.bodies`): text is decoded by the client, which has
   the headers.
 * Response headers are a list in the order of the wire with repeated names. They are those of the last hop.
@@ -34,9 +35,11 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.hold import Hold, no_count
 from scrapy_ext.server.extraction.http.bodies import read_body
+from scrapy_ext.server.extraction.http.cookie_jar import FetchCookies
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
-from scrapy_ext.server.extraction.outgoing import Cookie, cookie_pair, cookie_received, headers_to_send, is_of_host
+from scrapy_ext.server.extraction.outgoing import headers_to_send
 from scrapy_ext.server.extraction.plan import HttpPlan
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.guard import Guard, address_of, target_of
 from scrapy_ext.server.net.proxy import PageProxy
 from scrapy_ext.telemetry.spans import Span, client_span
@@ -52,7 +55,8 @@ Check = Callable[[str], Awaitable[None]]
 
 
 class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of the last hop; ``url`` is its URL, ``redirects`` are the hops before it."""
+    """The answer of the last hop; ``url`` is its URL, ``redirects`` are the hops before it, ``state`` is
+    that of the session of the request."""
 
     url: str
     status: int
@@ -60,6 +64,7 @@ class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     cookies: list[dict[str, Any]] | None = None
     redirects: list[Redirect] = []
+    state: SessionState | None = None
 
 
 class Fetcher:
@@ -154,21 +159,13 @@ class _Exchange:
         self._method = plan.method
         self._body = plan.body
         self._redirects: list[Redirect] = []
-        headers = headers_to_send(plan.headers, plan.language, plan.omitted_headers)
+        headers = headers_to_send(plan.headers, plan.language, plan.omitted_headers, plan.device)
         self._headers = CIMultiDict((header.name, header.value) for header in headers)
         self._url = self._take_credentials(address_of(plan.url))
-        # Created with the first cookie; each request has its own.
-        self._jar: aiohttp.CookieJar | None = None
-        #: Repeated names among the caller's cookies, which the jar does not keep: Scrapy sends all cookies that a site
-        #: set for several paths, the most specific one first.
-        self._repeated: list[Cookie] = []
-        keys = set()
-        for cookie in plan.cookies:
-            if cookie.key in keys:
-                self._repeated.append(cookie)
-                continue
-            keys.add(cookie.key)
-            self._keep([(cookie.name, _morsel(cookie))])
+        # Made for the first cookie; each request has its own.
+        self._jar: FetchCookies | None = None
+        if plan.cookies or plan.state is not None:
+            self._jar = FetchCookies(plan.cookies, plan.state.cookies if plan.state else (), self._url)
 
     async def run(self) -> HttpResult:
         for _ in range(self._limits.redirects + 1):
@@ -233,6 +230,7 @@ class _Exchange:
                 ],
                 body=body,
                 cookies=self._cookies() if self._plan.response_cookies else None,
+                state=self._state(),
                 redirects=self._redirects,
             )
 
@@ -242,38 +240,24 @@ class _Exchange:
     def _headers_with_cookies(self) -> CIMultiDict[str]:
         if self._jar is None:
             return self._headers
-        kept = self._jar.filter_cookies(self._url)
-        pairs = [cookie_pair(name, morsel.value) for name, morsel in kept.items()]
-        if not self._redirects:
-            pairs += [cookie_pair(cookie.name, cookie.value) for cookie in self._repeated if cookie.name in kept]
         headers: CIMultiDict[str] = self._headers.copy()
-        if pairs:
-            headers["Cookie"] = "; ".join(pairs)
+        if header := self._jar.header(self._url, first=not self._redirects):
+            headers["Cookie"] = header
         return headers
 
     def _keep(self, cookies: Iterable[tuple[str, Morsel[str]]]) -> None:
         if self._jar is None:
-            # `unsafe` allows cookies of hosts that are addresses, which sites may redirect to; cookies for other hosts
-            # stay forbidden.
-            self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
-        self._jar.update_cookies(cookies, self._url)
+            self._jar = FetchCookies((), (), self._url)
+        self._jar.keep(cookies, self._url)
 
     def _cookies(self) -> list[dict[str, Any]]:
-        host = self._url.host or ""
-        return [
-            cookie_received(
-                morsel.key,
-                morsel.value,
-                morsel["domain"] or host,
-                morsel["path"] or "/",
-                None,
-                http_only=bool(morsel["httponly"]),
-                secure=bool(morsel["secure"]),
-                same_site=morsel["samesite"].capitalize(),
-            )
-            for morsel in self._jar or ()
-            if is_of_host(morsel["domain"] or host, host)
-        ]
+        hosts = {self._url.host or "", *(URL(hop.url, encoded=True).host or "" for hop in self._redirects)}
+        return self._jar.of_hosts(hosts) if self._jar is not None else []
+
+    def _state(self) -> SessionState | None:
+        if self._plan.state is None:
+            return None
+        return SessionState(self._jar.stored() if self._jar is not None else [], self._plan.state.origins)
 
     def _redirect(self, status: int, location: str) -> None:
         # In aiohttp's reading of a header, bytes that are not UTF-8 are surrogates.
@@ -296,18 +280,6 @@ class _Exchange:
             pair = f"{url.user or ''}:{url.password or ''}"
             self._headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         return url.with_user(None)
-
-
-def _morsel(cookie: Cookie) -> Morsel[str]:
-    morsel: Morsel[str] = Morsel()
-    # As aiohttp does for received cookies: `Morsel.set` refuses names such as "path", which sites do use.
-    morsel.__setstate__({"key": cookie.name, "value": cookie.value, "coded_value": cookie.value})  # type: ignore[attr-defined]
-    morsel["path"] = cookie.path
-    if cookie.domain is not None:
-        morsel["domain"] = cookie.domain
-    if cookie.secure:
-        morsel["secure"] = True
-    return morsel
 
 
 def _problem(url: URL, error: Exception) -> ExtractionError:

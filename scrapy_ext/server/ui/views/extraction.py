@@ -1,10 +1,11 @@
-"""``/ui/extract``: a form to try the extraction service; ``/ui/extract/statistics``: its usage.
+"""``/ui/extract``: a form to try the extraction service, with its ``statistics`` and the success of its ``proxies``.
 
 A request is handled as by ``POST /v1/extract``, with the rights and limits of the session's key.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PATH: Final = "/ui/extract"
 _TAGS: Final = 200
+#: Pairs of a proxy and a site that are shown.
+_PAIRS: Final = 300
 _FORBIDDEN: Final = "Statistics cover all projects. This key is limited to some projects."
 _EXAMPLE: Final = Form((("browserHtml", "on"), ("screenshot", "on")))
 
@@ -94,8 +97,19 @@ async def _statistics(visit: Visit) -> Response:
     )
 
 
+async def _proxies(visit: Visit) -> Response:
+    if not visit.grant.all_projects:
+        raise Refusal(403, _FORBIDDEN)
+    pool = visit.services.extraction.pool
+    rows = list(islice(pool.by_site(), _PAIRS + 1))
+    return visit.rendered(
+        "proxies.html", proxies=list(pool.totals()), rows=rows[:_PAIRS], is_cut=len(rows) > _PAIRS, most=_PAIRS
+    )
+
+
 PAGES: Final = (
     UiPage(_PATH, "extract", _show, _try),
     UiPage(_PATH + "/statistics", "extract", _statistics),
+    UiPage(_PATH + "/proxies", "extract", _proxies),
 )
 LINKS: Final = (Link("extract", "Extract", _PATH + "?project={project}"),)

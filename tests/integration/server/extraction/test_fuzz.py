@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS
-from scrapy_ext.api.extraction.fields import METHODS, JsonType, RequestKind
+from scrapy_ext.api.extraction.fields import DEVICES, METHODS, JsonType, RequestKind
 from tests.support.handwritten_site import Target
 from tests.support.servers import RunningServer
 
@@ -111,6 +111,12 @@ _VALID: dict[str, st.SearchStrategy[Any]] = {
     "pageContent": st.booleans(),
     "article": st.booleans(),
     "screenshotOptions": st.just({}),
+    "session": st.uuids().map(lambda made: {"id": str(made)}),
+    "sessionContext": st.lists(st.fixed_dictionaries({"name": _TEXT, "value": _TEXT}), max_size=3),
+    "device": st.sampled_from(DEVICES),
+    "experimental": st.fixed_dictionaries(
+        {}, optional={"requestCookies": st.lists(_COOKIE, max_size=2), "responseCookies": st.booleans()}
+    ),
 }
 _OF_TYPE: dict[JsonType, st.SearchStrategy[Any]] = {
     JsonType.STRING: _TEXT,

@@ -12,7 +12,8 @@ import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.outgoing import language_of
-from scrapy_ext.server.net.upstream import ProxyRuleError, Upstreams
+from scrapy_ext.server.net.pool import ProxyPool
+from scrapy_ext.server.net.upstream import ProxyRuleError
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target, self_signed
 from tests.support.upstream_proxy import Upstream
@@ -199,8 +200,13 @@ def test_a_proxy_that_answers_in_a_sites_name_cannot_do_so_over_tls(tmp_path: Pa
 
 
 def chosen(rules: str, country: str | None, ip_type: str | None) -> str | None:
-    upstream, violations = Upstreams(f"{rule}=http://p:1" for rule in rules.split()).choose(country, ip_type)
-    return "422" if violations else upstream and upstream.name
+    pool = ProxyPool(f"{rule}=http://p:1" for rule in rules.split())
+    tiers, violations = pool.tiers(country, ip_type)
+    if violations:
+        return "422"
+    found = pool.choose("shop.example", tiers)
+    assert found is not None
+    return found[0] and found[0].name
 
 
 @pytest.mark.parametrize(
@@ -227,11 +233,11 @@ def test_the_proxy_that_says_most_of_what_was_asked_is_taken(
 @pytest.mark.parametrize(
     "rule",
     ["http://me:hidden@p:1", "US", "us=http://me:hidden@p:1", "US:mobile=http://me:hidden@p:1", "US=me:hidden@p:1",
-     "US=http://me:hidden@p", "US=socks5://me:hidden@p:1", "US=http://me:hidden@p:x", "US=http://me:hidden@p:1/path"],
+     "US=http://me:hidden@p", "US=socks4://me:hidden@p:1", "US=http://me:hidden@p:x", "US=http://me:hidden@p:1/path"],
 )  # fmt: skip
 def test_a_rule_that_cannot_be_read_says_how_to_write_it_and_hides_credentials(rule: str) -> None:
     with pytest.raises(ProxyRuleError, match=r"Write COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT") as caught:
-        Upstreams([rule])
+        ProxyPool([rule])
     assert "hidden" not in str(caught.value)
 
 

@@ -5,16 +5,17 @@ import json
 import msgspec
 import pytest
 
-from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse, rules
+from scrapy_ext.api.extraction import EXTENSIONS, EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse, rules
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES, OPTIONS
 from scrapy_ext.api.extraction.rules import InvalidJsonError, problem_of
 from scrapy_ext.api.violations import ContractError
 
 URL = "https://example.com/"
 #: Fields of the hosted service that the document does not name, and those of ours.
-BESIDE = {"fieldSources", "followRedirect", "omitHttpRequestHeaders", "responseCookies", "viewport"} | (
-    {*OPTIONS.values()} - {"serpOptions"}
-)
+BESIDE = {*EXTENSIONS, *OPTIONS.values()} - {"serpOptions"}
+SESSION = {"id": "0b5c2f43-3f68-4c3e-b7f8-2b7a4d5d8c11"}
+CONTEXT = [{"name": "user", "value": "1"}]
+FILTER = {"filterType": "url", "value": "/api/", "matchType": "contains", "httpResponseBody": True}
 
 
 def fields(body):
@@ -56,7 +57,7 @@ def test_unknown_field_names_the_likely_one():
 
 
 def test_extra_fields_are_let_through():
-    assert check({"url": URL, "browserHtml": True, "device": "mobile"}, extra_fields=["device"]) == []
+    assert check({"url": URL, "browserHtml": True, "newField": "mobile"}, extra_fields=["newField"]) == []
 
 
 @pytest.mark.parametrize(
@@ -316,3 +317,79 @@ def test_a_switch_that_is_false_is_checked_like_any_other_field():
     assert check({"url": URL, "httpResponseBody": True, "screenshot": False}) == []
     assert fields({"httpResponseBody": True, "nothing": False}) == ["nothing"]
     assert fields({"httpResponseBody": False}) == ["request"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"browserHtml": True, "session": SESSION, "device": "mobile", "javascript": False, "networkCapture": [FILTER]},
+        {"httpResponseBody": True, "sessionContext": CONTEXT, "sessionContextParameters": {"actions": [{}]}},
+        {"product": True, "javascript": True, "networkCapture": [{"filterType": "resourceType", "value": "fetch"}]},
+        {"httpResponseBody": True, "experimental": {"responseCookies": True, "requestCookies": [{"name": "a"}]}},
+        {"httpResponseHeaders": True, "device": "desktop", "sessionContext": CONTEXT},
+    ],
+)
+def test_extensions_in_their_forms_are_valid(body):
+    assert check({"url": URL, **body}) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"session": {}}, "session.id"),
+        ({"session": {"id": "1"}}, "session.id"),
+        ({"session": {**SESSION, "more": 1}}, "session.more"),
+        ({"sessionContext": []}, "sessionContext"),
+        ({"sessionContext": CONTEXT * 51}, "sessionContext"),
+        ({"sessionContext": CONTEXT * 2}, "sessionContext[1].name"),
+        ({"sessionContext": [{"name": "a"}]}, "sessionContext[0]"),
+        ({"sessionContext": [{"name": "a", "value": "x" * 1001}]}, "sessionContext[0].value"),
+        ({"sessionContext": CONTEXT, "sessionContextParameters": {"url": 1}}, "sessionContextParameters.url"),
+        ({"sessionContext": CONTEXT, "sessionContextParameters": {"actions": 1}}, "sessionContextParameters.actions"),
+        ({"networkCapture": [FILTER] * 11}, "networkCapture"),
+        ({"networkCapture": [1]}, "networkCapture[0]"),
+        ({"networkCapture": [{**FILTER, "filterType": "body"}]}, "networkCapture[0].filterType"),
+        ({"networkCapture": [{**FILTER, "matchType": "regex"}]}, "networkCapture[0].matchType"),
+        ({"networkCapture": [{**FILTER, "value": ""}]}, "networkCapture[0].value"),
+        ({"networkCapture": [{**FILTER, "httpResponseBody": 1}]}, "networkCapture[0].httpResponseBody"),
+        ({"device": "watch"}, "device"),
+        ({"javascript": "no"}, "javascript"),
+        ({"experimental": {"x": 1}}, "experimental.x"),
+        ({"experimental": {"requestCookies": {}}}, "experimental.requestCookies"),
+        ({"experimental": {"responseCookies": 1}}, "experimental.responseCookies"),
+    ],
+)
+def test_malformed_extensions_are_refused_by_the_name_of_the_member(body, field):
+    body = {"browserHtml": True, **body}
+    assert fields(body) == [field]
+    assert statuses(body) == {400}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"httpResponseBody": True, "javascript": False}, "javascript"),
+        ({"product": True, "extractFrom": "httpResponseBody", "javascript": True}, "javascript"),
+        ({"httpResponseHeaders": True, "networkCapture": [FILTER]}, "networkCapture"),
+        ({"httpResponseBody": True, "networkCapture": [FILTER]}, "networkCapture"),
+        ({"product": True, "extractFrom": "httpResponseBody", "networkCapture": [FILTER]}, "networkCapture"),
+        ({"browserHtml": True, "session": SESSION, "sessionContext": CONTEXT}, "sessionContext"),
+        ({"browserHtml": True, "sessionContextParameters": {"actions": [{}]}}, "sessionContextParameters"),
+        ({"serp": True, "session": SESSION}, "session"),
+        (
+            {"browserHtml": True, "requestCookies": [{}], "experimental": {"requestCookies": [{}]}},
+            "experimental.requestCookies",
+        ),
+    ],
+)
+def test_extensions_that_do_not_fit_together_are_refused(body, field):
+    assert fields(body) == [field]
+    assert statuses(body) == {422}
+
+
+def test_extensions_can_be_excluded():
+    body = {"url": URL, "httpResponseBody": True, "session": SESSION, "device": "mobile", "followRedirect": False}
+    faults = check(body, extra_fields=["device"], strict=True)
+    assert [(fault.field, fault.status) for fault in faults] == [("followRedirect", 400), ("session", 400)]
+    assert "EXTRACT_API_STRICT" in faults[0].remedy
+    assert check(body) == check({"url": URL, "browserHtml": True, "requestCookies": []}, strict=True) == []

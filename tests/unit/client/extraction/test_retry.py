@@ -35,6 +35,8 @@ ONCE = [
     "/request/unprocessable",
     "/download/domain-forbidden",
     "/download/internal-error",
+    "/problem/session-expired",
+    "/problem/over-session-limit",
 ]
 
 

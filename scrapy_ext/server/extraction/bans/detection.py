@@ -1,0 +1,148 @@
+"""Recognition of bans in answers of sites.
+
+A ban is *certain* when the answer has a sign that only block and challenge pages have. Else it may be a *suspicion*: a
+plain 403 or 429, an empty page, or a script that only sets a cookie and reloads. A suspicion is tried again by another
+proxy where the server has one, but it never fails a request: many sites refuse some pages to everybody, and a page that
+is lost for a false alarm costs more than a ban that is not recognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy_ext.server.extraction.bans.outline import LARGEST, Outline
+from scrapy_ext.server.extraction.bans.signs import (
+    BLAME,
+    HEADERS,
+    PLAIN_ERRORS,
+    PLAIN_WORDS,
+    REDIRECTED_TO,
+    REFUSALS,
+    REQUESTS,
+    SIGNS,
+    WIDGETS,
+)
+
+#: Links of the page of a CAPTCHA at most: where nothing else speaks for a ban, after a redirect to it, in a refusal.
+_FEW_LINKS: Final = 3
+_SOME_LINKS: Final = 10
+_LINKS: Final = 40
+#: Visible characters of such a page that is no refusal.
+_SHORT: Final = 700
+#: Characters of a script that only sets a cookie.
+_SMALL: Final = 64 * 1024
+#: Statuses that may refuse this client alone.
+_SUSPECT: Final = frozenset({403, 429})
+_KINDS: Final = ("text/html", "application/xhtml", "text/plain", "application/json", "text/json")
+
+
+class Ban(NamedTuple):
+    """A ban. ``sign`` is the service that banned, or the kind of sign, as the metrics name it."""
+
+    sign: str
+    #: False: a suspicion.
+    certain: bool = True
+    #: A browser may pass by running the page's scripts.
+    scripted: bool = False
+
+
+class Received(NamedTuple):
+    """An answer. ``headers``: by name in lower case. ``asked`` is the URL of the request, ``url`` the final one."""
+
+    asked: str
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    #: None: it was not read.
+    body: bytes | str | None
+    #: The body is that of a page after its scripts ran.
+    rendered: bool = False
+
+
+def ban_of(answer: Received) -> Ban | None:
+    """Return the ban that an answer is, or None."""
+    for name, beginnings, service in HEADERS:
+        if answer.headers.get(name, "").lower().startswith(beginnings):
+            return Ban(service, scripted=True)
+    kind = answer.headers.get("content-type", "").lower().strip()
+    if answer.body is None or len(answer.body) > LARGEST or (kind and not kind.startswith(_KINDS)):
+        return _suspicion(answer)
+    body = answer.body
+    page = (body if isinstance(body, str) else body.decode("latin-1")).lower()
+    outline = Outline(page)
+    if not outline.is_long:
+        found = _by_marks(answer, page) or _by_words(answer, page, outline)
+        if found is not None:
+            return found
+        is_page = "html" in kind or "<html" in page[:1000] or answer.rendered
+        if answer.status == 200 and is_page and (empty := _empty(answer, page, outline)):
+            return empty
+    return _suspicion(answer)
+
+
+def _suspicion(answer: Received) -> Ban | None:
+    return Ban("refused", certain=False) if answer.status in _SUSPECT else None
+
+
+def _by_marks(answer: Received, page: str) -> Ban | None:
+    refused = answer.status in REFUSALS
+    for sign in SIGNS:
+        if (refused or not sign.refused) and all(mark in page for mark in sign.marks):
+            return Ban(sign.service, scripted=sign.scripted)
+    if refused and page.strip().startswith(PLAIN_ERRORS):
+        return Ban("cloudflare")
+    return Ban("status") if answer.status == 999 else None
+
+
+def _by_words(answer: Received, page: str, outline: Outline) -> Ban | None:
+    """Find the page of a CAPTCHA, or of a block, of no known service. A page with a form to fill in is none."""
+    if outline.passwords or (outline.inputs > 1) or outline.links > _LINKS:
+        return None
+    seen = f"{outline.title} {outline.text}"
+    widget = any(mark in page for mark in WIDGETS)
+    blamed = any(words in seen for words in BLAME)
+    asked = blamed or any(words in seen for words in REQUESTS)
+    if answer.status in REFUSALS:
+        return Ban("captcha") if widget and asked else Ban("words") if blamed else None
+    if len(outline.text) > _SHORT:
+        return None
+    redirected = _is_redirected(answer)
+    if redirected and widget and outline.links <= _SOME_LINKS:
+        return Ban("captcha")
+    if outline.links > _FEW_LINKS or outline.inputs:
+        return None
+    if widget and asked:
+        return Ban("captcha")
+    if (redirected and asked) or any(words in seen for words in PLAIN_WORDS):
+        return Ban("words")
+    return None
+
+
+def _is_redirected(answer: Received) -> bool:
+    """Return whether the site led away from the page to one for robots."""
+    return bool(_path_parts(answer.url) & REDIRECTED_TO) and not _path_parts(answer.asked) & REDIRECTED_TO
+
+
+def _path_parts(url: str) -> set[str]:
+    try:
+        return set(urlsplit(url).path.lower().split("/"))
+    except ValueError:
+        return set()
+
+
+def _empty(answer: Received, page: str, outline: Outline) -> Ban | None:
+    """Suspect a page on which nothing is seen. One that its scripts would fill is an ordinary page of our time."""
+    if outline.text or outline.media or outline.inputs:
+        return None
+    if answer.rendered:
+        return Ban("empty", certain=False)
+    if not outline.scripts:
+        # A page that only leads to another, and one of frames, are what they should be.
+        leads_on = "http-equiv" in page or "<frame" in page or outline.title
+        return None if leads_on else Ban("empty", certain=False)
+    sets_cookie = "document.cookie" in page and ("location.reload" in page or "location.href" in page)
+    if sets_cookie and len(page) < _SMALL and "src=" not in page:
+        return Ban("cookie", certain=False, scripted=True)
+    return None

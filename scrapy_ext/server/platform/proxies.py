@@ -1,0 +1,38 @@
+"""Success of this server's proxies: ``/api/proxies``. The hosted platform does not have this path."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final
+
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.proxies import Proxies
+from scrapy_ext.server.http import schemas
+from scrapy_ext.server.http.answers import json
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.net.pool import ProxyPool
+
+ROUTES: Final = Routes()
+
+_COUNT: Final = 100
+_MOST: Final = 10_000
+
+
+@ROUTES.add(
+    "GET /api/proxies",
+    "Read the success of this server's proxies, at all sites and at each, the most recently requested site first.",
+    schemas.value("Requests by result, and cool-downs.", Proxies),
+    parameters=(
+        schemas.page_size(_MOST),
+        schemas.Parameter("site", "only this host", schemas.STRING),
+    ),
+    access=Access.SERVER,
+)
+async def _read(call: Call) -> Response:
+    pool = call.service(ProxyPool)
+    count = call.page_size(_COUNT, _MOST, "Name a site.")
+    site = call.query.get("site")
+    found = (each for each in pool.by_site() if site is None or each.site == site.lower())
+    return json(Proxies(list(pool.totals()), list(islice(found, count))))

@@ -1,0 +1,121 @@
+"""Bans in the browser: challenges that scripts pass, CAPTCHAs, and pages through proxies."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server.extraction.browser.conftest import LIMITS
+from tests.support.extraction_service import Service
+from tests.support.handwritten_site import self_signed
+from tests.support.refusing_site import COOKIE, RefusingSite
+from tests.support.upstream_proxy import Upstream
+
+#: Addresses of this machine from which the proxies connect.
+SOURCES = ("127.0.0.21", "127.0.0.22", "127.0.0.23")
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Iterator[RefusingSite]:
+    with RefusingSite() as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def serving(refusing: RefusingSite) -> Iterator[Service]:
+    with Service(allow_hosts=(refusing.host,), limits=LIMITS) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _clean(refusing: RefusingSite) -> None:
+    refusing.banned, refusing.challenges = set(), False
+    refusing.calls.clear()
+    refusing.sent.clear()
+
+
+def retries(service: Service) -> dict[str, float]:
+    families = {family.name: family for family in service.service.metrics()}
+    return {labels["reason"]: number for labels, number in families["scrapy_ext_extraction_retries_total"].samples}
+
+
+def test_an_http_request_that_is_challenged_gets_the_page_by_browser(refusing: RefusingSite, serving: Service) -> None:
+    refusing.challenges = True
+    before = retries(serving).get("browser", 0)
+    result = serving.result(
+        url=f"{refusing.url}/page/1", httpResponseBody=True, httpResponseHeaders=True, responseCookies=True
+    )
+    # The document as the site sent it, not as the browser shows it.
+    body = base64.b64decode(result["httpResponseBody"])
+    assert body == b"<html><title>/page/1</title><body><h1>Page /page/1</h1></body></html>"
+    assert result["statusCode"] == 200
+    assert {"name": "content-length", "value": str(len(body))} in [
+        {**header, "name": header["name"].lower()} for header in result["httpResponseHeaders"]
+    ]
+    assert COOKIE in [f"{cookie['name']}={cookie['value']}" for cookie in result["responseCookies"]]
+    assert retries(serving)["browser"] == before + 1
+
+
+def test_extraction_by_http_of_a_challenged_page_has_the_page(refusing: RefusingSite, serving: Service) -> None:
+    refusing.challenges = True
+    options: dict[str, Any] = {"pageContent": True, "pageContentOptions": {"extractFrom": "httpResponseBody"}}
+    result = serving.result(url=f"{refusing.url}/page/2", **options)
+    assert "Page /page/2" in str(result["pageContent"])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"browserHtml": True},
+        {"pageContent": True},
+        {"browserHtml": True, "actions": [{"action": "waitForSelector", "selector": {"type": "css", "value": "h1"}}]},
+    ],
+    ids=["html", "extraction", "actions"],
+)
+def test_a_page_is_read_behind_its_challenge(refusing: RefusingSite, serving: Service, fields: dict[str, Any]) -> None:
+    refusing.challenges = True
+    result = serving.result(url=f"{refusing.url}/page/3", **fields)
+    assert result["statusCode"] == 200
+    assert "Page /page/3" in str(result)
+    assert all(action["status"] == "success" for action in result.get("actions", ()))
+
+
+@pytest.mark.parametrize("output", ["httpResponseBody", "browserHtml", "screenshot"])
+def test_a_captcha_is_520_with_retry_after(refusing: RefusingSite, output: str) -> None:
+    refusing.banned = {"127.0.0.1"}
+    with Service(allow_hosts=(refusing.host,), limits=LIMITS) as service:
+        answer = service.extract(url=f"{refusing.url}/page/4", **{output: True})
+        calls = refusing.calls["127.0.0.1"]
+        again = service.extract(url=f"{refusing.url}/page/4", httpResponseBody=True)
+    assert (answer.status, answer.json["type"]) == (520, "/download/temporary-error")
+    assert answer.headers["retry-after"] == "30"
+    assert answer.headers["extract-cause"] == "ban"
+    by_http = output == "httpResponseBody"
+    assert ("Tried: direct, the browser." if by_http else "Tried: direct.") in answer.json["detail"]
+    assert calls == 1 + by_http
+    # After a ban of the browser in place of an HTTP request, it is left alone for a while.
+    assert again.status == 520
+    assert refusing.calls["127.0.0.1"] == calls + (1 if by_http else 2)
+
+
+def test_a_page_arrives_by_the_browser_through_the_proxy_that_is_left(refusing: RefusingSite, tmp_path: Path) -> None:
+    refusing.banned = set(SOURCES[:2])
+    certificate = self_signed(tmp_path)
+    with ExitStack() as stack:
+        # Chromium itself knows no SOCKS5 with a password.
+        kinds: tuple[dict[str, Any], ...] = ({}, {"scheme": "https", "tls": certificate}, {"scheme": "socks5"})
+        proxies = [
+            stack.enter_context(Upstream(source=source, **kind)) for source, kind in zip(SOURCES, kinds, strict=True)
+        ]
+        rules = tuple(f"*:*={each.address}{'?verify=no' if each.scheme == 'https' else ''}" for each in proxies)
+        service = stack.enter_context(Service(allow_hosts=(refusing.host,), proxies=rules, limits=LIMITS))
+        for number in range(4):
+            result = service.result(url=f"{refusing.url}/page/{number}", browserHtml=True)
+            assert f"Page /page/{number}" in result["browserHtml"]
+    assert all(refusing.calls[source] <= 1 for source in SOURCES[:2])
+    assert refusing.calls["127.0.0.1"] == 0

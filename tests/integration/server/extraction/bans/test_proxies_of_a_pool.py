@@ -1,0 +1,220 @@
+"""A site that bans by address, fetched through pools of real proxies, each of which has an address of its own."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support.extraction_service import Service
+from tests.support.handwritten_site import self_signed
+from tests.support.refusing_site import RefusingSite
+from tests.support.upstream_proxy import Upstream
+
+BODY = {"httpResponseBody": True}
+#: Addresses of this machine from which the proxies connect.
+SOURCES = ("127.0.0.11", "127.0.0.12", "127.0.0.13")
+
+
+@pytest.fixture
+def proxies() -> Iterator[list[Upstream]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(Upstream(source=source)) for source in SOURCES]
+
+
+def rules(proxies: list[Upstream], kind: str = "*:*") -> tuple[str, ...]:
+    return tuple(f"{kind}={proxy.address}?name=p{number}" for number, proxy in enumerate(proxies))
+
+
+def figures(service: Service, site: str = "localhost") -> dict[str, tuple[int, int, int]]:
+    """Passed, banned and failed requests of each proxy at a site."""
+    rows = [each for each in service.service.pool.by_site() if each.site == site]
+    return {each.proxy: (each.passed, each.banned, each.failed) for each in rows}
+
+
+def test_every_page_arrives_through_the_proxy_that_is_left_and_the_banned_ones_are_left_alone(
+    proxies: list[Upstream],
+) -> None:
+    with (
+        RefusingSite(banned=SOURCES[:2]) as site,
+        Service(allow_hosts=(site.host,), proxies=rules(proxies)) as service,
+    ):
+        for number in range(site.pages):
+            result = service.result(url=f"{site.url}/page/{number}", **BODY)
+            assert (result["statusCode"], site.sent[f"/page/{number}"]) == (200, 1)
+            assert f"Page /page/{number}".encode() in base64.b64decode(result["httpResponseBody"])
+        # Each banned proxy was used once at most, then left alone for its cool-down.
+        assert all(site.calls[source] <= 1 for source in SOURCES[:2])
+        assert site.calls["127.0.0.1"] == 0
+        assert figures(service)["p2"] == (site.pages, 0, 0)
+
+
+@pytest.mark.parametrize("ban", [(403, "no"), (429, "")], ids=["403", "429"])
+def test_a_plain_refusal_is_a_ban_where_another_proxy_gets_the_page(
+    proxies: list[Upstream], ban: tuple[int, str]
+) -> None:
+    with (
+        RefusingSite(banned=SOURCES[:2]) as site,
+        Service(allow_hosts=(site.host,), proxies=rules(proxies)) as service,
+    ):
+        site.ban = ban
+        for number in range(5):
+            assert service.result(url=f"{site.url}/page/{number}", **BODY)["statusCode"] == 200
+        assert all(site.calls[source] <= 1 for source in SOURCES[:2])
+
+
+@pytest.mark.parametrize("status", [403, 429])
+def test_a_refusal_that_every_proxy_gets_is_the_result_and_no_ban(proxies: list[Upstream], status: int) -> None:
+    with (
+        RefusingSite(banned=SOURCES) as site,
+        Service(allow_hosts=(site.host,), proxies=rules(proxies)) as service,
+    ):
+        site.ban = (status, "<h1>For members only</h1>")
+        for _ in range(2):
+            result = service.result(url=f"{site.url}/page/1", **BODY)
+            assert (result["statusCode"], b"members" in base64.b64decode(result["httpResponseBody"])) == (status, True)
+        assert figures(service) == {f"p{number}": (2, 0, 0) for number in range(3)}
+
+
+def test_when_all_are_banned_the_answer_is_520_and_the_proxies_rest_until_its_retry_after(
+    proxies: list[Upstream],
+) -> None:
+    with (
+        RefusingSite(banned=SOURCES) as site,
+        Service(allow_hosts=(site.host,), proxies=rules(proxies)) as service,
+    ):
+        fields = {"url": f"{site.url}/page/1", "httpRequestMethod": "HEAD", **BODY}
+        answer = service.extract(url=f"{site.url}/page/1", httpRequestMethod="POST", **BODY)
+        assert (answer.status, answer.json["title"]) == (520, "Website Ban")
+        assert "perimeterx" in answer.json["detail"]
+        assert answer.headers["extract-cause"] == "ban"
+        assert 50 <= int(answer.headers["retry-after"]) <= 60
+        asked = site.calls.total()
+        assert asked == 3
+        answer = service.extract(**fields)
+        assert answer.status == 520
+        assert 50 <= int(answer.headers["retry-after"]) <= 60
+        assert site.calls.total() == asked
+
+
+def test_a_proxy_that_fails_is_replaced_and_avoided(proxies: list[Upstream]) -> None:
+    dead = "http://user-7:secret@127.0.0.1:1"
+    with (
+        RefusingSite() as site,
+        Service(
+            allow_hosts=(site.host,), proxies=(f"*:*={dead}?name=dead&weight=1000", *rules(proxies[:1]))
+        ) as service,
+    ):
+        for number in range(5):
+            assert service.result(url=f"{site.url}/page/{number}", **BODY)["statusCode"] == 200
+        assert figures(service) == {"dead": (0, 0, 1), "p0": (5, 0, 0)}
+
+
+def test_a_post_is_not_sent_again_after_a_proxy_failed(proxies: list[Upstream]) -> None:
+    proxies[0].status = 502
+    weighted = f"*:*={proxies[0].address}?weight=1000"
+    with (
+        RefusingSite() as site,
+        Service(allow_hosts=(site.host,), proxies=(weighted, *rules(proxies[1:]))) as service,
+    ):
+        answers = [
+            service.extract(url=f"{site.url}/page/{number}", httpRequestMethod="POST", **BODY).status
+            for number in range(3)
+        ]
+        assert 520 in answers
+        assert site.calls.total() == answers.count(200)
+
+
+def test_after_a_ban_of_the_servers_own_address_proxies_of_any_type_are_tried(proxies: list[Upstream]) -> None:
+    with (
+        RefusingSite(banned=("127.0.0.1",)) as site,
+        Service(allow_hosts=(site.host,), proxies=rules(proxies[:1], "*:residential")) as service,
+    ):
+        assert service.result(url=f"{site.url}/page/1", **BODY)["statusCode"] == 200
+        assert dict(site.calls) == {"127.0.0.1": 1, SOURCES[0]: 1}
+        site.banned.clear()
+        service.result(url=f"{site.url}/page/2", **BODY)
+        assert site.calls["127.0.0.1"] == 2
+
+
+def test_without_detection_a_ban_page_is_a_result(proxies: list[Upstream]) -> None:
+    with (
+        RefusingSite(banned=SOURCES) as site,
+        Service(allow_hosts=(site.host,), proxies=rules(proxies), ban_detection=False) as service,
+    ):
+        assert service.result(url=f"{site.url}/page/1", **BODY)["statusCode"] == 403
+        assert site.calls.total() == 1
+
+
+# ── kinds of proxies ──
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["open", "password"])
+@pytest.mark.parametrize("scheme", ["http", "https", "socks5"])
+@pytest.mark.parametrize("secure", [False, True], ids=["http-site", "https-site"])
+def test_every_kind_of_proxy_leads_to_sites_by_their_checked_address(
+    tmp_path: Path, scheme: str, is_open: bool, secure: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    from tests.support.handwritten_site import Target
+
+    caplog.set_level(logging.DEBUG)
+    certificate = self_signed(tmp_path) if scheme == "https" or secure else None
+    site = Target(ssl=certificate if secure else None).start()
+    url = site.page("/", "hello")
+    options = "?verify=no" if scheme == "https" else ""
+    with Upstream(scheme=scheme, tls=certificate if scheme == "https" else None, is_open=is_open) as proxy:
+        rule = f"*:*={proxy.address}{options}"
+        with Service(allow_hosts=(site.host,), proxies=(rule,), verify_tls=False) as service:
+            assert base64.b64decode(service.result(url=url, **BODY)["httpResponseBody"]) == b"hello"
+        assert proxy.asked == [f"127.0.0.1:{site.port}"]
+    site.stop()
+    assert "pass" not in caplog.text
+
+
+def test_the_certificate_of_an_https_proxy_is_verified(tmp_path: Path) -> None:
+    certificate = self_signed(tmp_path)
+    with (
+        RefusingSite() as site,
+        Upstream(scheme="https", tls=certificate) as proxy,
+        Service(allow_hosts=(site.host,), proxies=(f"*:*={proxy.address}",)) as service,
+    ):
+        detail = service.problem(520, "/download/temporary-error", url=f"{site.url}/page/1", **BODY)
+        assert detail == "The proxy for *:* did not answer."
+        assert proxy.asked == []
+
+
+@pytest.mark.parametrize(
+    ("address", "lie", "message"),
+    [
+        ("socks5://user-7:wrong-secret@127.0.0.1:{port}", None, "refused this server's credentials"),
+        ("socks5://127.0.0.1:{port}", None, "refused this server's credentials"),
+        ("{address}", b"\x05\x05\x00\x01\0\0\0\0\0\0", "did not reach localhost; its answer had the status 5"),
+        ("{address}", b"HTTP/1.1 400 Bad Request\r\n\r\n", "did not answer"),
+        ("{address}", b"\x05\x00\x00\x09\0\0\0", "did not answer"),
+    ],
+    ids=["wrong-password", "no-password", "refused", "http", "malformed"],
+)
+def test_a_socks_proxy_that_fails_is_520_without_its_address_and_credentials(
+    caplog: pytest.LogCaptureFixture, address: str, lie: bytes | None, message: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with RefusingSite() as site, Upstream(scheme="socks5", lie=lie) as proxy:
+        rule = "*:*=" + address.format(port=proxy.port, address=proxy.address)
+        with Service(allow_hosts=(site.host,), proxies=(rule,)) as service:
+            detail = service.problem(520, "/download/temporary-error", url=f"{site.url}/page/1", **BODY)
+            assert message in detail
+            assert "127.0.0.1" not in detail
+        assert site.calls.total() == 0
+    for secret in ("wrong-secret", "user-7", "pass@word"):
+        assert secret not in caplog.text
+
+
+def test_the_guard_checks_addresses_before_a_socks_proxy(forbidden) -> None:  # type: ignore[no-untyped-def]
+    with Upstream(scheme="socks5") as proxy, Service(proxies=(f"*:*={proxy.address}",)) as service:
+        assert "not public" in service.problem(421, "/website/domain-unreachable", url=forbidden.url(), **BODY)
+        assert proxy.asked == []
+    assert forbidden.connections == 0

@@ -1,0 +1,206 @@
+"""The choice of a proxy: by tier, weight, success at the site, cool-down and session."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from scrapy_ext.server.net import pool as pool_module
+from scrapy_ext.server.net.pool import DIRECT, FIRST_COOL_DOWN, LONGEST_COOL_DOWN, MOST_SESSIONS, MOST_SITES, ProxyPool
+from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
+
+SITE = "shop.example"
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def made(clock: Clock, *rules: str) -> ProxyPool:
+    return ProxyPool([f"{rule}=http://p:{port}" if "=" not in rule else rule for port, rule in enumerate(rules, 1)],
+                     clock=clock)  # fmt: skip
+
+
+def named(clock: Clock, names: str) -> ProxyPool:
+    return made(clock, *(f"*:*=http://p:1?name={name}" for name in names))
+
+
+def upstream(pool: ProxyPool, label: str) -> Upstream | None:
+    return next(each for each, name in pool._labels.items() if name == label)
+
+
+def chosen(pool: ProxyPool, site: str = SITE, session: str | None = None, **wishes: str | None) -> str | None:
+    tiers, _ = pool.tiers(wishes.get("country"), wishes.get("ip_type"))
+    found = pool.choose(site, tiers, session=session)
+    return None if found is None else pool.label(found[0])
+
+
+def counts(pool: ProxyPool, times: int = 2000) -> Counter[str | None]:
+    return Counter(chosen(pool) for _ in range(times))
+
+
+def test_weights_are_shares(clock: Clock) -> None:
+    pool = made(clock, "*:*=http://p:1?name=a&weight=3", "*:*=http://p:2?name=b")
+    found = counts(pool)
+    assert 2 < found["a"] / found["b"] < 4.5
+
+
+def test_success_at_a_site_counts_there_only(clock: Clock) -> None:
+    pool = named(clock, "ab")
+    pool.banned(SITE, upstream(pool, "a"))
+    clock.now += FIRST_COOL_DOWN
+    found = counts(pool)
+    # It is tried again after its cool-down, but rarely until it passes.
+    assert 0 < found["a"] < found["b"] / 4
+    elsewhere = Counter(chosen(pool, "other.example") for _ in range(2000))
+    assert 0.7 < elsewhere["a"] / elsewhere["b"] < 1.4
+    for _ in range(10):
+        pool.passed(SITE, upstream(pool, "a"))
+    found = counts(pool)
+    assert 0.6 < found["a"] / found["b"] < 1.6
+
+
+def test_a_cool_down_doubles_with_each_further_ban_up_to_a_bound(clock: Clock) -> None:
+    pool = named(clock, "a")
+    tiers, _ = pool.tiers(None, None)
+    waits = []
+    for _ in range(10):
+        pool.banned(SITE, upstream(pool, "a"))
+        # Requests that were under way when it was banned change nothing.
+        pool.banned(SITE, upstream(pool, "a"))
+        pool.passed(SITE, upstream(pool, "a"))
+        assert chosen(pool) is None
+        waits.append(pool.next_free(SITE, tiers))
+        clock.now += waits[-1]
+        assert chosen(pool) == "a"
+    assert waits[:3] == [FIRST_COOL_DOWN, 2 * FIRST_COOL_DOWN, 4 * FIRST_COOL_DOWN]
+    assert max(waits) == LONGEST_COOL_DOWN
+    pool.passed(SITE, upstream(pool, "a"))
+    pool.banned(SITE, upstream(pool, "a"))
+    assert pool.next_free(SITE, tiers) == FIRST_COOL_DOWN
+
+
+def test_a_pass_by_the_browser_ends_a_cool_down(clock: Clock) -> None:
+    pool = named(clock, "a")
+    pool.banned(SITE, upstream(pool, "a"))
+    pool.passed(SITE, upstream(pool, "a"), recovered=True)
+    assert chosen(pool) == "a"
+
+
+def test_a_proxy_that_fails_is_avoided_at_all_sites_but_used_when_it_is_the_last(clock: Clock) -> None:
+    pool = named(clock, "ab")
+    pool.failed(SITE, upstream(pool, "a"), everywhere=True)
+    assert {chosen(pool, "other.example") for _ in range(200)} == {"b"}
+    pool.failed(SITE, upstream(pool, "b"), everywhere=True)
+    assert chosen(pool) in ("a", "b")
+    pool.passed(SITE, upstream(pool, "a"))
+    assert {chosen(pool, "other.example") for _ in range(200)} == {"a"}
+
+
+def test_failures_at_several_sites_are_those_of_the_proxy(clock: Clock) -> None:
+    pool = named(clock, "ab")
+    for number in range(4):
+        assert "a" in {chosen(pool, "new.example") for _ in range(200)}
+        pool.failed(f"{number}.example", upstream(pool, "a"), everywhere=False)
+    assert {chosen(pool, "new.example") for _ in range(200)} == {"b"}
+
+
+def test_the_next_tier_follows_when_the_better_one_cools_down(clock: Clock) -> None:
+    pool = made(clock, "US:residential", "US:*", "*:*")
+    wishes = {"country": "US", "ip_type": "residential"}
+    for expected in ("US:residential", "US:*", "*:*", None):
+        assert chosen(pool, **wishes) == expected
+        if expected is not None:
+            pool.banned(SITE, upstream(pool, expected))
+    assert chosen(pool, "other.example", **wishes) == "US:residential"
+
+
+def test_the_servers_own_address_does_not_cool_down_and_others_follow_it(clock: Clock) -> None:
+    pool = made(clock, "*:residential", "US:residential")
+    pool.banned(SITE, None)
+    assert chosen(pool) == DIRECT
+    tiers, _ = pool.tiers(None, None)
+    found = pool.choose(SITE, tiers, tried=[None])
+    assert found is not None
+    # A country that was not requested is not used.
+    assert pool.label(found[0]) == "*:residential"
+    assert pool.choose(SITE, tiers, tried=[None, found[0]]) is None
+
+
+def test_a_session_keeps_its_proxy_until_that_is_banned_or_the_session_expires(clock: Clock) -> None:
+    pool = named(clock, "abc")
+    first = chosen(pool, session="1")
+    assert {chosen(pool, session="1") for _ in range(100)} == {first}
+    assert len({chosen(pool, session=str(number)) for number in range(100)}) == 3
+    pool.banned(SITE, upstream(pool, first or ""))
+    second = chosen(pool, session="1")
+    assert second != first
+    clock.now += FIRST_COOL_DOWN + 1
+    assert {chosen(pool, session="1") for _ in range(100)} == {second}
+    pool.end_session("1")
+    assert len(pool._sessions) == 100 - 1
+    clock.now += pool_module.SESSION_EXPIRY
+    assert len({chosen(pool, session="2") for _ in range(100)}) == 1
+
+
+def test_what_is_remembered_is_bounded(clock: Clock) -> None:
+    pool = named(clock, "ab")
+    for number in range(MOST_SITES + 10):
+        pool.passed(f"{number}.example", upstream(pool, "a"))
+    for number in range(MOST_SESSIONS + 10):
+        chosen(pool, session=str(number))
+    assert len(list(pool.by_site())) == MOST_SITES
+    assert next(pool.by_site()).site == f"{MOST_SITES + 9}.example"
+    assert len(pool._sessions) == MOST_SESSIONS
+
+
+def test_every_proxy_has_a_name_of_its_own_in_figures_without_credentials(clock: Clock) -> None:
+    pool = made(
+        clock,
+        *(
+            "*:*=http://me:hidden@p:1",
+            "*:*=https://me:hidden@[::1]:2",
+            "*:*=socks5://me:hidden@p:3?name=three&weight=2",
+        ),
+        "US:*",
+    )
+    rows = list(pool.totals())
+    assert [row.proxy for row in rows] == [DIRECT, "*:*", "*:* #2", "three", "US:*"]
+    assert [row.address for row in rows] == ["", "http://p:1", "https://[::1]:2", "socks5://p:3", "http://p:4"]
+    assert "hidden" not in repr(rows)
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["weight=0", "weight=1001", "weight=x", "weight=", "name=", "name=a b", "name=" + "a" * 41, "verify=no", "other=1"],
+)
+def test_an_option_that_a_proxy_cannot_have_is_refused(options: str) -> None:
+    with pytest.raises(ProxyRuleError, match=r"may have weight \(1 to 1000\) and name") as caught:
+        ProxyPool([f"*:*=http://me:hidden@p:1?{options}"])
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (["*:*=http://p:1?name=a", "*:*=http://p:2?name=a"], "the name 'a' of another one"),
+        (["*:*=http://p:1?name=direct"], "the name 'direct' of another one"),
+        (["*:*=socks5://hidden@p:1"], "a user and a password of 1 to 255 ASCII characters for SOCKS5, or neither"),
+        (["*:*=socks5://me:hidden%C3%A4@p:1"], "ASCII"),
+        (["*:*=http://me%3Ahidden:hidden@p:1"], "a user without a colon"),
+    ],
+)
+def test_a_rule_that_contradicts_is_refused(rules: list[str], message: str) -> None:
+    with pytest.raises(ProxyRuleError, match="proxy") as caught:
+        ProxyPool(rules)
+    assert message in str(caught.value)
+    assert "hidden" not in str(caught.value)
