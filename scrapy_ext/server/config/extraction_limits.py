@@ -84,7 +84,6 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     ask: float = 2.0
 
     # ── automatic extraction ──
-    extractors: int = 2
     #: Extraction from one page; then its process is ended.
     extract: float = 30.0
 

@@ -76,7 +76,7 @@ class ExtractionService:
         self._config = config
         self._opening: asyncio.Task[Fetcher] | None = None
         self._fetcher: Fetcher | None = None
-        self.extractors = Extractors(limits)
+        self.extractors = Extractors(limits, config.extraction_processes)
         self._attributes = attribute_extractor(config, limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)

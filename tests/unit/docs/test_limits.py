@@ -55,7 +55,7 @@ def expected() -> list[list[str]]:
         [f"{page.page_bytes // MIB} MiB of loaded data, {page.html_bytes // MIB} MiB of HTML"],
         [f"{page.page_heap_mib} MiB of JavaScript heap, {page.page_memory_mib} MiB in all"],
         [f"together: {page.browser_memory_mib} MiB"],
-        [f"{page.extractors} pages at once, {page.extract:g} s each"],
+        [f"{page.extract:g} s each"],
         [f"{page.answer:g} s to read the response"],
     ]
 
