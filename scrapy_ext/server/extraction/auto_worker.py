@@ -21,7 +21,7 @@ import msgspec
 
 #: Address space, in bytes. A page that needs more fails.
 MEMORY: Final = 4 * 1024**3
-#: New objects after which cycles of objects are searched: those of several pages. With Python's 700, the searches take a
+#: New objects after which cycles of objects are searched: those of several pages. With 700 as usual, searches take a
 #: sixth of the time of a page.
 COLLECT_AFTER: Final = 20_000
 

@@ -177,7 +177,7 @@ def _parsed(text: str, page_language: str | None) -> datetime | None:
     """Return the moment of a date with the name of a month. A page shows the same one several times."""
     for language in dict.fromkeys((page_language, "en")):
         try:
-            moment = dateparser.parse(
+            moment: datetime | None = dateparser.parse(
                 text,
                 languages=[language] if language else ["en"],
                 settings={"STRICT_PARSING": True, "PARSERS": ["absolute-time"]},
