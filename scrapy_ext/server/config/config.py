@@ -95,7 +95,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         meaning="pages that the browser loads at once; each takes up to 768 MiB of memory",
         unit="pages")] = 6
     extraction_processes: Annotated[int, Option(
-        meaning="processes of automatic extraction, each with one page at a time and about 150 MiB of memory; they "
+        meaning="processes of automatic extraction, each with one page at a time and about 80 MiB of memory; they "
         "start when they are needed",
         unit="processes", default=f"the processors, 2 at least: {_EXTRACTION_PROCESSES}")] = _EXTRACTION_PROCESSES
     browser: Annotated[str | None, Option(

@@ -13,7 +13,7 @@ PARTS = (
     "<div>one<p>two <b>bold</b> <i>it</i></p><section>three<div>four</div>five</section>six</div>",
     "<div>a<br><br>b<br>c <a href='../x?y'>link</a> <a href='javascript:go()'>no</a></div>",
     "<div><h1>A</h1><p>x</p><h3>B</h3><p>y</p><h6>C <em>d</em></h6></div>",
-    "<div><p><a href='/l'><img data-src='https://site.example/i.png' class='c'></a></p><img src='data:text/html,x'>tail</div>",
+    "<div><p><a href='/l'><img data-src='https://site.example/i.png'></a></p><img src='data:text/html,x'>tail</div>",
     "<div><img src='a.png'><figcaption>caption <table><tr><td>x</td></tr></table></figcaption><p>t</p></div>",
     "<div><table><tr><td><img src='a.png'></td></tr><tr><td><figcaption>c</figcaption></td></tr></table></div>",
     "<div><figure><figcaption>alone</figcaption></figure>text<figure><img src='b'><figcaption>c</figcaption>"
