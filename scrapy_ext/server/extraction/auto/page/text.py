@@ -77,7 +77,7 @@ def letters_of(text: str) -> str:
 
 
 class Found(dict[str, bool]):
-    """Whether a pattern is found in a text: each text is searched once, as many elements have the same names."""
+    """Verdicts of a pattern by text: each text is searched once, as many elements have the same names."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         super().__init__()
