@@ -19,6 +19,8 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 #: Two units per processor: crawls wait for the network most of the time.
 _UNITS: Final = 2 * (os.cpu_count() or 1)
+#: With one process alone, a page that takes long would hold up all others.
+_EXTRACTION_PROCESSES: Final = max(2, os.cpu_count() or 1)
 #: MiB of ``--memory``: a deploy counts for 20 MiB.
 MIN_MEMORY: Final = 32
 
@@ -96,6 +98,10 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     browser_pages: Annotated[int, Option(
         meaning="pages that the browser loads at once; each takes up to 768 MiB of memory",
         unit="pages")] = 6
+    extraction_processes: Annotated[int, Option(
+        meaning="processes of automatic extraction, each with one page at a time and about 80 MiB of memory; they "
+        "start when they are needed",
+        unit="processes", default=f"the processors, 2 at least: {_EXTRACTION_PROCESSES}")] = _EXTRACTION_PROCESSES
     browser: Annotated[str | None, Option(
         meaning="Chromium to use",
         read=kinds.program, metavar="PATH", default="Playwright's own, else from PATH")] = None

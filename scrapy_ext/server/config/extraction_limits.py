@@ -99,7 +99,6 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     sessions_bytes: int = 64 * MIB
 
     # ── automatic extraction ──
-    extractors: int = 2
     #: Extraction from one page; then its process is ended.
     extract: float = 30.0
 

@@ -36,15 +36,16 @@ class _Broken(Exception):  # noqa: N818  (an event between two functions)
 class Extractors:
     """The pool; processes start with the first pages. End it with :meth:`stop`.
 
-    ``module`` is the module that the processes run; tests replace it.
+    ``processes`` is their greatest number, ``module`` the module that they run; tests replace it.
     """
 
-    def __init__(self, limits: ServiceLimits, *, module: str = _MODULE) -> None:
+    def __init__(self, limits: ServiceLimits, processes: int, *, module: str = _MODULE) -> None:
         self._limits = limits
+        self._processes = processes
         self._module = module
         self._idle: list[Child] = []
         # Nothing is refused here: waiting requests have permits of the server already, and a time limit.
-        self._permits = FairSemaphore("extraction", limits.extractors, limits.requests, limits.request, reserve=True)
+        self._permits = FairSemaphore("extraction", processes, limits.requests, limits.request, reserve=True)
 
     async def extract(self, kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
         """Return the item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
@@ -93,7 +94,7 @@ class Extractors:
         except (OSError, asyncio.IncompleteReadError, msgspec.DecodeError, UnicodeDecodeError):
             raise _Broken from None
         finally:
-            if done and len(self._idle) < self._limits.extractors:
+            if done and len(self._idle) < self._processes:
                 self._idle.append(child)
             else:
                 # Its result is not wanted any more, or there are enough processes.

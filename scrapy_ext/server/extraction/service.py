@@ -80,7 +80,7 @@ class ExtractionService:
         self._config = config
         self._opening: asyncio.Task[Fetcher] | None = None
         self._fetcher: Fetcher | None = None
-        self.extractors = Extractors(limits)
+        self.extractors = Extractors(limits, config.extraction_processes)
         self._attributes = attribute_extractor(config, limits)
         self.pool = ProxyPool(config.proxies)
         self._bans = BanAvoidance(self.pool, detects=config.ban_detection)

@@ -61,7 +61,7 @@ def expected() -> list[list[str]]:
             f"each with {page.session_bytes // KIB} KiB, together {page.sessions_bytes // MIB} MiB",
         ],
         [f"{MAX_CAPTURED}, with {page.capture_bytes // MIB} MiB of bodies"],
-        [f"{page.extractors} pages at once, {page.extract:g} s each"],
+        [f"{page.extract:g} s each"],
         [f"{page.answer:g} s to read the response"],
     ]
 

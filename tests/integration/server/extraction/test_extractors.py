@@ -94,7 +94,7 @@ def test_every_kind_is_extracted_through_the_service(
 
 @pytest.fixture
 async def odd() -> AsyncIterator[Extractors]:
-    pool = Extractors(ServiceLimits(extractors=1), module="tests.support.odd_extractor")
+    pool = Extractors(ServiceLimits(), 1, module="tests.support.odd_extractor")
     yield pool
     await pool.stop()
 
@@ -108,7 +108,7 @@ async def test_a_process_serves_one_page_after_the_other(odd: Extractors) -> Non
 
 
 async def test_a_page_that_takes_too_long_is_500_and_its_process_is_ended() -> None:
-    pool = Extractors(ServiceLimits(extractors=1, extract=8), module="tests.support.odd_extractor")
+    pool = Extractors(ServiceLimits(extract=8), 1, module="tests.support.odd_extractor")
     first = await pid_of(pool)
     with pytest.raises(ExtractionError) as caught:
         await pool.extract("product", "hang", "http://x/")
@@ -134,7 +134,7 @@ async def test_a_process_that_died_while_idle_costs_no_page(odd: Extractors) -> 
 
 
 async def test_pages_that_hang_take_the_processes_of_their_key_and_domain_and_not_those_of_others() -> None:
-    pool = Extractors(ServiceLimits(extractors=2), module="tests.support.odd_extractor")
+    pool = Extractors(ServiceLimits(), 2, module="tests.support.odd_extractor")
 
     async def work(html: str, key: str, domain: str) -> ExtractionOutcome:
         return await pool.work(ExtractionTask("product", f"http://{domain}/", html), domain=domain, key=key)
@@ -158,7 +158,7 @@ async def test_stopping_ends_the_processes(odd: Extractors) -> None:
 
 
 async def test_a_kind_that_does_not_exist_is_422() -> None:
-    pool = Extractors(ServiceLimits(extractors=1))
+    pool = Extractors(ServiceLimits(), 1)
     with pytest.raises(ExtractionError) as caught:
         await pool.extract("poem", "<p>", "http://x/")
     await pool.stop()
@@ -166,7 +166,7 @@ async def test_a_kind_that_does_not_exist_is_422() -> None:
 
 
 async def test_extraction_does_not_keep_the_loop_waiting() -> None:
-    pool = Extractors(ServiceLimits(extractors=1))
+    pool = Extractors(ServiceLimits(), 1)
     turns = 0
     working = asyncio.ensure_future(pool.extract("product", PRODUCT, "http://x/"))
     while not working.done():

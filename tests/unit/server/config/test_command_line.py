@@ -32,6 +32,7 @@ UNITS = {
     "--rate-burst": "a whole number of requests from 1 to 1000000",
     "--domain-requests": "a whole number of requests from 1 to 1000000",
     "--browser-pages": "a whole number of pages from 1 to 1000000",
+    "--extraction-processes": "a whole number of processes from 1 to 1000000",
     "--keep-deleted": "a whole number of days from 0 to 1000000",
     "--keep-activity": "a whole number of days from 0 to 1000000",
     "--keep-activity-messages": "a whole number of messages from 1 to 1000000",

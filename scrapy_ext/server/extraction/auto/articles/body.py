@@ -25,6 +25,7 @@ from trafilatura import bare_extraction
 
 from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of, text_runs
 from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, ArticleBox
+from scrapy_ext.server.extraction.auto.cleaning.nodes import Node, copy_of, remove
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
 from scrapy_ext.server.extraction.auto.page.text import lines
@@ -82,12 +83,14 @@ _BREAKS: Final = frozenset({"p", "head", "item", "list", "quote", "code", "row",
 class ArticleBody:
     """The main text of a page, and the element that contains it, as far as that is known.
 
-    ``part`` is a copy of that element without the blocks whose text is not of the main text; only articles have it.
+    ``part`` has the nodes of that element without the blocks whose text is not of the main text; only articles have it.
     """
 
     text: str
     node: HtmlElement | None = None
-    part: HtmlElement | None = None
+    part: Node | None = None
+    #: The images and other media of the part.
+    media: tuple[HtmlElement, ...] = ()
 
 
 def body_html(page: Page, body: ArticleBody) -> str | None:
@@ -170,7 +173,9 @@ def article_body(
     prose = ArticleBox(page, focus)
     runs = text_runs(runs_of(page, prose.box, prose.noise), focus.heading, headline or "")
     runs = runs[_head_lines([run.text for run in runs], headline or "", known) :]
-    body = ArticleBody(text_of(runs), prose.box, _kept_part(prose, runs) if runs else None)
+    part = _kept_part(page, prose, runs) if runs else None
+    media = tuple(node.element for node in part.below() if node.tag in _MEDIA) if part else ()
+    body = ArticleBody(text_of(runs), page.elements[prose.box], part, media)
     if not prose.marked:
         body = _wider(page, body, headline or "", known)
     whole = (stated.text("articleBody") if stated else None) or ""
@@ -211,32 +216,27 @@ def _says_only(line: str, known: list[str]) -> bool:
     return rest != line.casefold() and not _LETTER.search(_BYLINE_WORDS.sub(" ", rest))
 
 
-def _kept_part(prose: ArticleBox, runs: list[TextRun]) -> HtmlElement | None:
-    """Return a copy of the box with the text of the lines only. Images and the like stay, with their captions."""
-    box = prose.box
-    if sum(1 for _ in zip(range(MAX_ELEMENTS + 1), box.iter(), strict=False)) > MAX_ELEMENTS:
+def _kept_part(page: Page, prose: ArticleBox, runs: list[TextRun]) -> Node | None:
+    """Return the box with the text of the lines only. Images and the like stay, with their captions."""
+    outline = page.outline
+    if outline.ends[prose.box] - prose.box > MAX_ELEMENTS:
         return None
-    kept = {piece for run in runs for piece in run.pieces}
-    part = copy.deepcopy(box)
-    part.tail = None
-    gone: list[HtmlElement] = []
-    shown: set[HtmlElement] = set()
-    for node, twin in zip(box.iter(), part.iter(), strict=True):
-        parent = node.getparent()
-        if parent in shown or (node in prose.noise and _is_shown(node)):
-            shown.add(node)
-            if node in prose.noise:
-                twin.tail = twin.tail if (node, True) in kept else None
-            continue
-        if node in prose.noise:
-            gone.append(twin)
-        if (node, False) not in kept:
-            twin.text = None
-        if node is not box and (node, True) not in kept:
-            twin.tail = None
-    for twin in gone:
-        if twin.getparent() is not None:
-            twin.drop_tree()
+    texts = {position for run in runs for position in run.texts}
+    tails = {position for run in runs for position in run.tails}
+
+    def kept(position: int) -> Node:
+        element, tag = outline.nodes[position], outline.tags[position]
+        node = Node(tag, outline.texts[position] if position in texts else None, None, element)
+        for child in outline.children(position):
+            if child not in prose.noise:
+                node.add(kept(child))
+            elif _is_shown(outline.nodes[child]):
+                node.add(copy_of(outline.nodes[child]))
+            if child in tails:
+                node.add_text(outline.tails[child])
+        return node
+
+    part = kept(prose.box)
     _prune(part)
     return part
 
@@ -253,9 +253,12 @@ def _is_shown(node: HtmlElement) -> bool:
     )
 
 
-def _prune(part: HtmlElement) -> None:
-    for node in reversed(list(part.iterdescendants())):
-        if node.tag not in _EMPTY and not len(node) and not (node.text or "").strip():
+def _prune(part: Node) -> None:
+    for index in range(len(part.children) - 1, -1, -1):
+        node = part.children[index]
+        if node.children:
+            _prune(node)
+        if node.tag not in _EMPTY and not node.children and not node.has_text:
             if node.text and not node.tail:
                 node.tail = " "
-            node.drop_tree()
+            remove(part, index)

@@ -24,35 +24,43 @@ _TABLE_CELLS: Final = ("td", "th")
 #: Blocks that follow each other line by line in a list or table.
 _ROWS: Final = ("li", "dt", "dd", *_TABLE_CELLS)
 _GROUPS: Final = ("ul", "ol", "dl", "table")
-_SPACE = re.compile(r"\s+")
 
 
 @dataclass(slots=True, eq=False)
 class TextRun:
     """A line of text of one block. Two line breaks in a row end it, as some pages separate paragraphs so.
 
-    ``linked`` is the number of its characters in links, ``away`` in links to other sites; ``pieces`` are the elements
-    whose text (False) or tail (True) it consists of.
+    ``linked`` is the number of its characters in links, ``away`` in links to other sites. ``texts`` and ``tails`` are
+    the positions of the elements whose text and tail it consists of.
     """
 
     node: HtmlElement
-    text: str = ""
-    lines: str = ""
-    linked: int = 0
-    away: int = 0
-    pieces: list[tuple[HtmlElement, bool]] = field(default_factory=list)
+    tag: str
+    lines: str
+    linked: int
+    away: int
+    texts: list[int]
+    tails: list[int]
+    #: The lines as one.
+    text: str = field(init=False)
+    _letters: str | None = None
+
+    def __post_init__(self) -> None:
+        self.text = self.lines.replace("\n", " ")
 
     @property
-    def tag(self) -> str:
-        return str(self.node.tag)
+    def letters(self) -> str:
+        """The letters and digits of the text, for comparison."""
+        if self._letters is None:
+            self._letters = letters_of(self.text)
+        return self._letters
 
 
-def runs_of(page: Page, box: HtmlElement, noise: AbstractSet[HtmlElement]) -> list[TextRun]:
-    """Return the lines of a box in the order of the page, without those of noise."""
-    collector = _Collector(page, noise)
-    collector.walk(box, box, None)
-    collector.close(box)
-    return collector.runs
+def runs_of(page: Page, box: int, noise: AbstractSet[int]) -> list[TextRun]:
+    """Return the lines of a box in the order of the page, without those of noise; all by position in its outline."""
+    reader = _LineReader(page, box)
+    reader.read(noise)
+    return reader.runs
 
 
 def text_of(runs: Iterable[TextRun]) -> str:
@@ -79,66 +87,109 @@ def _group(run: TextRun) -> HtmlElement | None:
     return next((up for up in run.node.iterancestors() if up.tag in _GROUPS), None)
 
 
-class _Collector:
-    def __init__(self, page: Page, noise: AbstractSet[HtmlElement]) -> None:
+#: A line break of the page, among texts.
+_BREAK: Final = "\ufdd0"
+
+
+class _LineReader:
+    """Reads the lines of a box. ``_block`` and ``_link`` are the positions of those around the current text."""
+
+    def __init__(self, page: Page, box: int) -> None:
         self.runs: list[TextRun] = []
         self._page = page
-        self._noise = noise
+        self._outline = page.outline
+        self._box = box
         self._site = site_of(page.url)
+        #: Whether links lead to other sites.
+        self._away_by_link: dict[int, bool] = {}
+        self._block, self._link = box, -1
+        # The line that is being read.
         self._parts: list[str] = []
-        self._run: TextRun | None = None
+        self._texts: list[int] = []
+        self._tails: list[int] = []
+        self._linked = self._away = 0
 
-    def walk(self, node: HtmlElement, block: HtmlElement, link: HtmlElement | None) -> None:
-        """Read an element of a block, in a link or not."""
-        is_block = node.tag in BLOCKS
-        if node in self._noise:
-            if is_block:
-                self.close(block)
-            return
-        if node.tag == "br":
-            self._break(block)
-        if is_block:
-            self.close(node)
-        inner = node if is_block else block
-        if node.tag == "a":
-            link = node
-        self._add(node, False, inner, link)
-        for child in node:
-            self.walk(child, inner, link)
-            self._add(child, True, inner, link)
-        if is_block:
-            self.close(block)
+    def read(self, noise: AbstractSet[int]) -> None:
+        """Read all elements of the box but those of noise."""
+        tags, texts, ends = self._outline.tags, self._outline.texts, self._outline.ends
+        # The elements that have begun: where they end, their position, and the block and link around them.
+        begun: list[tuple[int, int, int, int]] = []
+        position, end = self._box, ends[self._box]
+        while position < end:
+            tag = tags[position]
+            begun.append((ends[position], position, self._block, self._link))
+            if position in noise:
+                position = ends[position]
+            else:
+                if tag == "br":
+                    self._break()
+                if tag in BLOCKS:
+                    self._close(position)
+                if tag == "a":
+                    self._link = position
+                if text := texts[position]:
+                    self._texts.append(position)
+                    self._add(text)
+                position += 1
+            while begun and begun[-1][0] == position:
+                self._end(*begun.pop()[1:])
+        self._close(self._box)
 
-    def close(self, block: HtmlElement) -> None:
+    def _end(self, position: int, block: int, link: int) -> None:
+        """Continue behind an element, in the block and link around it."""
+        self._link = link
+        if self._outline.tags[position] in BLOCKS:
+            self._close(block)
+        tail = self._outline.tails[position]
+        if tail and position != self._box:
+            self._tails.append(position)
+            self._add(tail)
+
+    def _close(self, block: int) -> None:
         """End a line; the next one is of another block."""
-        text = lines("".join(self._parts))
-        if text and self._run is not None:
-            self._run.lines, self._run.text = text, one_line(text)
-            self.runs.append(self._run)
-        self._parts.clear()
-        self._run = TextRun(block)
+        if self._parts:
+            tag = self._outline.tags[self._block]
+            if text := _lines_of("".join(self._parts), keep=tag == "pre"):
+                node = self._outline.nodes[self._block]
+                self.runs.append(TextRun(node, tag, text, self._linked, self._away, self._texts, self._tails))
+            self._parts.clear()
+            self._texts, self._tails = [], []
+            self._linked = self._away = 0
+        self._block = block
 
-    def _break(self, block: HtmlElement) -> None:
-        said = next((part for part in reversed(self._parts) if not part.isspace() or part == "\n"), None)
-        if said == "\n":
-            self.close(block)
-        else:
-            self._parts.append("\n")
+    def _break(self) -> None:
+        as_written = self._outline.tags[self._block] == "pre"
+        for part in reversed(self._parts):
+            if part == _BREAK or (as_written and part == "\n"):
+                self._close(self._block)
+                return
+            if not part.isspace():
+                break
+        self._parts.append(_BREAK)
 
-    def _add(self, node: HtmlElement, tail: bool, block: HtmlElement, link: HtmlElement | None) -> None:
-        text = node.tail if tail else node.text
-        if not text:
-            return
-        if self._run is None:
-            self._run = TextRun(block)
-        self._parts.append(text if block.tag == "pre" else _SPACE.sub(" ", text))
-        self._run.pieces.append((node, tail))
-        if link is not None:
+    def _add(self, text: str) -> None:
+        self._parts.append(text)
+        if self._link >= 0:
             length = len(one_line(text))
-            self._run.linked += length
-            url = self._page.link(link.get("href"))
-            if url is not None and site_of(url) != self._site:
-                self._run.away += length
+            self._linked += length
+            if self._leads_away():
+                self._away += length
+
+    def _leads_away(self) -> bool:
+        found = self._away_by_link.get(self._link)
+        if found is None:
+            url = self._page.link(self._outline.nodes[self._link].get("href"))
+            found = self._away_by_link[self._link] = url is not None and site_of(url) != self._site
+        return found
+
+
+def _lines_of(text: str, *, keep: bool) -> str:
+    """Return the lines of a text with line breaks of the page; ``keep`` those of its source as well."""
+    if keep:
+        return lines(text.replace(_BREAK, "\n"))
+    if _BREAK in text:
+        return "\n".join(line for part in text.split(_BREAK) if (line := one_line(part)))
+    return one_line(text)
 
 
 #: Longer lines are prose, whatever their first words.
@@ -213,7 +264,7 @@ def _below_heading(runs: list[TextRun], heading: HtmlElement | None, headline: s
         run = runs[position]
         prose = _prose(run)
         above -= prose
-        is_heading = run.node in inside or (len(key) > 12 and letters_of(run.text) == key)
+        is_heading = run.node in inside or (len(key) > 12 and run.letters == key)
         if is_heading and below > BELOW * above:
             return runs[position + 1 :]
         below += prose
@@ -266,7 +317,7 @@ def _is_link(run: TextRun) -> bool:
 
 def _leave_out_repeated(runs: list[TextRun], kept: list[bool]) -> None:
     """Leave out pull quotes, as the text contains them as well."""
-    keys = [letters_of(run.text) for run in runs]
+    keys = [run.letters for run in runs]
     whole = "\n".join(keys)
     if len(keys) > MAX_RUNS or len(whole) > MAX_WHOLE:
         return

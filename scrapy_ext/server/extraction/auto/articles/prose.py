@@ -6,10 +6,9 @@ import re
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from lxml.html import HtmlElement
-
-from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
-from scrapy_ext.server.extraction.auto.page.text import HEADINGS
+from scrapy_ext.server.extraction.auto.page import Focus, Page
+from scrapy_ext.server.extraction.auto.page.outline import Outline
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, Found
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 # Names are those of ``class``, ``id`` and ``itemprop`` in lower case. Short words match only as whole words.
@@ -45,7 +44,7 @@ _HOLDERS: Final = frozenset({
     "div", "section", "article", "main", "form", "table", "tbody", "tr", "td", "center", "span", "header", "li",
     "ul",
 })  # fmt: skip
-_QUOTED: Final = ("table", "pre", "blockquote")
+_QUOTED: Final = frozenset({"table", "pre", "blockquote"})
 _ROLES: Final = frozenset({
     "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alert", "menu", "menubar",
     "tablist", "toolbar", "button", "form",
@@ -75,142 +74,167 @@ LONG_HEADER: Final = 400
 class ArticleBox:
     """The ``box`` with most of the prose of a page, and the elements in it that are something else (``noise``).
 
-    ``marked`` is true where the page itself names the box an article.
+    Both are positions in the outline of the page. ``marked`` is true where the page itself names the box an article.
     """
 
     def __init__(self, page: Page, focus: Focus) -> None:
         self._page = page
         self._focus = focus
+        self._names = page.all_names
+        self.outline = page.outline
+        self._is_talk, self._is_text_box = Found(_TALK_NAME), Found(_TEXT_BOX)
+        self._is_about_it, self._is_other = Found(_ABOUT_IT), Found(OTHER_THINGS)
         body = page.tree.find("body")
-        self._body = page.tree if body is None else body
-        self._raw = self._masses(frozenset())
+        self._body = 0 if body is None else page.order[body]
+        prose = _Prose(self.outline)
+        self._raw = prose.masses(frozenset())
         self.noise = self._find_noise(by_name=True)
-        self._clean = self._masses(self.noise)
-        if self._clean.get(self._body, 0) < TOO_FEW * self._raw.get(self._body, 0):
+        self._clean = prose.masses(self.noise)
+        if self._clean[self._body] < TOO_FEW * self._raw[self._body]:
             self.noise = self._find_noise(by_name=False)
-            self._clean = self._masses(self.noise)
+            self._clean = prose.masses(self.noise)
         self.box = self._find_box()
-        self.marked = any(map(self._is_named_article, (self.box, *self.box.iterancestors())))
+        self.marked = any(map(self._is_named_article, self.outline.around(self.box)))
 
-    def _masses(self, without: AbstractSet[HtmlElement]) -> dict[HtmlElement, int]:
-        """Return the characters of prose in each element that has any, without links."""
-        own: dict[HtmlElement, int] = {}
-        # The block in which an element stands, None in what is left out; and the blocks that links begin in.
-        blocks: dict[HtmlElement, HtmlElement | None] = {}
-        linked: set[HtmlElement] = set()
-        for node in self._page.elements:
-            parent = node.getparent()
-            above = blocks[parent] if parent is not None else node
-            is_block = node.tag in BLOCKS
-            block = None if above is None or node in without else node if is_block else above
-            blocks[node] = block
-            if not is_block and (node.tag == "a" or parent in linked):
-                linked.add(node)
-            if block is not None and node.text and node not in linked:
-                own[block] = own.get(block, 0) + _length(node.text)
-            if above is not None and node.tail and parent not in linked:
-                own[above] = own.get(above, 0) + _length(node.tail)
-        masses: dict[HtmlElement, int] = {}
-        for node in reversed(self._page.elements):
-            mass = own.get(node, 0)
-            total = masses.get(node, 0) + (mass if mass >= MIN_PROSE else 0)
-            if total:
-                masses[node] = total
-                parent = node.getparent()
-                if parent is not None:
-                    masses[parent] = masses.get(parent, 0) + total
-        return masses
-
-    def _find_noise(self, *, by_name: bool) -> set[HtmlElement]:
-        noise: set[HtmlElement] = set()
-        stack = [self._body]
-        while stack:
-            for child in stack.pop():
-                if self._is_noise(child, by_name=by_name):
-                    noise.add(child)
-                elif len(child):
-                    stack.append(child)
+    def _find_noise(self, *, by_name: bool) -> set[int]:
+        noise: set[int] = set()
+        ends = self.outline.ends
+        position, end = self._body + 1, ends[self._body]
+        while position < end:
+            if self._is_noise(position, by_name=by_name):
+                noise.add(position)
+                position = ends[position]
+            else:
+                position += 1
         return noise
 
-    def _is_noise(self, node: HtmlElement, *, by_name: bool) -> bool:
-        tag = node.tag
-        names = self._page.names(node)
-        mass = self._raw.get(node, 0)
-        whole = self._raw.get(self._body, 0) or 1
+    def _is_noise(self, position: int, *, by_name: bool) -> bool:
+        tag, node = self.outline.tags[position], self.outline.nodes[position]
+        mass = self._raw[position]
+        whole = self._raw[self._body] or 1
         if mass >= MUCH * whole:
             # Comments may be longer than the article.
-            return bool(_TALK_NAME.search(names)) and node not in self._focus.path
+            return self._is_talk[self._names[position]] and node not in self._focus.path
         if tag in _NEVER:
             return True
         if tag in ("form", "header", "figure"):
-            return not self._has_text(node, mass, whole)
+            return not self._has_text(position, mass, whole)
         if tag not in BLOCKS:
             return tag == "span" and node in self._page.hidden
-        if node in self._page.hidden or node.get("role") in _ROLES:
+        attributes = self.outline.attributes[position]
+        if node in self._page.hidden or attributes.get("role") in _ROLES:
             return True
-        if tag == "p" or tag in HEADINGS:
+        names = self._names[position]
+        if names and (tag == "p" or tag in HEADINGS):
             # Their ids are often generated from their own text.
-            names = (node.get("class") or "").lower()
+            names = attributes.get("class", "").lower()
         if not names:
             return False
-        if _TALK_NAME.search(names):
+        if self._is_talk[names]:
             return True
-        about_it = tag not in HEADINGS and _ABOUT_IT.search(names)
-        return by_name and bool(about_it or OTHER_THINGS.search(names))
+        return by_name and ((tag not in HEADINGS and self._is_about_it[names]) or self._is_other[names])
 
-    def _has_text(self, node: HtmlElement, mass: int, whole: int) -> bool:
+    def _has_text(self, position: int, mass: int, whole: int) -> bool:
         """Return whether a form (some are around whole pages), a header or a figure has some of the text."""
-        if node.tag == "figure":
-            return next(node.iter(*_QUOTED), None) is not None
-        return mass >= SOME * whole or (node.tag == "header" and mass >= LONG_HEADER)
+        tags = self.outline.tags
+        if tags[position] == "figure":
+            return not _QUOTED.isdisjoint(tags[position : self.outline.ends[position]])
+        return mass >= SOME * whole or (tags[position] == "header" and mass >= LONG_HEADER)
 
-    def _find_box(self) -> HtmlElement:
+    def _find_box(self) -> int:
         box = self._marked_box()
         while True:
-            child = max(box, key=lambda node: self._clean.get(node, 0), default=None)
-            if child is None or child.tag not in _HOLDERS:
+            child = max(self.outline.children(box), key=self._clean.__getitem__, default=None)
+            if child is None or self.outline.tags[child] not in _HOLDERS:
                 return box
-            held = self._clean.get(child, 0)
-            if not held or held < self._enough(box, child) * self._clean.get(box, 0):
+            held = self._clean[child]
+            if not held or held < self._enough(box, child) * self._clean[box]:
                 return box
             box = child
 
-    def _enough(self, box: HtmlElement, child: HtmlElement) -> float:
+    def _enough(self, box: int, child: int) -> float:
         """Return the share of the prose of a box that a box inside must have to be chosen."""
         before = True
-        for node in box:
-            if node is child:
+        for position in self.outline.children(box):
+            if position == child:
                 before = False
-            elif (mass := self._clean.get(node, 0)) and node not in self.noise:
+            elif (mass := self._clean[position]) and position not in self.noise:
+                node = self.outline.nodes[position]
                 below_headline = node in self._focus.path or self._focus.distance(node) >= 0
                 if before and below_headline and mass >= INTRODUCTION:
                     return 1.0
-                if node.tag == "p":
+                if self.outline.tags[position] == "p":
                     return ALL_BUT_PARAGRAPHS
         return MOST if self._is_named_article(child) else NEARLY_ALL
 
-    def _marked_box(self) -> HtmlElement:
+    def _marked_box(self) -> int:
         """Return the element that the page names as the text of its article, where there is one; else its body."""
-        marked: list[HtmlElement] = []
-        passed: set[HtmlElement] = set()
-        for node in self._page.elements:
-            if node in self.noise or node.getparent() in passed:
-                passed.add(node)
-            elif node is not self._body and node.tag in _HOLDERS and self._is_named_text(node):
-                passed.add(node)
-                marked.append(node)
-        masses = sorted((self._clean.get(node, 0) for node in marked), reverse=True)
-        if not masses or masses[0] < SOME * self._clean.get(self._body, 0) or masses[0] < DENSITY * sum(masses[1:2]):
+        marked: list[int] = []
+        ends = self.outline.ends
+        position = 0
+        while position < len(ends):
+            if position in self.noise:
+                position = ends[position]
+            elif self._is_named_text(position):
+                marked.append(position)
+                position = ends[position]
+            else:
+                position += 1
+        masses = sorted((self._clean[position] for position in marked), reverse=True)
+        if not masses or masses[0] < SOME * self._clean[self._body] or masses[0] < DENSITY * sum(masses[1:2]):
             return self._body
-        return max(marked, key=lambda node: self._clean.get(node, 0))
+        return max(marked, key=self._clean.__getitem__)
 
-    def _is_named_text(self, node: HtmlElement) -> bool:
-        return bool(_TEXT_BOX.search(self._page.names(node)))
+    def _is_named_text(self, position: int) -> bool:
+        return self.outline.tags[position] in _HOLDERS and self._is_text_box[self._names[position]]
 
-    def _is_named_article(self, node: HtmlElement) -> bool:
-        return node.tag in ("article", "main") or (node.tag in _HOLDERS and self._is_named_text(node))
+    def _is_named_article(self, position: int) -> bool:
+        return self.outline.tags[position] in ("article", "main") or self._is_named_text(position)
+
+
+class _Prose:
+    """The characters of prose of a page, without links, by the blocks in which they stand."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+        #: The block in which the text of each element stands: the element itself, or one around it.
+        self._blocks: list[int] = []
+        self._texts: list[int] = []
+        self._tails: list[int] = []
+        linked: list[bool] = []
+        for position, (tag, parent) in enumerate(zip(outline.tags, outline.parents, strict=True)):
+            is_block = tag in BLOCKS or not position
+            in_link = not is_block and (tag == "a" or linked[parent])
+            linked.append(in_link)
+            self._blocks.append(position if is_block else self._blocks[parent])
+            text = None if in_link else outline.texts[position]
+            tail = None if not position or linked[parent] else outline.tails[position]
+            self._texts.append(_length(text) if text else 0)
+            self._tails.append(_length(tail) if tail else 0)
+
+    def masses(self, without: AbstractSet[int]) -> list[int]:
+        """Return the characters of prose in each element, without those in some elements."""
+        ends, parents, blocks, texts, tails = (
+            self._outline.ends, self._outline.parents, self._blocks, self._texts, self._tails,
+        )  # fmt: skip
+        own = [0] * len(ends)
+        position = 0
+        while position < len(ends):
+            own[blocks[parents[position]]] += tails[position]
+            if position in without:
+                position = ends[position]
+            else:
+                own[blocks[position]] += texts[position]
+                position += 1
+        masses = [mass if mass >= MIN_PROSE else 0 for mass in own]
+        for position in range(len(ends) - 1, 0, -1):
+            masses[parents[position]] += masses[position]
+        return masses
 
 
 def _length(text: str) -> int:
-    length = len(one_line(text))
-    return DENSITY * length if length and _DENSE.search(text) else length
+    words = text.split()
+    if not words:
+        return 0
+    length = len(" ".join(words))
+    return DENSITY * length if not text.isascii() and _DENSE.search(text) else length

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import dateparser
@@ -167,9 +168,16 @@ def _order(page: Page) -> str | None:
 
 
 def _with_month_name(text: str, page: Page) -> datetime | None:
-    for language in dict.fromkeys((page.language, "en")):
+    moment = _parsed(text, page.language)
+    return None if moment is None else _plausible(moment)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, page_language: str | None) -> datetime | None:
+    """Return the moment of a date with the name of a month. A page shows the same one several times."""
+    for language in dict.fromkeys((page_language, "en")):
         try:
-            moment = dateparser.parse(
+            moment: datetime | None = dateparser.parse(
                 text,
                 languages=[language] if language else ["en"],
                 settings={"STRICT_PARSING": True, "PARSERS": ["absolute-time"]},
@@ -178,7 +186,7 @@ def _with_month_name(text: str, page: Page) -> datetime | None:
             # A language that dateparser does not know.
             continue
         if moment is not None:
-            return _plausible(moment)
+            return moment
     return None
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from lxml.html import HtmlElement
-
 from scrapy_ext.server.extraction.auto.articles.body import (
     ARTICLE_TYPES,
     ArticleBody,
@@ -41,7 +39,9 @@ def extract(page: Page) -> Article:
     page.sources.note("articleBody", "main text")
     page.sources.note("articleBodyHtml", "main text")
     described = page.meta("og:description", "description", "twitter:description", "dc.description")
-    pictures = _images(page, thing, body.part)
+    pictures = _images(page, thing, body)
+    videos = [Video(url=url) for url in _media(page, thing, body, "video", "VideoObject")]
+    audios = [Audio(url=url) for url in _media(page, thing, body, "audio", "AudioObject")]
     return Article(
         url=page.url,
         canonicalUrl=page.canonical_url,
@@ -58,28 +58,30 @@ def extract(page: Page) -> Article:
         description=first((plain(described), thing.text("description") if thing else None)),
         articleBody=body.text or None,
         articleBodyHtml=body_html(page, body),
-        videos=[Video(url=url) for url in _media(page, thing, body.part, "video", "VideoObject")],
-        audios=[Audio(url=url) for url in _media(page, thing, body.part, "audio", "AudioObject")],
+        videos=videos,
+        audios=audios,
         metadata=DetailsMetadata(dateDownloaded=now(), probability=_probability(thing, body, published is not None)),
     )
 
 
-def _images(page: Page, thing: Thing | None, part: HtmlElement | None) -> list[Image]:
+def _images(page: Page, thing: Thing | None, body: ArticleBody) -> list[Image]:
     main = images.of_metas(page)[:1] or images.of_thing(page, thing)[:1]
-    shown = images.of_nodes(page, part.iter("img")) if part is not None else []
+    shown = images.of_nodes(page, (node for node in body.media if node.tag == "img"))
     return images.merged(main, images.of_thing(page, thing), shown)
 
 
-def _media(page: Page, thing: Thing | None, part: HtmlElement | None, tag: str, type_name: str) -> list[str]:
+def _media(page: Page, thing: Thing | None, body: ArticleBody, tag: str, type_name: str) -> list[str]:
     found: list[str] = []
+    players: list[str] = []
     for media in thing.things(tag, "associatedMedia") if thing else ():
         if type_name in media.types:
             found += media.texts("contentUrl", "embedUrl")[:1]
-    for node in part.iter(tag) if part is not None else ():
-        found += [source for each in (node, *node.iter("source")) if (source := each.get("src"))][:1]
-    for node in part.iter("iframe") if part is not None and tag == "video" else ():
-        source = node.get("src") or node.get("data-src") or ""
-        found += [source] if _VIDEO_PLAYER.search(source) else []
+    for node in body.media:
+        if node.tag == tag:
+            found += [source for each in (node, *node.iter("source")) if (source := each.get("src"))][:1]
+        elif node.tag == "iframe" and tag == "video":
+            players.append(node.get("src") or node.get("data-src") or "")
+    found += filter(_VIDEO_PLAYER.search, players)
     urls = dict.fromkeys(url for reference in found if (url := page.link(reference)))
     return list(urls)[:MAX_MEDIA]
 

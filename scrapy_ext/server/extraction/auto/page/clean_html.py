@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import logging
 from typing import Final
 
-from clear_html import clean_node, cleaned_node_to_html, cleaned_node_to_text
 from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.cleaning.clean import clean
+from scrapy_ext.server.extraction.auto.cleaning.nodes import Node, copy_of
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH
-from scrapy_ext.server.extraction.auto.page.urls import absolute
 
 logger = logging.getLogger(__name__)
 
@@ -21,43 +22,33 @@ logger = logging.getLogger(__name__)
 LIBRARY_FAULTS: Final = (
     ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError, etree.LxmlError,
 )  # fmt: skip
-_ADDRESSES: Final = ("href", "src")
 
 
-def cleaned(node: HtmlElement, base_url: str) -> HtmlElement | None:
-    """Return a clean copy of a node with absolute addresses; None where it cannot be cleaned."""
+def cleaned(part: HtmlElement | Node, base_url: str) -> HtmlElement | None:
+    """Return a part of a page as clean HTML with absolute addresses; None where it cannot be cleaned.
+
+    An element stays as it is. Nodes cannot be used afterwards.
+    """
     try:
-        copy = clean_node(node, base_url)
+        return clean(part if isinstance(part, Node) else copy_of(part), base_url)
     except LIBRARY_FAULTS:
-        logger.debug("A node could not be cleaned; its text is used instead.", exc_info=True)
+        logger.debug("A part of a page could not be cleaned; its text is used instead.", exc_info=True)
         return None
-    for part in list(copy.iterdescendants("*")):
-        _settle_addresses(part, base_url)
-    return copy
-
-
-def _settle_addresses(part: HtmlElement, base_url: str) -> None:
-    """Make the addresses of an element absolute, and drop an element whose ``src`` has no address."""
-    for name in _ADDRESSES:
-        reference = part.get(name)
-        if reference is None:
-            continue
-        url = absolute(base_url, reference)
-        if url:
-            part.set(name, url)
-        elif name == "src":
-            part.drop_tree()
-        else:
-            del part.attrib[name]
 
 
 def html_of(node: HtmlElement) -> str:
-    return str(cleaned_node_to_html(node))
+    return str(lxml_html.tostring(node, encoding="unicode", with_tail=False))
 
 
 def text_of(node: HtmlElement) -> str:
     """Return the text of a clean node in paragraphs, without captions."""
-    return str(cleaned_node_to_text(node) or "")
+    # Imported here: articles do without it.
+    import html_text
+
+    shown = copy.deepcopy(node)
+    for caption in list(shown.iterdescendants("figcaption")):
+        caption.drop_tree()
+    return str(html_text.extract_text(shown))
 
 
 def paragraphs(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.auto.page.text import Found, node_text
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 if TYPE_CHECKING:
@@ -115,8 +115,9 @@ class Focus:
         self._names = [frozenset(_words(name)) for name in names if name]
         self.heading = self._find_heading()
         self.path = frozenset(self.heading.iterancestors()) if self.heading is not None else frozenset()
+        is_elsewhere = Found(_ELSEWHERE)
         self._others = Parts(
-            lambda node: node.tag in _ELSEWHERE_TAGS or _ELSEWHERE.search(page.names(node)) is not None,
+            lambda node: node.tag in _ELSEWHERE_TAGS or is_elsewhere[page.names(node)],
             ends=self.path.__contains__,
         )
 
@@ -163,8 +164,10 @@ class Focus:
 
 
 def _words(text: str) -> list[str]:
-    # URLs have no accents.
-    text = "".join(sign for sign in unicodedata.normalize("NFKD", text[:500]) if not unicodedata.combining(sign))
+    text = text[:500]
+    if not text.isascii():
+        # URLs have no accents.
+        text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
     return [word.lower() for word in _WORD.findall(text)]
 
 

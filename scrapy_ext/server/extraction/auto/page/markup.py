@@ -107,7 +107,7 @@ class Markup:
             if script.type == _JSON_LD and len(script.source) <= MAX_BLOCK_LENGTH:
                 roots += build.roots(_json_ld(script.source))
         build.syntax = "microdata"
-        roots += build.roots(_microdata(page.tree, page.base_url))
+        roots += build.roots(_microdata(page))
         return cls(roots)
 
     def things(self, *types: str) -> list[Thing]:
@@ -209,9 +209,14 @@ def _json_ld(source: str) -> list[JsonValue]:
     return loads(source)
 
 
-def _microdata(tree: HtmlElement, base_url: str) -> list[Any]:
-    """Return the microdata of a tree in the form of JSON-LD; nothing where there is so much that it would take long."""
-    marked = tree.xpath("//*[@itemprop or @itemscope]")
+def _microdata(page: Page) -> list[Any]:
+    """Return the microdata of a page in the form of JSON-LD; nothing where there is so much that it would take long."""
+    tree, base_url = page.tree, page.base_url
+    marked = [
+        node
+        for node, attributes in zip(page.elements, page.outline.attributes, strict=True)
+        if "itemprop" in attributes or "itemscope" in attributes
+    ]
     if not marked or len(marked) > MAX_ITEMPROPS:
         return []
     if tree.xpath(f"boolean(//*[@itemprop][count(ancestor::*[@itemprop]) > {MAX_ITEMPROP_DEPTH}])"):

@@ -9,13 +9,13 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from lxml import etree
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.computed_styles import ComputedStyles, take_styles
 from scrapy_ext.server.extraction.auto.page.labelled import LabelledPairs
 from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
 from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
+from scrapy_ext.server.extraction.auto.page.outline import Outline
 from scrapy_ext.server.extraction.auto.page.parsing import parsed
 from scrapy_ext.server.extraction.auto.page.records import Sources
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
@@ -25,10 +25,9 @@ from scrapy_ext.server.extraction.auto.page.urls import absolute, bare
 MAX_LINE_LENGTH: Final = 200
 
 _NO_LINE: Final = frozenset({"html", "head", "body", "title", "option", "select", "textarea", "meta", "link", "base"})
-_NAMES_OF_TESTS: Final = etree.XPath(
-    "//@data-testid|//@data-test|//@data-test-id|//@data-qa|//@data-qa-qualifier|//@data-automation-id|//@data-hook"
-)
-_MAY_HIDE: Final = etree.XPath("//*[@style or @hidden or @aria-hidden]")
+_NAMES_OF_TESTS: Final = frozenset({
+    "data-testid", "data-test", "data-test-id", "data-qa", "data-qa-qualifier", "data-automation-id", "data-hook",
+})  # fmt: skip
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
 _LANGUAGE_CODE = re.compile(r"[a-z]{2}(?=$|[-_])")
@@ -64,11 +63,10 @@ class Page:
     def __init__(self, html: str, url: str, *, styles: bool = False) -> None:
         self.url = url
         self.sources = Sources()
-        self.source, self.tree, self.scripts = parsed(html)
+        self.source, self.tree, self.elements, attributes, self.scripts = parsed(html)
+        self.outline = Outline(self.elements, attributes)
         self.base_url = self._base_url()
         self._links: dict[str, str | None] = {}
-        # Kept, because lxml would otherwise create the Python object of an element anew at each access.
-        self.elements: list[HtmlElement] = list(self.tree.iter("*"))
         self.styles = take_styles(self.tree) if styles else ComputedStyles()
 
     @cached_property
@@ -86,10 +84,10 @@ class Page:
         """The text between header, menus, side bars and footer."""
         return between_landmarks(self)
 
-    @cached_property
+    @property
     def order(self) -> dict[HtmlElement, int]:
         """The position of every element in the document."""
-        return {node: position for position, node in enumerate(self.elements)}
+        return self.outline.order
 
     @cached_property
     def metas(self) -> dict[str, list[str]]:
@@ -124,22 +122,32 @@ class Page:
         return [self.elements[position] for position in sorted(found)]
 
     @cached_property
-    def _names(self) -> dict[HtmlElement, str]:
-        found = {}
-        for node in self.elements:
-            names = f"{node.get('class', '')} {node.get('id', '')} {node.get('itemprop', '')}".strip().lower()
-            if names:
-                found[node] = names
-        for value in _NAMES_OF_TESTS(self.tree):
-            node = value.getparent()
-            found[node] = f"{found.get(node, '')} {value[:MAX_LINE_LENGTH].lower()}".lstrip()
+    def all_names(self) -> list[str]:
+        """The names of each element as :meth:`names` returns them, in the order of the page."""
+        found = []
+        for attributes in self.outline.attributes:
+            if not attributes:
+                found.append("")
+                continue
+            get = attributes.get
+            names = f"{get('class', '')} {get('id', '')} {get('itemprop', '')}".strip().lower()
+            if not _NAMES_OF_TESTS.isdisjoint(attributes):
+                tests = (
+                    value[:MAX_LINE_LENGTH].lower() for name, value in attributes.items() if name in _NAMES_OF_TESTS
+                )
+                names = " ".join((names, *tests)).lstrip()
+            found.append(names)
         return found
+
+    @cached_property
+    def _names(self) -> dict[HtmlElement, str]:
+        return {node: names for node, names in zip(self.elements, self.all_names, strict=True) if names}
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:
         positions: dict[str, list[int]] = {}
-        for position, node in enumerate(self.elements):
-            if names := self._names.get(node):
+        for position, names in enumerate(self.all_names):
+            if names:
                 positions.setdefault(names, []).append(position)
         return positions
 
@@ -152,24 +160,28 @@ class Page:
         """The elements that the page itself marks as not shown; those inside of them are not listed."""
         return frozenset(
             node
-            for node in _MAY_HIDE(self.tree)
-            if node.get("hidden") is not None
-            or node.get("aria-hidden") == "true"
-            or _HIDING_STYLE.search(node.get("style") or "")
+            for node, attributes in zip(self.elements, self.outline.attributes, strict=True)
+            if attributes
+            and (
+                "hidden" in attributes
+                or attributes.get("aria-hidden") == "true"
+                or ("style" in attributes and _HIDING_STYLE.search(attributes["style"]))
+            )
         )
 
     @cached_property
     def lines(self) -> list[tuple[HtmlElement, str]]:
         """The short texts of the page: of elements that contain at most three others, which contain none."""
         found = []
-        for node in self.elements:
-            children = len(node)
-            if children > 3 or node.tag in _NO_LINE:
+        outline = self.outline
+        for position, (node, tag, end) in enumerate(zip(outline.nodes, outline.tags, outline.ends, strict=True)):
+            inside = end - position - 1
+            if inside > 3 or tag in _NO_LINE:
                 continue
-            if not children:
-                raw = node.text
-            elif not any(map(len, node)):
-                raw = " ".join(node.itertext())
+            if not inside:
+                raw = outline.texts[position]
+            elif inside == len(node):
+                raw = " ".join(outline.pieces(position))
             else:
                 continue
             if raw and 0 < len(text := one_line(raw)) <= MAX_LINE_LENGTH:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Final, NamedTuple
 
 from lxml import etree
@@ -16,8 +17,10 @@ MAX_ELEMENTS: Final = 60_000
 
 _UNSEEN: Final = ("style", "template", "svg", "object", "math")
 #: Longer values are images or data of scripts, or an attack.
-_LONG_ATTRIBUTES: Final = etree.XPath("//@*[string-length(.) > 10000]")
+MAX_VALUE_LENGTH: Final = 10_000
+#: Characters that a tree cannot hold; those of them that are one byte are searched much faster.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_UNWRITABLE_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\r"))
 _EMPTY: Final = b"<html><body></body></html>"
 
 
@@ -33,6 +36,9 @@ class Parsed(NamedTuple):
 
     source: bytes
     tree: HtmlElement
+    #: The elements of the tree in document order, and the attributes of each.
+    elements: list[HtmlElement]
+    attributes: list[dict[str, str]]
     scripts: list[Script]
 
 
@@ -42,11 +48,12 @@ def parsed(html: str) -> Parsed:
     scripts = _take_scripts(tree)
     etree.strip_elements(tree, *_UNSEEN, with_tail=False)
     _strip_noscript(tree)
-    return Parsed(source, tree, scripts)
+    elements = list(tree.iter("*"))
+    return Parsed(source, tree, elements, _attributes(elements), scripts)
 
 
 def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
-    source = _UNWRITABLE.sub("\ufffd", html[:MAX_HTML_LENGTH]).encode()
+    source = _encoded(html[:MAX_HTML_LENGTH])
     tree = _parse(source)
     for _ in range(8):
         elements = int(tree.xpath("count(//*)"))
@@ -56,6 +63,18 @@ def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
         source = source[: min(len(source) // 2, len(source) * MAX_ELEMENTS // elements)]
         tree = _parse(source)
     return source, tree
+
+
+def _encoded(html: str) -> bytes:
+    """Return a page in UTF-8, with a replacement for each character that a tree cannot hold."""
+    try:
+        source = html.encode()
+    except UnicodeEncodeError:
+        return _UNWRITABLE.sub("\ufffd", html).encode()
+    writable = len(source.translate(None, _UNWRITABLE_BYTES)) == len(source)
+    if writable and b"\xef\xbf\xbe" not in source and b"\xef\xbf\xbf" not in source:
+        return source
+    return _UNWRITABLE.sub("\ufffd", html).encode()
 
 
 def _parse(source: bytes) -> HtmlElement:
@@ -70,8 +89,6 @@ def _parse(source: bytes) -> HtmlElement:
         # Nothing in it but comments or white space.
         tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
     _move_trailing_content(tree)
-    for value in _LONG_ATTRIBUTES(tree):
-        del value.getparent().attrib[value.attrname]
     return tree
 
 
@@ -95,6 +112,17 @@ def _move_trailing_content(tree: HtmlElement) -> None:
         body.append(node)
     if following:
         etree.strip_tags(body, "html", "head", "body")
+
+
+def _attributes(elements: list[HtmlElement]) -> list[dict[str, str]]:
+    """Return the attributes of each element, read once; long ones are removed."""
+    found = [dict(element.items()) for element in elements]
+    longest = max(map(len, chain.from_iterable(map(dict.values, found))), default=0)
+    if longest > MAX_VALUE_LENGTH:
+        for element, attributes in zip(elements, found, strict=True):
+            for name in [name for name, value in attributes.items() if len(value) > MAX_VALUE_LENGTH]:
+                del attributes[name], element.attrib[name]
+    return found
 
 
 def _strip_noscript(tree: HtmlElement) -> None:

@@ -31,11 +31,18 @@ def absolute(base: str, reference: str | None) -> str | None:
         return None
     try:
         url = urljoin(base, cleaned)
-        parts = urlsplit(url)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         return None
-    return url if valid and len(url) <= MAX_URL_LENGTH else None
+    return url if is_address(url) else None
+
+
+def is_address(url: str) -> bool:
+    """Return whether a URL is one of http or https with a host, and not too long."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and len(url) <= MAX_URL_LENGTH
+    except ValueError:
+        return False
 
 
 def parts_of(url: str) -> SplitResult:
