@@ -19,7 +19,7 @@ from scores import shingle_scores, words
 _SIZE = re.compile(
     r"(?:[._-](?:\d{2,4}x\d{0,4}|x\d{2,4}|w?\d{3,4}w?|small|medium|large|thumb(?:nail)?|xx?l|zoom|main)|@\dx)+$"
 )
-_GENERAL = re.compile(r"(?:image|img|default|main|original|picture|photo|index|large|\d{0,4})")
+_GENERAL = re.compile(r"(?:image|img|default|main|original|picture|photo|index|large|s-l\d+|\d{0,4})")
 _SIGNS = re.compile(r"[\W_]+")
 
 Truth = dict[str, list[str]]

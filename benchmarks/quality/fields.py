@@ -1,9 +1,9 @@
 """Quality of each field of products and articles: counts and confidence, tuned-on and held-out sites apart.
 
-``python benchmarks/quality/fields.py DATA_DIR [--before TREE] [--more DIR]... [--table] [--wrong FIELD]`` prints a JSON
-line for each set of pages, field and half. ``--before`` names a folder with another version of the sources, which reads
+``python benchmarks/quality/fields.py DATA_DIR`` prints a JSON line for each set of pages, field and half.
+``--before`` names a folder with another version of the sources, which reads
 the same pages in the same run; ``--more`` one with further pages with markup (an ``index.json`` of files and URLs or
-sites); ``--table`` prints a table for people; ``--wrong`` the wrong and missing values of a field, of the tuned half
+sites); ``--table`` prints a table for people; ``--wrong`` the wrong and missing values of fields, of the tuned half
 alone.
 
 Sets: pages with labels as they are (``labels``), the same without markup (``labels, plain``), and pages whose markup is
@@ -72,8 +72,8 @@ def main() -> int:
             outcomes = tuple(outcome_of(field, site, true, item) for item in items)
             if any(outcomes):
                 results[f"{case.kind}, {case.pages}", field, half].append(outcomes)
-            if options.wrong == field and half == "tuned" and _share(outcomes[-1]) < 1:
-                print(case.pages, case.name, case.url[:90], "| true", true, "| found", FOUND[field](items[-1]))
+            if field in options.wrong and half == "tuned" and _share(outcomes[-1]) < 1:
+                print(field, "|", case.pages, case.name, case.url, "| true", true, "| found", FOUND[field](items[-1]))
     rows = [_row(*key, outcomes) for key, outcomes in sorted(results.items())]
     for row in rows if not options.wrong else ():
         print(_line(row) if options.table else json.dumps(row))
@@ -90,7 +90,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--more", type=Path, action="append", default=[])
     parser.add_argument("--only", help="beginning of the name of a set, such as: product labels")
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--wrong", choices=list(FOUND))
+    parser.add_argument("--wrong", choices=list(FOUND), nargs="+", default=[])
     return parser.parse_args()
 
 

@@ -163,7 +163,8 @@ def _addresses(value: Any) -> list[str]:
         source = (
             member.get("contentUrl") or member.get("url") or member.get("@id") if isinstance(member, dict) else member
         )
-        found += [str(inner) for inner in _listed(source) if inner]
+        # Addresses with a fragment are names of entities.
+        found += [str(inner) for inner in _listed(source) if inner and "#" not in str(inner)]
     return found
 
 

@@ -11,6 +11,7 @@ from stdnum import ean, isbn, ismn, issn
 
 from scrapy_ext.server.extraction.auto.items import Gtin
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
+from scrapy_ext.server.extraction.auto.page.markup import JSON_LD
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Longest text that is read as a number, and longest line with a label and a number, in characters.
@@ -82,7 +83,9 @@ def _of_scripts(page: Page) -> list[Gtin]:
     """Return the number in scripts, if there is only one: several are those of other products."""
     texts: set[str] = set()
     for script in page.scripts:
-        matches = _IN_SCRIPT.finditer(script.source[:MAX_SCRIPT_LENGTH])
+        # Structured data has been read as such.
+        source = "" if script.type == JSON_LD else script.source[:MAX_SCRIPT_LENGTH]
+        matches = _IN_SCRIPT.finditer(source)
         texts.update(match.group(1) for match in islice(matches, MAX_MATCHES))
     found = _valid(texts)
     return found if len(found) == 1 else []

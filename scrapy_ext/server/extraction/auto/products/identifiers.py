@@ -12,6 +12,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.items import Gtin
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.markup import JSON_LD
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.auto.products.gtins import gtins_on
@@ -69,7 +70,9 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifie
     gtins = gtins_on(page, product, focus)
     # Shops without a manufacturer's number repeat their own there.
     others = {sku, *stated, *(gtin.value for gtin in gtins)}
-    mpn = first(code for code in _codes(_mpns(page, product, focus)) if code not in others)
+    stated_mpn = first(_codes(_stated_mpns(product)))
+    shown_mpns = _codes(_mpns(page, focus)) if stated_mpn is None or stated_mpn in others else []
+    mpn = first(code for code in (stated_mpn, *shown_mpns) if code not in others)
     stated_id = first(_codes(product.texts("productID", "productId", "identifier"))) if product else None
     return Identifiers(
         sku=sku,
@@ -119,16 +122,21 @@ def _only_in_scripts(page: Page, pattern: re.Pattern[str]) -> set[str]:
     """Return the number in scripts, if there is only one: several are those of other products."""
     found: set[str] = set()
     for script in page.scripts:
-        matches = pattern.finditer(script.source[:MAX_SCRIPT_LENGTH])
+        # Structured data has been read as such.
+        source = "" if script.type == JSON_LD else script.source[:MAX_SCRIPT_LENGTH]
+        matches = pattern.finditer(source)
         found.update(match.group(1) for match in islice(matches, MAX_CODE_NODES))
     return found if len(found) == 1 else set()
 
 
-def _mpns(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
-    """Yield candidates for the manufacturer's number, the most reliable first."""
+def _stated_mpns(product: Thing | None) -> Iterator[str]:
     if product is not None:
         yield from product.texts("mpn")
         yield from (value for value in product.values("model") if isinstance(value, str))
+
+
+def _mpns(page: Page, focus: Focus) -> Iterator[str]:
+    """Yield candidates for the manufacturer's number on the page, the most reliable first."""
     for pair in page.labelled.of(_MPN):
         if not focus.elsewhere(pair.node):
             yield pair.value
