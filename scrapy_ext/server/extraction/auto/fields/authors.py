@@ -30,7 +30,7 @@ LINK_BONUS: Final = 20
 _VOCABULARY: Final = load_vocabulary("authors")
 _METAS, _NAMES = map(_VOCABULARY.words, ("metas", "names"))
 _NAMED, _NOT_NAMED = _VOCABULARY.patterns("named", "not_named")
-_PROFILE, _LEADING = _VOCABULARY.patterns("profile", "leading", flags=re.IGNORECASE)
+_PROFILE, _LEADING, _SIGNATURE = _VOCABULARY.patterns("profile", "leading", "signature", flags=re.IGNORECASE)
 #: Text behind a name in the same line.
 _TRAILING = _VOCABULARY.pattern("trailing")
 _SEPARATORS = _VOCABULARY.pattern("separators")
@@ -52,6 +52,7 @@ def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] 
         lambda: _of_metas(page),
         lambda: _shown(page, focus),
         lambda: _of_by_lines(page, focus),
+        lambda: _of_signature(page, focus),
     )
     # A site is the author of its pages only where they name nobody else.
     chosen: list[Author] = []
@@ -122,7 +123,9 @@ def _nodes(page: Page) -> list[HtmlElement]:
 def _leads_to_author(node: HtmlElement) -> bool:
     if "author" in (node.get("rel") or "").lower().split():
         return True
-    return bool(_PROFILE.search(node.get("href") or "")) and 2 <= len(node_text(node, 60).split()) <= 4
+    if not _PROFILE.search(node.get("href") or ""):
+        return False
+    return all(2 <= len(name.split()) <= 4 for name in names_in(node_text(node, 60)) or [""])
 
 
 def _of_node(page: Page, node: HtmlElement) -> list[Author]:
@@ -141,6 +144,21 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
             if names and not focus.elsewhere(node):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
+
+
+def _of_signature(page: Page, focus: Focus) -> list[Author]:
+    """Return the authors of the only line that says so in plain words, wherever it stands: ``Written by Jane Doe``."""
+    found: dict[str, list[str]] = {}
+    for node, text in page.lines:
+        match = _SIGNATURE.match(text) if len(text) <= MAX_LINE_LENGTH else None
+        if match and not focus.elsewhere(node):
+            names = names_in(text[match.end() :])
+            if names and all(name[:1].isupper() and 2 <= len(name.split()) <= 4 for name in names):
+                found.setdefault(text, names)
+    if len({tuple(names) for names in found.values()}) != 1:
+        return []
+    raw, names = next(iter(found.items()))
+    return [Author(name=name, nameRaw=raw) for name in names]
 
 
 def names_in(raw: str) -> list[str]:

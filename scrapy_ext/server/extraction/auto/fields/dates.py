@@ -204,11 +204,13 @@ def is_mostly_date(text: str) -> bool:
 MAX_NODES: Final = 60
 #: Greatest distance from the heading, in elements, of a date in an element that is not named so.
 NEAR: Final = 40
+#: Longest label of a date, in characters.
+MAX_LABEL_LENGTH: Final = 30
 
 _PUBLISHED_METAS, _MODIFIED_METAS = map(_VOCABULARY.words, ("published_metas", "modified_metas"))
 _DATE_NAMES: Final = _VOCABULARY.words("date_names")
 _PUBLISHED_NAME, _MODIFIED_NAME = _VOCABULARY.patterns("published_name", "modified_name")
-_MODIFIED_WORD = _VOCABULARY.pattern("modified_word", re.IGNORECASE)
+_MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "published_word", flags=re.IGNORECASE)
 
 
 def published_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
@@ -262,4 +264,18 @@ def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
     is_modified = bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(node_text(node, MAX_TEXT_LENGTH)))
     if modified or is_modified:
         return True if modified and is_modified else None
-    return bool(_PUBLISHED_NAME.search(names) or node.get("pubdate") is not None)
+    named = bool(_PUBLISHED_NAME.search(names)) or node.get("pubdate") is not None
+    return named or _PUBLISHED_WORD.fullmatch(_label_of(node)) is not None
+
+
+def _label_of(node: HtmlElement) -> str:
+    """Return the short text right before a node, beside it."""
+    before = node.getprevious()
+    if before is None:
+        parent = node.getparent()
+        text = (parent.text or "") if parent is not None else ""
+    else:
+        text = before.tail if before.tail and before.tail.strip() else node_text(before, MAX_LABEL_LENGTH + 1)
+    label = one_line(text)
+    # With digits, it is another date.
+    return label if len(label) <= MAX_LABEL_LENGTH and not _NUMBERS.search(label) else ""

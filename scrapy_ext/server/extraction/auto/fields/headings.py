@@ -11,28 +11,56 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.breadcrumb_trail import trail_of
 from scrapy_ext.server.extraction.auto.items import Breadcrumb
-from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
+from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.urls import site_of, slug_of
 
 MAX_HEADLINE_LENGTH: Final = 500
+MAX_HEADINGS: Final = 200
 _WORD = re.compile(r"\w{2,}")
+#: A title and its last part, which is often the name of the site.
+_PARTS = re.compile(r"^(.+)\s+[|»·•–—-]\s+([^|»·•]{2,100})$")
 _SITE_PART = re.compile(r"^(.{15,}?)\s+[|»·•–—-]\s+([^|»·•–—]{2,60})$")
 
 
 def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
     """Return the headline: the visible heading, else that of structured data, else the title."""
-    if focus.heading_text and _is_of_page(page, focus.heading_text):
-        return focus.heading_text
+    heading = _heading_of_content(page, focus)
+    if heading and _is_of_page(page, heading):
+        return _without_known_site(page, heading)
     stated = thing.text("headline") if thing else None
     title = stated or page.meta("og:title", "twitter:title") or page.title
     return without_site(page, one_line(title)[:MAX_HEADLINE_LENGTH]) or None
 
 
+def _heading_of_content(page: Page, focus: Focus) -> str | None:
+    """Return the heading; where that is the end of the title, as the name of a book or site is, the one below it that
+    the title begins with.
+    """
+    heading, parts = focus.heading_text, _PARTS.match(page.title or "")
+    if not heading or not parts or letters_of(heading) != letters_of(parts.group(2)):
+        return heading
+    begin = letters_of(parts.group(1))
+    below = (node for node in page.tree.iter("h1", "h2", "h3") if focus.distance(node) > 0)
+    texts = (node_text(node, MAX_HEADLINE_LENGTH) for node in islice(below, MAX_HEADINGS))
+    return next((text for text in texts if letters_of(text) == begin), heading)
+
+
 def _is_of_page(page: Page, heading: str) -> bool:
-    """Return whether a heading shares a word with the titles of its page, as far as there are any."""
+    """Return whether a heading shares a word with the titles of its page or its URL, apart from the site's name."""
     words = set(_WORD.findall(heading.casefold()))
-    titles = [title for title in (page.title, page.meta("og:title", "twitter:title")) if title]
+    site = set(_WORD.findall((page.meta("og:site_name") or "").casefold()))
+    words = words - site or words
+    titles = [title for title in (page.title, page.meta("og:title", "twitter:title"), slug_of(page.url)) if title]
     return not titles or any(not words.isdisjoint(_WORD.findall(title.casefold())) for title in titles)
+
+
+def _without_known_site(page: Page, heading: str) -> str:
+    """Return a heading without the name of its site at the end, where the page or its URL gives that name."""
+    parts = _PARTS.match(heading)
+    names = (page.meta("og:site_name", "application-name") or "", site_of(page.url).partition(".")[0])
+    return parts.group(1) if parts and letters_of(parts.group(2)) in map(letters_of, names) else heading
 
 
 def without_site(page: Page, title: str) -> str:

@@ -20,8 +20,9 @@ from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.labelled import Pair
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
+from scrapy_ext.server.extraction.auto.products.brands import brand_of
 from scrapy_ext.server.extraction.auto.products.details import availability_on, description_of, rating_of, rating_on
-from scrapy_ext.server.extraction.auto.products.identity import brand_of, identifiers_of
+from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES, Offer, main_product, offer_of, variants_of
 from scrapy_ext.server.extraction.auto.products.prices import SCREEN, PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary

@@ -41,7 +41,7 @@ _ELSEWHERE: Final = frozenset(
     | {"itemListElement", "hasOfferCatalog", "makesOffer", "review", "reviews", "comment", "publisher", "author"}
 )
 
-_JSON_LD: Final = "application/ld+json"
+JSON_LD: Final = "application/ld+json"
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +104,7 @@ class Markup:
         build = _Builder(by_id)
         roots: list[Thing] = []
         for script in page.scripts:
-            if script.type == _JSON_LD and len(script.source) <= MAX_BLOCK_LENGTH:
+            if script.type == JSON_LD and len(script.source) <= MAX_BLOCK_LENGTH:
                 roots += build.roots(_json_ld(script.source))
         build.syntax = "microdata"
         roots += build.roots(_microdata(page))

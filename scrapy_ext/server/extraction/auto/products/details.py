@@ -125,7 +125,7 @@ MAX_DESCRIPTIONS: Final = 60
 ENOUGH: Final = 4_000
 
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
-_NO_DESCRIPTION = _VOCABULARY.pattern("no_description")
+_NO_DESCRIPTION, _DESCRIPTION, _NOTICE = _VOCABULARY.patterns("no_description", "description", "notice")
 
 
 class ProductDescription(NamedTuple):
@@ -156,12 +156,24 @@ def _node(page: Page, focus: Focus) -> HtmlElement | None:
         if node in focus.path or node.tag in {"meta", "a", "button"} or _NO_DESCRIPTION.search(page.names(node)):
             continue
         length = len("".join(node.itertext()))
-        if MIN_LENGTH <= length <= MAX_VALUE_LENGTH and not focus.elsewhere(node):
-            # The element marked as the description precedes others.
-            score = min(length, ENOUGH) + (2 * ENOUGH if node.get("itemprop") == "description" else 0)
+        if MIN_LENGTH <= length <= MAX_VALUE_LENGTH and not focus.elsewhere(node) and not _is_notice(page, node):
+            score = min(length, ENOUGH) + ENOUGH * _sureness(page, node)
             if best is None or score > best[0]:
                 best = (score, node)
     return best[1] if best else None
+
+
+def _is_notice(page: Page, node: HtmlElement) -> bool:
+    """Return whether a part is a notice on cookies or the like."""
+    return any(_NOTICE.search(page.names(part)) for part in (node, *islice(node.iterancestors(), 8)))
+
+
+def _sureness(page: Page, node: HtmlElement) -> int:
+    """Return how sure a part is the description: marked as it, then named so; controls belong to an order."""
+    if node.get("itemprop") == "description":
+        return 3
+    named = _DESCRIPTION.search(page.names(node)) is not None
+    return (2 if named else 1) - (next(node.iter("select", "input", "button"), None) is not None)
 
 
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")

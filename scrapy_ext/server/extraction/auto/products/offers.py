@@ -11,7 +11,7 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup
 from scrapy_ext.server.extraction.auto.items import ProductVariant
 from scrapy_ext.server.extraction.auto.page import Page, Thing, one_line
-from scrapy_ext.server.extraction.auto.products.identity import gtins_of
+from scrapy_ext.server.extraction.auto.products.gtins import gtins_of
 
 PRODUCT_TYPES: Final = (
     "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",

@@ -229,3 +229,44 @@ def test_a_list_and_a_table_in_the_text_come_line_by_line() -> None:
     body = article(f"<article><h1>A headline</h1>{BODY}{extra}<p>{PARAGRAPHS[0]}</p></article>")["articleBody"]
     assert "One oar\nTwo anchors" in body
     assert "Length 40 m" in body
+
+
+def test_the_headline_is_the_heading_below_that_of_the_book() -> None:
+    title = "<title>Defining Shared Behaviour - The Ferry Book</title>"
+    page = f"<h1>The Ferry Book</h1><main><h2>Defining Shared Behaviour</h2>{BODY}</main>"
+    assert article(page, title)["headline"] == "Defining Shared Behaviour"
+    # A logo above the headline is no heading of the content.
+    logo = f"<h2>The Ferry Book</h2><h1>Defining Shared Behaviour</h1>{BODY}"
+    assert article(logo, "<title>The Ferry Book - Defining Shared Behaviour</title>")["headline"] == (
+        "Defining Shared Behaviour"
+    )
+
+
+def test_the_headline_has_no_name_of_the_site_at_its_end() -> None:
+    head = '<title>Ferries of the year – Boats</title><meta property="og:site_name" content="Boats">'
+    assert article(f"<h1>Ferries of the year – Boats</h1>{BODY}", head)["headline"] == "Ferries of the year"
+    assert (
+        article(f"<h1>Ferries of the year – Part two</h1>{BODY}", head)["headline"] == "Ferries of the year – Part two"
+    )
+
+
+def test_a_heading_that_shares_but_the_name_of_the_site_with_the_title_is_no_headline() -> None:
+    head = """<title>Ferries of the year - Boats</title><meta property="og:title" content="Ferries of the year - Boats">
+    <meta property="og:site_name" content="Boats">"""
+    assert article(f"<h1>A message from John, founder at Boats</h1>{BODY}", head)["headline"] == "Ferries of the year"
+
+
+def test_authors_who_sign_below_the_text_are_found() -> None:
+    end = "<p>Written by Moses Kim and Kate Ash</p>"
+    page = f"<h1>New ferry makes its first crossing</h1>{'<p><i>a</i><b>b</b></p>' * 40}{BODY}{end}"
+    assert [author["name"] for author in article(page)["authors"]] == ["Moses Kim", "Kate Ash"]
+    # Two signatures are those of other texts.
+    assert "authors" not in article(f"{page}<p>Written by Ada Berg</p>")
+
+
+def test_a_date_far_from_the_heading_counts_where_the_text_before_it_says_published() -> None:
+    far = "<p><i>a</i><b>b</b></p>" * 40
+    dates = "<div><h4>Published</h4><time>15 November 2018</time></div>"
+    page = f"<h1>New ferry makes its first crossing</h1>{far}{{}}{BODY}"
+    assert article(page.format(dates))["datePublished"] == "2018-11-15T00:00:00"
+    assert "datePublished" not in article(page.format(dates.replace("Published", "Next crossing")))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from scrapy_ext.server.extraction.auto import extract, extract_more
 
 URL = "https://shop.example.com/lamps/aurora?ref=mail"
@@ -521,3 +523,81 @@ def test_what_the_markup_says_is_named_by_its_place() -> None:
     sources = extract_more("product", html, "https://shop.example/lamp", sources=True).sources or {}
     assert "json-ld" in sources["price"]
     assert "json-ld" in sources["brand"]
+
+
+def test_the_name_of_the_shop_is_a_brand_only_where_the_page_shows_it() -> None:
+    lamp = LAMP | {"brand": "Example"}
+    header = "<header><a>Example</a></header>"
+    head = json_ld(lamp) + '<meta property="og:site_name" content="Example">'
+    assert "brand" not in product(f"{header}<h1>Aurora Desk Lamp</h1><footer>© Example</footer>", head)
+    shown = product(f"{header}<h1>Aurora Desk Lamp</h1><p>Example lamps are made in Denmark.</p>", head)
+    assert shown["brand"] == {"name": "Example"}
+    script = '<script>var page = {"name": "Aurora Desk Lamp", "brand": "Example"}</script>'
+    assert "brand" not in product(f"<h1>Aurora Desk Lamp</h1>{script}")
+    other = '<script>var page = {"name": "Aurora Desk Lamp", "brand": "Nordlys"}</script>'
+    assert product(f"<h1>Aurora Desk Lamp</h1>{other}")["brand"] == {"name": "Nordlys"}
+
+
+def test_a_brand_that_a_menu_links_is_found_in_the_heading() -> None:
+    menu = '<nav><a href="/brand/NORD/">NORD</a><a href="/brand/NORD_LYS/"><img alt="NORD LYS" src="l.png"></a></nav>'
+    assert product(f"{menu}<h1>Lampe NORD LYS Aurora</h1>")["brand"] == {"name": "NORD LYS"}
+    assert "brand" not in product(f"{menu}<h1>Lampe Aurora</h1>")
+
+
+def test_a_designer_is_the_brand_only_where_nothing_else_is() -> None:
+    rows = "<tr><td>Designer</td><td>Ida Holm</td></tr><tr><td>Depth</td><td>4 cm</td></tr>"
+    assert product(f"<h1>Aurora</h1><table>{rows}</table>")["brand"] == {"name": "Ida Holm"}
+    script = '<script>x = {"name": "Aurora", "brand": "Nordlys"}</script>'
+    assert product(f"<h1>Aurora</h1><table>{rows}</table>{script}")["brand"] == {"name": "Nordlys"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<li><div>EAN / UPC</div><div>4006381333931</div></li>",
+        "<p>EAN 4006381333931, white</p>",
+        '<div class="product-ean">4006381333931</div>',
+        '<div class="gtin" data-gtin="4006381333931"></div>',
+        '<script>x = {"barcode": "4006381333931"}</script>',
+        "<table><tr><td>Code-barres</td><td>4006381333931</td></tr></table>",
+    ],
+)
+def test_a_global_number_is_found_by_its_label_name_or_script(body: str) -> None:
+    item = product(f"<h1>Aurora Desk Lamp</h1>{body}")
+    assert item["gtin"] == [{"type": "gtin13", "value": "4006381333931"}]
+    assert "gtin" not in product(f"<h1>Aurora Desk Lamp</h1>{body.replace('3931', '3932')}")
+
+
+def test_several_global_numbers_in_scripts_are_those_of_other_products() -> None:
+    script = '<script>x = [{"barcode": "4006381333931"}, {"barcode": "9783161484100"}]</script>'
+    assert "gtin" not in product(f"<h1>Aurora Desk Lamp</h1>{script}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<p>Part number DL-7781</p>",
+        "<tr><td>Mfr. Part #</td><td>DL-7781</td></tr>",
+        "<li><div>Produktové číslo</div><div>DL-7781</div></li>",
+        '<span class="product-mpn">DL-7781</span>',
+        '<script>x = {"manufacturerPartNumber": "DL-7781"}</script>',
+    ],
+)
+def test_a_manufacturers_number_is_found_by_its_label_name_or_script(body: str) -> None:
+    body = f"<table>{body}</table>" if body.startswith("<tr>") else body
+    assert product(f"<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p>{body}")["mpn"] == "DL-7781"
+
+
+@pytest.mark.parametrize(
+    "text", ["Vypredané", "Niet leverbaar", "Stokta yok", "This listing has ended", "Нет на складе"]
+)
+def test_goods_that_are_gone_are_known_in_several_languages(text: str) -> None:
+    assert product(f'<h1>Lamp</h1><p class="availability">{text}</p><p>$5</p>')["availability"] == "OutOfStock"
+
+
+def test_a_description_is_neither_an_order_form_nor_a_notice_on_cookies() -> None:
+    form = f'<div class="product-info">{"Choose a size. " * 30}<select><option>35</option></select></div>'
+    notice = f'<div class="cookie-box"><div class="description">{"We use cookies. " * 40}</div></div>'
+    text = '<p class="lamp-description">A lamp for long evenings, with three levels of light.</p>'
+    item = product(f"<h1>Lamp</h1>{form}{text}{notice}")
+    assert item["description"] == "A lamp for long evenings, with three levels of light."

@@ -1,0 +1,239 @@
+"""Brand of a product, as its page writes it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import islice
+from typing import Final
+
+import html_text
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.urls import site_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+MAX_BRAND_LENGTH: Final = 60
+MAX_BRAND_NODES: Final = 200
+#: Most characters of the text of an image, or of several elements, that is a brand.
+SHORT_BRAND: Final = 50
+#: Greatest distance from the heading, in elements, of an element named as the brand that no title contains.
+NEAR: Final = 12
+
+#: Greatest distance from the heading, in elements, of a link to the page of the brand.
+BEFORE_HEADING: Final = 20
+AFTER_HEADING: Final = 80
+#: Greatest distance before the heading, and into it, of a text that the title begins with.
+JUST_BEFORE: Final = 8
+IN_HEADING: Final = 3
+MAX_BEGINNING: Final = 40
+#: Links to pages of brands that are compared with the heading, and the fewest characters of a brand there.
+MAX_BRAND_LINKS: Final = 1_000
+SHORTEST_IN_TITLE: Final = 3
+#: Bounds of a script: characters, brands, and characters between a brand and the name of the product.
+MAX_SCRIPT_LENGTH: Final = 1_000_000
+MAX_MATCHES: Final = 100
+AROUND: Final = 400
+
+_VOCABULARY: Final = load_vocabulary("products")
+_BRAND, _DESIGNER, _BRAND_PAGE = _VOCABULARY.patterns("brand", "designer", "brand_page", flags=re.IGNORECASE)
+_BRAND_IN_SCRIPT = re.compile(
+    r"""(?:brand|manufacturer)(?:_?[Nn]ame)?\\*["']?\s*[:=]\s*(?:\{[^{}]{0,80}?\bname\\*["']?\s*:\s*)?\\*["']([^"'{}]{2,60}?)\\*["']"""
+)
+_LABELLED_BRAND = _VOCABULARY.pattern("labelled_brand", re.IGNORECASE)
+#: Words that shops write around the name.
+_AROUND: Final = tuple(re.compile(words, re.IGNORECASE) for words in _VOCABULARY.table("around_brand").values())
+#: Names (in ``class`` and ``id``) of the parts that every page of a site has.
+_FRAME = _VOCABULARY.pattern("frame")
+_FRAME_TAGS: Final = frozenset({"header", "nav", "footer", "aside", "title", "option"})
+_WORD = re.compile(r"\w+")
+_BRAND_NAMES: Final = _VOCABULARY.words("brand_names")
+_NAME = _VOCABULARY.pattern("brand_name")
+_NO_BRAND = _VOCABULARY.pattern("no_brand", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]{2}|^[^\W\d_][^\w\s][^\W\d_]$")
+#: Unfilled templates, URLs, alphabets, sentences.
+_NO_NAME = re.compile(r"[${}<>|]|://|^(?:\S \S )|[.!?] |!$|(?:\S+ ){4}.*[.。]$")
+
+
+def brand_of(page: Page, product: Thing | None, focus: Focus) -> str | None:
+    """Return the brand as the page writes it: of structured data, a labelled value, or an element named so."""
+    stated = _stated(page, product, focus)
+    if stated:
+        return stated
+    return page.sources.first(
+        "brand",
+        ("listed label", lambda: _of_pairs(page, focus, _BRAND, listed=True)),
+        ("named part", lambda: _of_named_nodes(page, focus)),
+        ("link", lambda: _of_links(page, focus)),
+        ("script", lambda: _brand_of_scripts(page, focus)),
+        ("beginning of the title", lambda: _of_beginning_of_title(page, focus)),
+        ("link in the title", lambda: _of_links_in_title(page, focus)),
+        ("label", lambda: _of_pairs(page, focus, _BRAND, listed=False)),
+        ("designer", lambda: _of_pairs(page, focus, _DESIGNER, listed=True)),
+    )
+
+
+def _stated(page: Page, product: Thing | None, focus: Focus) -> str | None:
+    """Return the brand of structured data or metadata, unless it is but the name of the shop.
+
+    Templates of shops put their own name there for whatever they sell. It counts where the page shows it.
+    """
+    stated = product.texts("brand", "manufacturer") if product else []
+    candidates = [*stated, page.meta("product:brand", "og:brand", "brand")]
+    found = (brand for text in candidates if (brand := cleaned(text)))
+    return next((brand for brand in found if not _is_of_site(page, brand) or _shows(page, focus, brand)), None)
+
+
+def _is_of_site(page: Page, brand: str) -> bool:
+    """Return whether a brand is the name of the site."""
+    name = letters_of(brand)
+    stated = page.meta("og:site_name", "application-name") or ""
+    return name in {letters_of(text) for text in (stated, *stated.split(), site_of(page.url).partition(".")[0])}
+
+
+def _shows(page: Page, focus: Focus, brand: str) -> bool:
+    """Return whether a brand stands in the heading, at the beginning of the title, or in a text of this page alone."""
+    name = f" {_spaced(brand)} "
+    return _names(page, focus, name) or any(
+        name.strip() in text.casefold() and name in f" {_spaced(text)} " and not _is_of_frame(page, focus, node)
+        for node in page.elements
+        if (text := node.text)
+    )
+
+
+def _names(page: Page, focus: Focus, name: str) -> bool:
+    return name in f" {_spaced(focus.heading_text)} " or f" {_spaced(page.title)} ".startswith(name)
+
+
+def _is_of_shop(page: Page, focus: Focus, brand: str) -> bool:
+    """Return whether a brand that no reader sees is but the name of the shop: neither heading nor title have it."""
+    return _is_of_site(page, brand) and not _names(page, focus, f" {_spaced(brand)} ")
+
+
+def _is_of_frame(page: Page, focus: Focus, node: HtmlElement) -> bool:
+    """Return whether a node is in a part that all pages of a site have: header, menu, footer, note on cookies."""
+    around = (node, *node.iterancestors())
+    return focus.elsewhere(node) or any(
+        part.tag in _FRAME_TAGS or _FRAME.search(page.names(part)) for part in around if part not in focus.path
+    )
+
+
+def _spaced(text: str | None) -> str:
+    return " ".join(_WORD.findall((text or "").casefold()))
+
+
+def _of_pairs(page: Page, focus: Focus, labels: re.Pattern[str], *, listed: bool) -> str | None:
+    for pair in page.labelled.of(labels):
+        if pair.listed is listed and not focus.elsewhere(pair.node) and (brand := cleaned(pair.value)):
+            return brand
+    return None
+
+
+def _of_named_nodes(page: Page, focus: Focus) -> str | None:
+    best: tuple[float, str] | None = None
+    titles = f"{focus.heading_text} {page.title} {page.meta('og:title')}".casefold()
+    for node in page.named(*_BRAND_NAMES)[:MAX_BRAND_NODES]:
+        if not _NAME.search(page.names(node)) or focus.elsewhere(node):
+            continue
+        stated = node.get("data-brand") or node.get("data-brand-name")
+        sure = bool(stated) or node.get("itemprop") in {"brand", "manufacturer"}
+        brand = cleaned(stated or _text(node))
+        if not brand or brand == focus.heading_text or (stated and _is_of_shop(page, focus, brand)):
+            continue
+        distance = abs(focus.distance(node))
+        if sure or distance <= NEAR or brand.casefold() in titles:
+            score = distance - (1000 if sure else 0)
+            if best is None or score < best[0]:
+                best = (score, brand)
+    return best[1] if best else None
+
+
+def _of_links(page: Page, focus: Focus) -> str | None:
+    best: tuple[int, str] | None = None
+    heading, site = (focus.heading_text or "").casefold(), (page.meta("og:site_name") or "").casefold()
+    for node in page.tree.iter("a") if focus.heading is not None else ():
+        href = node.get("href")
+        if href is None or not _BRAND_PAGE.search(href):
+            continue
+        distance = focus.distance(node)
+        if -BEFORE_HEADING <= distance <= AFTER_HEADING and not focus.elsewhere(node):
+            brand = cleaned(_text(node))
+            if brand and brand.casefold() not in {heading, site} and (best is None or abs(distance) < best[0]):
+                best = (abs(distance), brand)
+    return best[1] if best else None
+
+
+def _brand_of_scripts(page: Page, focus: Focus) -> str | None:
+    """Return the brand in scripts (such as those of analytics) that stands by the product's name or is in it."""
+    titles = f"{focus.heading_text} {page.title} {page.meta('og:title')}".casefold()
+    name = focus.heading_text or ""
+    brands: Counter[str] = Counter()
+    for script in page.scripts:
+        source = script.source[:MAX_SCRIPT_LENGTH]
+        for match in islice(_BRAND_IN_SCRIPT.finditer(source), MAX_MATCHES):
+            brand = cleaned(match.group(1))
+            if brand is None or "\\" in brand or _is_of_shop(page, focus, brand):
+                continue
+            around = source[max(0, match.start() - AROUND) : match.end() + AROUND]
+            if brand.casefold() in titles or (name and name in around):
+                brands[brand] += 1
+    return brands.most_common(1)[0][0] if brands else None
+
+
+def _of_links_in_title(page: Page, focus: Focus) -> str | None:
+    """Return the longest text of a link to the page of a brand, such as of a menu, that the heading contains."""
+    heading = f" {_spaced(focus.heading_text)} "
+    links = (node for node in page.tree.iter("a") if _BRAND_PAGE.search(node.get("href") or ""))
+    found: set[str] = set()
+    for node in islice(links, MAX_BRAND_LINKS):
+        brand = cleaned(node_text(node, SHORT_BRAND) or _text(node))
+        if brand and len(brand) >= SHORTEST_IN_TITLE and f" {_spaced(brand)} " in heading:
+            found.add(brand)
+    return max(found, key=len, default=None)
+
+
+def _of_beginning_of_title(page: Page, focus: Focus) -> str | None:
+    """Return a text or image, just before or in the heading, that the title begins with."""
+    if focus.heading is None:
+        return None
+    titles = [title.casefold() for title in (page.title, page.meta("og:title")) if title]
+    heading, site = (focus.heading_text or "").casefold(), (page.meta("og:site_name") or "").casefold()
+    position = page.order[focus.heading]
+    for node in reversed(page.elements[max(0, position - JUST_BEFORE) : position + 1 + IN_HEADING]):
+        text = node.get("alt") if node.tag == "img" else node.text if not len(node) else None
+        if not text or len(text) > MAX_BEGINNING or focus.elsewhere(node):
+            continue
+        # A heading may begin with the name of a series, which has no page of its own.
+        if focus.distance(node) >= 0 and not any(part.tag == "a" for part in (node, *islice(node.iterancestors(), 2))):
+            continue
+        brand = cleaned(text)
+        word = brand.casefold() if brand else ""
+        if word and word not in {heading, site} and any(title.startswith(f"{word} ") for title in titles):
+            return brand
+    return None
+
+
+def _text(node: HtmlElement) -> str | None:
+    if node.tag == "meta":
+        return str(node.get("content") or "")
+    if text := html_text.extract_text(node, guess_layout=False):
+        return text if len(text) < SHORT_BRAND else node_text(node, 100)
+    images = node.xpath("self::img | img | */img | */*/img")
+    texts = ((image.get(name) or "").strip() for image in images for name in ("alt", "title"))
+    return next((text for text in texts if 0 < len(text) < SHORT_BRAND), None)
+
+
+def cleaned(text: str | None) -> str | None:
+    """Return a brand without the words that shops write around it; None for what cannot be one."""
+    brand = one_line(text).strip(" |:–-\"'")
+    if match := _LABELLED_BRAND.fullmatch(brand):
+        brand = match.group(1).strip()
+    for pattern in _AROUND:
+        if match := pattern.fullmatch(brand):
+            brand = match.group(1).strip()
+            break
+    if not brand or len(brand) > MAX_BRAND_LENGTH or _NO_BRAND.fullmatch(brand):
+        return None
+    return brand if _LETTERS.search(brand) and not _NO_NAME.search(brand) else None
