@@ -6,6 +6,7 @@ Each field is taken from structured data where it is there, else by the labels, 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
@@ -17,22 +18,22 @@ from scrapy_ext.server.extraction.auto.items import (
     JobLocation,
     JobPosting,
 )
-from scrapy_ext.server.extraction.auto.job_postings import (
-    JobDescription,
+from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
+from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts, company_of_site
+from scrapy_ext.server.extraction.auto.jobs.places import labelled_place, mapped_place, place_by_heading
+from scrapy_ext.server.extraction.auto.jobs.terms import (
     TextReader,
-    description_of,
     employment_type,
     has_money,
     is_of_jobs,
     rate_in,
     remote_status,
-    requirements_of,
     salary_in,
     salary_of_markup,
     stated_remote,
     stated_type,
 )
-from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, now, one_line
+from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, now, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.records import origin
@@ -41,6 +42,7 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 MAX_NAME_LENGTH: Final = 120
 MAX_LINE_LENGTH: Final = 40
 MAX_NODES: Final = 30
+MAX_LINKS: Final = 2_000
 #: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
 NEAR: Final = 120
 #: Most jobs in the structured data of the page of one job; more are a list.
@@ -49,7 +51,8 @@ SEVERAL: Final = 3
 SHORT: Final = 200
 
 _VOCABULARY: Final = load_vocabulary("jobs")
-_COMPANY, _LOCATION, _SALARY, _TYPE = _VOCABULARY.patterns("company", "location", "salary", "type", flags=re.IGNORECASE)
+_COMPANY, _SALARY, _TYPE = _VOCABULARY.patterns("company", "salary", "type", flags=re.IGNORECASE)
+_COMPANY_ADDRESS = _VOCABULARY.pattern("company_address", re.IGNORECASE)
 _WORKPLACE, _IDENTIFIER, _POSTED = _VOCABULARY.patterns("workplace", "identifier", "posted", flags=re.IGNORECASE)
 _DEADLINE, _START = _VOCABULARY.patterns("deadline", "start", flags=re.IGNORECASE)
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
@@ -79,8 +82,9 @@ class _Extraction:
         self._job = _main_job(page, self._jobs)
         self._first = page.sources.first
         stated = self._job.text("title", "name") if self._job else None
-        self._focus = Focus(page, stated, page.meta("og:title"), page.title)
+        self._focus = JobFocus(page, stated)
         self._labels = Labels(page, self._focus)
+        self._titles = TitleParts(page, one_line(stated) or self._focus.heading_text)
 
     def item(self) -> JobPosting:
         page, job = self._page, self._job
@@ -88,7 +92,7 @@ class _Extraction:
         item.jobTitle = self._first(
             "jobTitle",
             (origin(job, "title", "name"), lambda: one_line(job.text("title", "name")) if job else None),
-            ("heading, title", lambda: self._title(item.headline)),
+            ("heading, title", lambda: self._title(self._focus.heading_text or item.headline)),
         )
         description = description_of(page, job, self._focus, item.headline)
         item.description, item.descriptionHtml = description.text, description.html
@@ -119,22 +123,35 @@ class _Extraction:
             return HiringOrganization(name=name, nameRaw=name, id=identity)
         name_of = self._first(
             "hiringOrganization",
+            ("title, line of the page", self._titles.company),
             ("label", lambda: self._labelled(_COMPANY)),
             ("named part", lambda: self._named(_COMPANY_NAME, _COMPANY_NAMES)),
-            ("title", self._company_of_title),
+            ("link to a company", self._linked_company),
+            ("title", self._titles.likely_company),
+            ("name of the site", lambda: company_of_site(self._page)),
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
-    def _company_of_title(self) -> str | None:
-        match = _HIRING_TITLE.match(self._page.meta("og:title") or self._page.title or "")
-        return one_line(match.group("at") or match.group("by")) or None if match else None
+    def _linked_company(self) -> str | None:
+        """Return the text of the link to the page of a company that is nearest to the heading."""
+        best: tuple[int, str] | None = None
+        for link in islice(self._page.tree.iter("a"), MAX_LINKS):
+            distance = abs(self._focus.distance(link))
+            if distance <= NEAR and _COMPANY_ADDRESS.search((link.get("href") or "")[:300]):
+                text = node_text(link, MAX_NAME_LENGTH + 1)
+                if 1 < len(text) <= MAX_NAME_LENGTH and not self._focus.elsewhere(link):
+                    best = min(best or (distance, text), (distance, text))
+        return best[1] if best else None
 
     def _location(self) -> JobLocation | None:
         raw = self._first(
             "jobLocation",
             (origin(self._job, "jobLocation"), lambda: _place_of(self._job)),
-            ("label", lambda: self._labelled(_LOCATION)),
+            ("label", lambda: labelled_place(self._labels)),
             ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES)),
+            ("title", self._titles.place),
+            ("link to a map", lambda: mapped_place(self._page, self._focus)),
+            ("line near the heading", lambda: place_by_heading(self._page, self._focus)),
         )
         return JobLocation(raw=raw) if raw else None
 

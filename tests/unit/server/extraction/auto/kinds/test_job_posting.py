@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.job_postings import salary_in
+from scrapy_ext.server.extraction.auto.jobs.terms import salary_in
 from tests.support.job_pages import PAGES, PROSE, flat_item
 
 URL = "https://jobs.example.com/lamp-keeper"

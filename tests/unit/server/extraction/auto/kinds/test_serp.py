@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.kinds.serp import target_of
+from scrapy_ext.server.extraction.auto.results.targets import target_of
 from tests.support.serp_pages import AD, HIDDEN, PAGES, QUERY, RESULTS
 
 ENGINE = "https://search.example/search?q=x"

@@ -1,0 +1,118 @@
+"""Texts of one result: the address that it shows, and its description."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+MAX_ELEMENTS: Final = 400
+MAX_DESCRIPTION_LENGTH: Final = 2_000
+MAX_URL_LENGTH: Final = 300
+#: Shortest description, in characters.
+SHORTEST: Final = 20
+
+_VOCABULARY: Final = load_vocabulary("search")
+_SHOWN_URL_NAME, _DESCRIPTION_NAME, _SURE_NAME = _VOCABULARY.patterns(
+    "shown_url_name", "description_name", "sure_description_name"
+)
+_LOOKS_LIKE_URL: Final = re.compile(
+    r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,12}(?::\d+)?(?:(?:\s*[›/»>]|\s+-\s+|\.\.\.).{0,200})?", re.IGNORECASE
+)
+_NO_DESCRIPTION: Final = frozenset({"cite", "button", "nav", "time", "form", "select", "h1", "h2", "h3", "h4", "h5"})
+_BLOCKS: Final = (
+    "div", "p", "li", "ul", "ol", "table", "tr", "td", "section", "article", "h2", "h3", "h4", "dl", "dd",
+)  # fmt: skip
+_BREAKS: Final = frozenset({*_BLOCKS, "br", "dt", "th", "h1", "h5", "h6", "blockquote"})
+
+
+def inline_text(node: HtmlElement, limit: int) -> str:
+    """Return the text of an element in one line as a browser shows it: emphasis splits no word, a block does."""
+    return one_line("".join(_pieces(node, limit)))[:limit]
+
+
+def _pieces(node: HtmlElement, limit: int) -> Iterator[str]:
+    left = 2 * limit
+    for element in node.iter("*"):
+        if element.tag in _BREAKS:
+            yield " "
+        text = element.text or ""
+        yield text
+        left -= len(text)
+        ended: HtmlElement | None = element if not len(element) else None
+        # The texts after all elements that end here.
+        while ended is not None and ended is not node:
+            if ended.tag in _BREAKS:
+                yield " "
+            yield ended.tail or ""
+            left -= len(ended.tail or "")
+            ended = ended.getparent() if ended.getnext() is None else None
+        if left < 0:
+            return
+
+
+class ResultTexts:
+    """The texts of a result in its block, which has no other result."""
+
+    def __init__(self, page: Page, link: HtmlElement, title: HtmlElement, block: HtmlElement) -> None:
+        self._page = page
+        self._link = link
+        self._title = title
+        self._elements = list(islice(block.iter("*"), MAX_ELEMENTS))
+        self._taken = {link, title, *link.iterancestors(), *title.iterancestors()}
+
+    @cached_property
+    def shown_url(self) -> str | None:
+        """The text that stands for the address: named so, else one that looks like an address."""
+        alike = None
+        for node in self._elements:
+            if node in self._taken and node is not self._link:
+                continue
+            if next(islice(node.iter("*"), MAX_URL_LENGTH // 5, None), None) is not None or node is self._link:
+                continue
+            text = inline_text(node, MAX_URL_LENGTH + 1)
+            if not 3 < len(text) <= MAX_URL_LENGTH:
+                continue
+            if node.tag == "cite" or (_SHOWN_URL_NAME.search(self._page.names(node)) and "." in text):
+                return text
+            if alike is None and len(node) <= 3 and _LOOKS_LIKE_URL.fullmatch(text):
+                alike = text
+        return alike
+
+    @cached_property
+    def description(self) -> str | None:
+        """The part named so, else the longest text that is in no other part of the result."""
+        best, found = "", None
+        for node in self._elements:
+            if node in self._taken or node.tag in _NO_DESCRIPTION or self._is_inside_other(node):
+                continue
+            names = self._page.names(node)
+            parted = next(node.iterdescendants(*_BLOCKS), None) is not None
+            sure = _SURE_NAME.search(names) is not None
+            if parted and not sure:
+                continue
+            text = inline_text(node, MAX_DESCRIPTION_LENGTH)
+            if text == self.shown_url or len(text) < SHORTEST or _LOOKS_LIKE_URL.fullmatch(text):
+                continue
+            if sure:
+                return text
+            if found is None and _DESCRIPTION_NAME.search(names):
+                found = text
+            best = max(best, text, key=len) if node.tag != "a" else best
+        return found or best or None
+
+    def _is_inside_other(self, node: HtmlElement) -> bool:
+        around = islice(node.iterancestors(), 6)
+        return any(ancestor is self._link or ancestor.tag in _NO_DESCRIPTION for ancestor in around)
+
+
+def title_text(title: HtmlElement, limit: int) -> str:
+    """Return the text of a title, without the space that marked words would bring."""
+    return inline_text(title, limit) or node_text(title, limit)
