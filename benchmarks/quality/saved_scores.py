@@ -139,12 +139,12 @@ def _same_day(label: str, found: str | None, raw: str | None) -> bool:
 
 
 def score_serp(table: Table, page: LabelledPage, item: dict[str, Any], variant: str) -> None:
-    """Score the organic results: found ones by URL, or by title where that of the target is hidden."""
+    """Score the organic results: found ones by URL, else by title."""
     del variant
     group, true = page.name, page.labels["results"]
     found = item.get("organicResults") or []
     by_url = page.site not in HIDDEN_TARGETS
-    pairs = _paired(true, found, by_url=by_url)
+    pairs = _paired(true, found)
     table.count("results", group, right=len(pairs), wrong=len(found) - len(pairs), missing=len(true) - len(pairs))
     for label, result in pairs:
         name = result.get("name")
@@ -158,13 +158,11 @@ def score_serp(table: Table, page: LabelledPage, item: dict[str, Any], variant: 
         table.score("rank and order", group, _in_order(pairs, true, found))
 
 
-def _paired(
-    true: list[dict[str, Any]], found: list[dict[str, Any]], *, by_url: bool
-) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _paired(true: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     left = list(found)
     pairs = []
     for label in true:
-        twin = next((each for each in left if by_url and _same_url(each.get("url"), label)), None)
+        twin = next((each for each in left if _same_url(each.get("url"), label)), None)
         twin = twin or next((each for each in left if words(each.get("name")) == words(label["name"])), None)
         if twin is not None:
             left = [each for each in left if each is not twin]

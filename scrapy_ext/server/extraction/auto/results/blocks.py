@@ -19,7 +19,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, way_to
-from scrapy_ext.server.extraction.auto.page.urls import bare, site_of
+from scrapy_ext.server.extraction.auto.page.urls import bare, host_of, site_of
 from scrapy_ext.server.extraction.auto.results.targets import is_redirect, own_target_of, target_of
 from scrapy_ext.server.extraction.auto.results.texts import ResultTexts
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -32,10 +32,14 @@ MAX_INSIDE: Final = 30
 MAX_GROUPS: Final = 8
 #: Fewer titles are no results, where plain links may be.
 FEW: Final = 3
+#: How many times as many results the links that are named titles have to be, to count beside headings.
+MANY_MORE: Final = 1.5
 #: Fewest plain links that are results.
 SEVERAL: Final = 4
 #: Shortest text of a plain link that is a title, in characters.
 SHORTEST_TITLE: Final = 4
+#: Characters of a text that tell whether there is one: elements without a text count as well.
+MAX_PEEK: Final = 60
 #: The share of the results of the largest group that show their address, where that is expected of others.
 USUAL: Final = 0.7
 #: Steps of the path that titles of one kind have in common.
@@ -47,6 +51,8 @@ _OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "header", "form"})
 _VOCABULARY: Final = load_vocabulary("search")
 _TITLE_NAME: Final = _VOCABULARY.pattern("title_name")
 _OUTSIDE_NAME, _AD_NAME = _VOCABULARY.patterns("outside_name", "ad_name")
+#: Names of a state (``with-related``, ``adv-line_no``) rather than of a part.
+_STATE: Final = re.compile(r"(?:^|(?<=\s))(?:\S*(?:with|has|no|without|columns?|grid)[-_]\S*|\S+_(?:yes|no))(?=\s|$)")
 _AD_LABEL, _AD_LINK = _VOCABULARY.patterns("ad_label", "ad_link", flags=re.IGNORECASE)
 
 
@@ -60,6 +66,8 @@ class Candidate:
     #: None where the engine hides it.
     target: str | None
     way: str
+    #: Whether the title is a heading, rather than named so.
+    headed: bool = False
     block: HtmlElement | None = None
     shown_url: str | None = None
     description: str | None = None
@@ -68,11 +76,21 @@ class Candidate:
 def results_of(page: Page) -> list[Candidate]:
     """Return the results of a page in its order, each with its block and the texts in it."""
     titled, plain = _candidates(page)
-    found = _settled(page, _without_links_below(titled))
+    headed = [each for each in titled if each.headed]
+    found = _settled(page, _without_links_below(headed))
+    if len(headed) < len(titled):
+        # Links that are only named titles are those below results as often as results.
+        others = _settled(page, _without_links_below(titled))
+        found = others if _full(others) > MANY_MORE * _full(found) else found
     if len(found) < FEW:
         others = _best_plain(page, plain)
         found = others if len(others) > len(found) else found
     return list(_distinct(found))
+
+
+def _full(candidates: list[Candidate]) -> int:
+    """Return how many have an address and a description."""
+    return sum(_evidence(each) > 1 for each in candidates)
 
 
 def _distinct(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
@@ -95,14 +113,15 @@ def _candidates(page: Page) -> tuple[list[Candidate], list[Candidate]]:
     for link in islice(page.tree.iter("a"), MAX_LINKS):
         url = page.link(link.get("href"))
         target = _target(url, page.url) if url else None
-        if url is None or (target is None and not is_redirect(url)) or _AD_LINK.search(url) or outside.hold(link):
-            continue
-        if _AD_LINK.search(target or ""):
+        # A redirect of another host of the engine is one of its other services.
+        hidden = target is None and url is not None and is_redirect(url) and host_of(url) == host_of(page.url)
+        if url is None or not (target or hidden) or _AD_LINK.search(f"{url} {target or ''}") or outside.hold(link):
             continue
         title = _title_of(page, link)
         if title is not None:
-            titled.append(Candidate(link, title, url, target, way_to(title, STEPS)))
-        elif len(node_text(link, SHORTEST_TITLE + 1)) >= SHORTEST_TITLE:
+            headed = any(_is_heading(node) for node in (title, *islice(link.iterancestors(), 2)))
+            titled.append(Candidate(link, title, url, target, way_to(title, STEPS), headed=headed))
+        elif len(node_text(link, MAX_PEEK)) >= SHORTEST_TITLE:
             plain.append(Candidate(link, link, url, target, way_to(link, STEPS)))
     return titled, plain
 
@@ -117,22 +136,26 @@ def _title_of(page: Page, link: HtmlElement) -> HtmlElement | None:
     if inner is None:
         inner = next((node for node in islice(link.iter("*"), MAX_INSIDE) if node.get("role") == "heading"), None)
     if inner is not None:
-        return inner if node_text(inner, 3) else None
+        return inner if node_text(inner, MAX_PEEK) else None
     for ancestor in islice(link.iterancestors(), 2):
-        if ancestor.tag in _HEADINGS or ancestor.get("role") == "heading":
-            return link if len(node_text(link, 3)) > 1 else None
+        if _is_heading(ancestor):
+            return link if len(node_text(link, MAX_PEEK)) > 1 else None
     inside = islice(link.iterdescendants("*"), MAX_INSIDE)
     named = next((node for node in inside if _TITLE_NAME.search(page.names(node))), None)
     if named is not None:
-        return named if node_text(named, 3) else None
+        return named if node_text(named, MAX_PEEK) else None
     parent = link.getparent()
     names = f"{page.names(link)} {page.names(parent) if parent is not None else ''}"
-    return link if _TITLE_NAME.search(names) and len(node_text(link, 20)) > 2 else None
+    return link if _TITLE_NAME.search(names) and len(node_text(link, MAX_PEEK)) > 2 else None
+
+
+def _is_heading(node: HtmlElement) -> bool:
+    return node.tag in _HEADINGS or node.get("role") == "heading"
 
 
 def _is_outside(page: Page, node: HtmlElement) -> bool:
     """Return whether a part without results begins at an element: a menu, a side bar, another box, an ad."""
-    names = page.names(node)
+    names = _STATE.sub(" ", page.names(node))
     of_result = node.tag == "header" and any(ancestor.tag in {"article", "li"} for ancestor in node.iterancestors())
     return (
         (node.tag in _OUTSIDE_TAGS and not of_result)

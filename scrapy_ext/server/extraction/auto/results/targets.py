@@ -22,6 +22,10 @@ _REDIRECT = re.compile(
     r"/(?:url|l|links?|ck(?:/a)?|click\w*|out|go|goto|redir(?:ect)?\w*|r|clck(?:/\w+)*)(?:[/.;]|$)|/RU=", re.IGNORECASE
 )
 _IN_PATH = re.compile(r"/RU=(https?%3a[^/]+)/", re.IGNORECASE)
+#: Services of engines that search something else.
+_SERVICE: Final = re.compile(
+    r"\b(?:search|images?|videos?|maps?|market|shopping|news|translate|webcache|cache|ads?)\b", re.I
+)
 #: ``a1`` and the URL in Base64.
 _ENCODED = re.compile(r"a1(aHR0c[\w-]{8,4000})={0,2}")
 
@@ -34,19 +38,16 @@ def target_of(url: str, page_url: str) -> str | None:
 
 
 def own_target_of(url: str, page_url: str) -> str | None:
-    """Return the target of a link to another host of the same site, as of a blog that the engine hosts.
+    """Return a link to another host of the same site, as to a blog or a book that the engine has.
 
-    None where the address has the words of the search: a box of a service of the engine leads there.
+    None for the start of a service of the engine, and for one that takes the words of the search.
     """
-    wanted = (host_of(page_url), "")
-    given = [value for value in dict(parse_qsl(parts_of(page_url).query[:MAX_QUERY_LENGTH])).values() if len(value) > 1]
-    if host_of(url) in wanted or not is_same_site(url, page_url) or is_redirect(url):
+    if host_of(url) == host_of(page_url) or not is_same_site(url, page_url) or is_redirect(url):
         return None
     parts = parts_of(url)
-    if len(parts.path.strip("/")) < SHORTEST_PATH and not parts.query:
+    if _SERVICE.search(f"{parts.netloc}{parts.path}") or (len(parts.path) <= SHORTEST_PATH and not parts.query):
         return None
-    values = {value for _, value in parse_qsl(parts.query[:MAX_QUERY_LENGTH])}
-    return None if values.intersection(given) else url
+    return url
 
 
 def is_redirect(url: str) -> bool:

@@ -16,6 +16,9 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 MAX_ELEMENTS: Final = 400
 MAX_DESCRIPTION_LENGTH: Final = 2_000
 MAX_URL_LENGTH: Final = 300
+#: Parts of a description that are compared, and the characters that a short and a full text have in common.
+MAX_PARTS: Final = 12
+ALIKE: Final = 30
 #: Shortest description, in characters.
 SHORTEST: Final = 20
 
@@ -43,7 +46,8 @@ def _pieces(node: HtmlElement, limit: int) -> Iterator[str]:
     for element in node.iter("*"):
         if element.tag in _BREAKS:
             yield " "
-        text = element.text or ""
+        # A control in the text ("more").
+        text = "" if element.get("role") == "button" or element.tag == "button" else element.text or ""
         yield text
         left -= len(text)
         ended: HtmlElement | None = element if not len(element) else None
@@ -56,6 +60,18 @@ def _pieces(node: HtmlElement, limit: int) -> Iterator[str]:
             ended = ended.getparent() if ended.getnext() is None else None
         if left < 0:
             return
+
+
+def _shown_text(node: HtmlElement) -> str:
+    """Return the text of a description: of one that opens, as it is before."""
+    parts = list(islice(node.iter("*"), 1, MAX_ELEMENTS))
+    for part in parts[:MAX_PARTS]:
+        twin = part.getnext()
+        if twin is not None and twin.tag == part.tag:
+            short = inline_text(part, MAX_DESCRIPTION_LENGTH)
+            if len(short) >= SHORTEST and inline_text(twin, ALIKE) == short[:ALIKE].rstrip():
+                return short
+    return inline_text(node, MAX_DESCRIPTION_LENGTH)
 
 
 class ResultTexts:
@@ -98,7 +114,7 @@ class ResultTexts:
             sure = _SURE_NAME.search(names) is not None
             if parted and not sure:
                 continue
-            text = inline_text(node, MAX_DESCRIPTION_LENGTH)
+            text = _shown_text(node)
             if text == self.shown_url or len(text) < SHORTEST or _LOOKS_LIKE_URL.fullmatch(text):
                 continue
             if sure:
