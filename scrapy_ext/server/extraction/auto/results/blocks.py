@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -93,13 +93,15 @@ def _full(candidates: list[Candidate]) -> int:
     return sum(_evidence(each) > 1 for each in candidates)
 
 
-def _distinct(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    seen: set[str] = set()
+def _distinct(candidates: list[Candidate]) -> Iterator[Candidate]:
+    """Yield the fullest candidate of each address, where there are several."""
+    by_key: dict[str, Candidate] = {}
     for each in candidates:
         key = bare(each.target or each.url)
-        if key not in seen:
-            seen.add(key)
-            yield each
+        if key not in by_key or _evidence(each) > _evidence(by_key[key]):
+            by_key[key] = each
+    chosen = {id(each) for each in by_key.values()}
+    yield from (each for each in candidates if id(each) in chosen)
 
 
 # ── titles ──
@@ -197,12 +199,14 @@ def _settled(page: Page, candidates: list[Candidate]) -> list[Candidate]:
         return found
     main = max(groups.values(), key=lambda some: sum(_evidence(each) for each in some))
     usual = sum(each.shown_url is not None for each in main) >= USUAL * len(main)
+    lists = {each.block.getparent() for each in main if each.block is not None}
     kept = []
     for each in found:
         group = groups[each.way]
         # A heading with a path of its own, and without an address, is rather that of a box than a result.
         others = each.shown_url is not None if usual else len(group) > 1 or _evidence(each) > 1
-        if group is main or others:
+        beside = each.block is not None and each.block.getparent() in lists and each.description is not None
+        if group is main or others or beside:
             kept.append(each)
     return kept if len(kept) == len(found) else _with_blocks(page, kept)
 

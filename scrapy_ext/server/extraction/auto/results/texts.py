@@ -23,8 +23,8 @@ ALIKE: Final = 30
 SHORTEST: Final = 20
 
 _VOCABULARY: Final = load_vocabulary("search")
-_SHOWN_URL_NAME, _DESCRIPTION_NAME, _SURE_NAME = _VOCABULARY.patterns(
-    "shown_url_name", "description_name", "sure_description_name"
+_SHOWN_URL_NAME, _DESCRIPTION_NAME, _SURE_NAME, _OTHER_NAME = _VOCABULARY.patterns(
+    "shown_url_name", "description_name", "sure_description_name", "other_part"
 )
 _LOOKS_LIKE_URL: Final = re.compile(
     r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,12}(?::\d+)?(?:(?:\s*[›/»>]|\s+-\s+|\.\.\.).{0,200})?", re.IGNORECASE
@@ -74,6 +74,19 @@ def _shown_text(node: HtmlElement) -> str:
     return inline_text(node, MAX_DESCRIPTION_LENGTH)
 
 
+def _has_blocks(node: HtmlElement) -> bool:
+    """Return whether an element contains a block with a text."""
+    return any(one_line(block.text) or len(block) for block in islice(node.iterdescendants(*_BLOCKS), MAX_PARTS))
+
+
+def _is_of_links(node: HtmlElement, text: str) -> bool:
+    """Return whether most of a text is of links."""
+    if node.tag == "a":
+        return True
+    linked = sum(len(inline_text(link, MAX_DESCRIPTION_LENGTH)) for link in islice(node.iter("a"), MAX_PARTS))
+    return 2 * linked > len(text)
+
+
 class ResultTexts:
     """The texts of a result in its block, which has no other result."""
 
@@ -104,29 +117,37 @@ class ResultTexts:
 
     @cached_property
     def description(self) -> str | None:
-        """The part named so, else the longest text that is in no other part of the result."""
-        best, found = "", None
+        """The part named so, else the first long text that is in no other part of the result."""
+        named = None
+        texts: list[str] = []
+        of_links = ""
         for node in self._elements:
             if node in self._taken or node.tag in _NO_DESCRIPTION or self._is_inside_other(node):
                 continue
             names = self._page.names(node)
-            parted = next(node.iterdescendants(*_BLOCKS), None) is not None
             sure = _SURE_NAME.search(names) is not None
-            if parted and not sure:
+            if not sure and _has_blocks(node):
                 continue
             text = _shown_text(node)
             if text == self.shown_url or len(text) < SHORTEST or _LOOKS_LIKE_URL.fullmatch(text):
                 continue
             if sure:
                 return text
-            if found is None and _DESCRIPTION_NAME.search(names):
-                found = text
-            best = max(best, text, key=len) if node.tag != "a" else best
-        return found or best or None
+            if named is None and _DESCRIPTION_NAME.search(names):
+                named = text
+            elif _is_of_links(node, text):
+                of_links = of_links or text
+            else:
+                texts.append(text)
+        return named or max(texts, key=len, default=None) or of_links or None
 
     def _is_inside_other(self, node: HtmlElement) -> bool:
-        around = islice(node.iterancestors(), 6)
-        return any(ancestor is self._link or ancestor.tag in _NO_DESCRIPTION for ancestor in around)
+        for part in islice((node, *node.iterancestors()), 7):
+            if part is self._link or part.tag in _NO_DESCRIPTION:
+                return True
+            if part not in self._taken and _OTHER_NAME.search(self._page.names(part)):
+                return True
+        return False
 
 
 def title_text(title: HtmlElement, limit: int) -> str:
