@@ -9,7 +9,7 @@ none is of a box between the results (news, videos, questions).
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -81,16 +81,11 @@ def results_of(page: Page) -> list[Candidate]:
     if len(headed) < len(titled):
         # Links that are only named titles are those below results as often as results.
         others = _settled(page, _without_links_below(titled))
-        found = others if _full(others) > MANY_MORE * _full(found) else found
+        found = others if sum(map(_evidence, others)) > MANY_MORE * sum(map(_evidence, found)) else found
     if len(found) < FEW:
         others = _best_plain(page, plain)
         found = others if len(others) > len(found) else found
     return list(_distinct(found))
-
-
-def _full(candidates: list[Candidate]) -> int:
-    """Return how many have an address and a description."""
-    return sum(_evidence(each) > 1 for each in candidates)
 
 
 def _distinct(candidates: list[Candidate]) -> Iterator[Candidate]:
@@ -109,7 +104,6 @@ def _distinct(candidates: list[Candidate]) -> Iterator[Candidate]:
 
 def _candidates(page: Page) -> tuple[list[Candidate], list[Candidate]]:
     """Return the links that have or are a heading, and the others with a text, in the order of the page."""
-    outside = Parts(lambda node: _is_outside(page, node), ends=lambda node: node.tag == "body")
     titled: list[Candidate] = []
     plain: list[Candidate] = []
     for link in islice(page.tree.iter("a"), MAX_LINKS):
@@ -117,7 +111,7 @@ def _candidates(page: Page) -> tuple[list[Candidate], list[Candidate]]:
         target = _target(url, page.url) if url else None
         # A redirect of another host of the engine is one of its other services.
         hidden = target is None and url is not None and is_redirect(url) and host_of(url) == host_of(page.url)
-        if url is None or not (target or hidden) or _AD_LINK.search(f"{url} {target or ''}") or outside.hold(link):
+        if url is None or not (target or hidden) or _AD_LINK.search(f"{url} {target or ''}"):
             continue
         title = _title_of(page, link)
         if title is not None:
@@ -125,7 +119,13 @@ def _candidates(page: Page) -> tuple[list[Candidate], list[Candidate]]:
             titled.append(Candidate(link, title, url, target, way_to(title, STEPS), headed=headed))
         elif len(node_text(link, MAX_PEEK)) >= SHORTEST_TITLE:
             plain.append(Candidate(link, link, url, target, way_to(link, STEPS)))
-    return titled, plain
+    held = Counter(box for each in (titled if len(titled) > FEW else plain) for box in each.link.iterancestors())
+    # A part with most of the titles is no side bar or menu, whatever its name.
+    most = max(held.values(), default=0) // 2
+    outside = Parts(lambda node: held[node] <= most and _is_outside(page, node), ends=lambda node: node.tag == "body")
+    return [each for each in titled if not outside.hold(each.link)], [
+        each for each in plain if not outside.hold(each.link)
+    ]
 
 
 def _target(url: str, page_url: str) -> str | None:

@@ -100,7 +100,7 @@ class ResultTexts:
     @cached_property
     def shown_url(self) -> str | None:
         """The text that stands for the address: named so, else one that looks like an address."""
-        alike = None
+        alike = within = None
         for node in self._elements:
             if node in self._taken and node is not self._link:
                 continue
@@ -111,8 +111,9 @@ class ResultTexts:
                 continue
             if node.tag == "cite" or (_SHOWN_URL_NAME.search(self._page.names(node)) and "." in text):
                 return text
-            if alike is None and len(node) <= 3 and _LOOKS_LIKE_URL.fullmatch(text):
-                alike = text
+            inner = within is None or within in islice(node.iterancestors(), 4)
+            if inner and len(node) <= 3 and _LOOKS_LIKE_URL.fullmatch(text):
+                alike, within = text, node
         return alike
 
     @cached_property
