@@ -21,13 +21,15 @@ from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, way_to
 from scrapy_ext.server.extraction.auto.page.urls import bare, host_of, site_of
 from scrapy_ext.server.extraction.auto.results.targets import is_redirect, own_target_of, target_of
-from scrapy_ext.server.extraction.auto.results.texts import ResultTexts
+from scrapy_ext.server.extraction.auto.results.texts import ResultTexts, texts_after
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_LINKS: Final = 4_000
 MAX_BLOCK_ELEMENTS: Final = 400
 #: Elements of a link in which a heading or a name is searched.
 MAX_INSIDE: Final = 30
+#: Elements after a title that may belong to its result.
+MAX_FOLLOWING: Final = 8
 #: Groups of plain links that are tried.
 MAX_GROUPS: Final = 8
 #: Fewer titles are no results, where plain links may be.
@@ -217,6 +219,7 @@ def _evidence(candidate: Candidate) -> int:
 
 def _with_blocks(page: Page, candidates: list[Candidate]) -> list[Candidate]:
     boxes = own_boxes(each.link for each in candidates)
+    holders = {*boxes.values(), *(box for each in candidates for box in each.link.iterancestors())}
     found = []
     for each in candidates:
         each.block = boxes[each.link]
@@ -224,7 +227,19 @@ def _with_blocks(page: Page, candidates: list[Candidate]) -> list[Candidate]:
             continue
         texts = ResultTexts(page, each.link, each.title, each.block)
         each.shown_url, each.description = texts.shown_url, texts.description
+        if not _evidence(each):
+            each.shown_url, each.description = texts_after(_following(each.block, holders))
         found.append(each)
+    return found
+
+
+def _following(block: HtmlElement, holders: set[HtmlElement]) -> list[HtmlElement]:
+    """Return the elements from a block to the next result, in lists where a result has no element of its own."""
+    found = [block]
+    for sibling in islice(block.itersiblings("*"), MAX_FOLLOWING):
+        if sibling in holders:
+            break
+        found.append(sibling)
     return found
 
 

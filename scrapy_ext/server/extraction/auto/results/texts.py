@@ -151,6 +151,21 @@ class ResultTexts:
         return False
 
 
+def texts_after(nodes: list[HtmlElement]) -> tuple[str | None, str | None]:
+    """Return the address and the description in the texts that follow a title without an element around them."""
+    shown: str | None = None
+    texts = []
+    for position, node in enumerate(nodes):
+        inner = inline_text(node, MAX_DESCRIPTION_LENGTH) if position and node.tag not in _NO_DESCRIPTION else ""
+        for text in (inner, one_line(node.tail)[:MAX_DESCRIPTION_LENGTH]):
+            if len(text) > 3 and shown is None and len(text) <= MAX_URL_LENGTH and _LOOKS_LIKE_URL.fullmatch(text):
+                shown = text
+            elif text:
+                texts.append(text)
+    description = one_line(" ".join(texts))[:MAX_DESCRIPTION_LENGTH]
+    return shown, description if len(description) >= SHORTEST else None
+
+
 def title_text(title: HtmlElement, limit: int) -> str:
     """Return the text of a title, without the space that marked words would bring."""
     return inline_text(title, limit) or node_text(title, limit)
