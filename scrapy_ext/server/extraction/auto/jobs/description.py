@@ -32,6 +32,11 @@ MAX_HEADING_LENGTH: Final = 60
 #: Longer pages have the text that an article would have: the parts of so many elements are not weighed.
 MAX_ELEMENTS: Final = 50_000
 MAX_LINES: Final = 20_000
+LABEL, NAMED, BELOW, MOST_TEXT = "label", "named part", "part below a heading", "part with the most text"
+#: The share of the greatest weight of the parts that one of each source has to have to be taken before the others.
+_LEAST_SHARES: Final = {LABEL: 0.3, NAMED: 0.47, BELOW: 0.3, MOST_TEXT: 0.0}
+#: The share of the weight of a named part that one inside of it has to be taken instead.
+NEARLY_ALL: Final = 0.7
 #: Steps up from a heading in which the text below it is searched, and the least weight of that text.
 MAX_STEPS: Final = 6
 LEAST_BELOW: Final = 300
@@ -40,6 +45,7 @@ _DESCRIPTION_LABEL: Final = _VOCABULARY.pattern("description_label", re.IGNORECA
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
 _NO_DESCRIPTION = _VOCABULARY.pattern("no_description")
 _NO_TAGS: Final = frozenset({"meta", "a", "button", "form"})
+_INLINE_TAGS: Final = frozenset({"p", "span", "strong", "b", "font", "a", "em", "i", "u"})
 _HEADING_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "strong", "b", "dt", "summary", "p")
 
 
@@ -52,13 +58,18 @@ class JobDescription(NamedTuple):
 
 
 def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | None) -> JobDescription:
-    """Return the description of structured data, else of the part named or labelled so, else the main text."""
+    """Return the description of structured data, else of the part named or labelled so, else the main text.
+
+    A part that has little of the text of the page is named so for another reason, as an introduction is.
+    """
     stated = job.text("description", "responsibilities") if job else None
     if job is not None and stated and len(stated) >= MIN_LENGTH:
         return JobDescription(stated, stated_html(job, stated, page.base_url), origin(job, "description"))
     texts = TextPart(page, focus)
-    for source, node in _parts(page, focus, texts):
-        clean = cleaned(texts.pruned(node), page.base_url) if node is not None else None
+    parts = [(source, node) for source, node in _parts(page, focus, texts) if node is not None]
+    most = max((texts.weight(node) for _, node in parts), default=0.0)
+    for source, node in sorted(parts, key=lambda part: texts.weight(part[1]) < _LEAST_SHARES[part[0]] * most):
+        clean = cleaned(texts.pruned(node), page.base_url)
         text = clean_text(clean) if clean is not None else ""
         if clean is not None and len(text) >= MIN_LENGTH:
             return JobDescription(text, html_of(clean), source)
@@ -67,11 +78,11 @@ def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | 
 
 
 def _parts(page: Page, focus: Focus, texts: TextPart) -> Iterator[tuple[str, HtmlElement | None]]:
-    yield "label", _labelled(page)
-    yield "named part", _named(page, focus, texts)
-    yield "part below a heading", _below_heading(page, focus, texts)
+    yield LABEL, _labelled(page)
+    yield NAMED, _named(page, focus, texts)
+    yield BELOW, _below_heading(page, focus, texts)
     if len(page.elements) <= MAX_ELEMENTS:
-        yield "part with the most text", texts.find()
+        yield MOST_TEXT, texts.find()
 
 
 def _labelled(page: Page) -> HtmlElement | None:
@@ -88,25 +99,28 @@ def _below_heading(page: Page, focus: Focus, texts: TextPart) -> HtmlElement | N
         if len(text) > MAX_HEADING_LENGTH or not _DESCRIPTION_HEADING.fullmatch(text) or node.tag in _NO_TAGS:
             continue
         for part in islice(node.iterancestors(), MAX_STEPS):
-            if part in focus.path or part.tag in {"body", "html"} or texts.is_other(part):
+            if (part in focus.path and focus.distance(node) < 0) or part.tag in {"body", "html"} or texts.is_other(part):
                 break
-            if texts.weight(part) >= LEAST_BELOW:
+            if texts.weight(part) >= LEAST_BELOW and part.tag not in _INLINE_TAGS:
                 return part
     return None
 
 
 def _named(page: Page, focus: Focus, texts: TextPart) -> HtmlElement | None:
-    """Return the named part with the most text that is not around the heading, too."""
-    best: tuple[float, HtmlElement] | None = None
+    """Return the named part with the most text that is not around the heading, or one inside with nearly all of it."""
+    found: list[tuple[float, HtmlElement]] = []
     for node in page.named(*_DESCRIPTION_NAMES)[:MAX_NODES]:
         if node in focus.path or node.tag in _NO_TAGS or _NO_DESCRIPTION.search(page.names(node)):
             continue
         weight = texts.weight(node)
         if MIN_LENGTH <= weight < MAX_VALUE_LENGTH and not focus.elsewhere(node):
-            score = weight * (4 if node.get("itemprop") == "description" else 1)
-            if best is None or score > best[0]:
-                best = (score, node)
-    return best[1] if best else None
+            found.append((weight * (4 if node.get("itemprop") == "description" else 1), node))
+    most, best = max(found, key=lambda each: each[0], default=(0.0, None))
+    # Later elements of the page that are inside of the best are inner ones.
+    for weight, node in found:
+        if weight >= NEARLY_ALL * most and best in node.iterancestors():
+            best = node
+    return best
 
 
 def requirements_of(page: Page, job: Thing | None, focus: Focus) -> list[str] | None:

@@ -29,6 +29,8 @@ MAX_LINES: Final = 3_000
 SHORTEST: Final = 3
 LEAST: Final = 0.15
 MAX_COMPANY_LENGTH: Final = 80
+#: Elements inside of a paragraph that is a heading: icons.
+MAX_INSIDE: Final = 8
 
 _VOCABULARY: Final = load_vocabulary("jobs")
 _TITLE_LABEL: Final = _VOCABULARY.pattern("title_label", re.IGNORECASE)
@@ -71,11 +73,14 @@ def _heading_in(page: Page, titles: list[str]) -> HtmlElement | None:
     for node, weight in _candidates(page):
         text = node_text(node, MAX_HEADING_LENGTH + 1)
         letters = letters_of(text)
-        if len(letters) < SHORTEST or len(text) > MAX_HEADING_LENGTH or _is_site(page, letters):
+        if len(letters) < SHORTEST or len(text) > MAX_HEADING_LENGTH:
+            continue
+        if _is_site(page, letters) or _NO_COMPANY.fullmatch(text):
             continue
         words = f" {' '.join(_words(text))} "
         share = max((len(letters) / len(whole) for whole, inside in wholes if whole and words in inside), default=0.0)
-        if share >= LEAST and (best is None or weight + 2 * share > best[0]):
+        least = LEAST if weight <= _LINE else 0.0
+        if share > least and (best is None or weight + 2 * share > best[0]):
             best = (weight + 2 * share, node)
     return best[1] if best else None
 
@@ -86,6 +91,9 @@ def _candidates(page: Page) -> Iterator[tuple[HtmlElement, float]]:
     for node in page.named(*_TITLE_NAMES)[:MAX_LINES]:
         if node.tag not in _HEADINGS and len(node) <= 2 and _TITLE_NAME.search(page.names(node)):
             yield node, _NAMED
+    for node in islice(page.tree.iter("p"), MAX_LINES):
+        if next(islice(node.iter("*"), MAX_INSIDE, None), None) is None and not _is_in_link(node):
+            yield node, _LINE
     for node, _ in page.lines[:MAX_LINES]:
         if node.tag not in _NO_LINES and node.tag not in _HEADINGS and not _is_in_link(node):
             yield node, _LINE

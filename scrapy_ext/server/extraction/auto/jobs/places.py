@@ -24,8 +24,8 @@ _LOCATION, _CITY, _REGION, _COUNTRY = _VOCABULARY.patterns(
 _MAP: Final = _VOCABULARY.pattern("map_address", re.IGNORECASE)
 #: ``Leeds, UK``, ``Leeds, West Yorkshire, England``, ``Remote (Spain)``.
 _PLACE: Final = re.compile(
-    rf"(?:[^,;:|]{{2,60}},\s*){{0,3}}(?:{_VOCABULARY.text('countries')})\W*"
-    rf"|[^\W\d][^,;:|\d]{{1,40}},\s*[A-Z]{{2}}(?:,?\s*(?:USA?|\d{{5}}))?"
+    rf"(?:[^,;:|()]{{2,60}},\s*){{0,3}}(?:{_VOCABULARY.text('countries')})\W*"
+    rf"|[^\W\d][^,;:|()\d]{{1,40}},\s*[A-Z]{{2}}(?:,?\s*(?:USA?|\d{{5}}))?"
     rf"|(?:[Rr]emote|REMOTE)\s*[(,–—-]\s*[^()]{{2,60}}\)?"
 )
 #: What follows a place in one line: ``Leeds, England — Sales``.
@@ -63,10 +63,12 @@ def _lines(page: Page, focus: Focus) -> Iterator[tuple[int, str]]:
         distance = focus.distance(node)
         if len(text) > MAX_LENGTH or not -NEAR // 4 <= distance <= NEAR or node.tag in {"option", "label", "button"}:
             continue
-        for part in (text, _MORE.split(text)[0]):
-            if _PLACE.fullmatch(part) and not focus.elsewhere(node):
-                yield abs(distance), part
-                break
+        if node is focus.heading or focus.elsewhere(node):
+            continue
+        pieces = _MORE.split(text)
+        part = next((part for part in (*pieces, text) if _PLACE.fullmatch(part) and part != focus.heading_text), None)
+        if part is not None:
+            yield abs(distance), part
 
 
 def _fits(text: str) -> bool:

@@ -66,6 +66,8 @@ def stated_remote(job: Thing | None) -> str | None:
 
 
 MAX_SALARY_LENGTH: Final = 200
+#: Signs without a width, which pages put around the dash of a range.
+_ZERO_WIDTH: Final = re.compile("[\u200b-\u200d\u2060\ufeff]")
 
 #: A number with thousands separators, or with a word for thousands.
 _AMOUNT: Final = (
@@ -135,7 +137,7 @@ def _bare(text: str, job: Thing | None, url: str) -> BaseSalary | None:
 
 def salary_in(text: str | None, url: str) -> BaseSalary | None:
     """Return the salary in a short text, a range before a lone amount; None without an amount with a currency."""
-    raw = one_line(text)
+    raw = one_line(_ZERO_WIDTH.sub("", text or ""))
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
     found = [(match, currency) for match in _MONEY.finditer(raw) if (currency := _currency(match)) is not None]

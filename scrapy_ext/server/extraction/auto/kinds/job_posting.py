@@ -18,6 +18,7 @@ from scrapy_ext.server.extraction.auto.items import (
     JobLocation,
     JobPosting,
 )
+from scrapy_ext.server.extraction.auto.jobs.dates import relative_date
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts, company_of_site
 from scrapy_ext.server.extraction.auto.jobs.places import labelled_place, mapped_place, place_by_heading
@@ -100,7 +101,7 @@ class _Extraction:
             page.sources.note("description", description.source)
             page.sources.note("descriptionHtml", description.source)
         item.requirements = requirements_of(page, job, self._focus)
-        item.hiringOrganization = self._organization()
+        item.hiringOrganization = self._organization(item)
         item.jobLocation = self._location()
         item.baseSalary = self._salary()
         item.employmentType = self._employment_type()
@@ -113,9 +114,9 @@ class _Extraction:
     def _title(self, headline: str | None) -> str | None:
         """Return the heading without additions of titles ("at Company", the place); "(m/f/d)" stays."""
         match = _HIRING_TITLE.match(headline or "")
-        return match.group(1) or match.group(2) if match else headline
+        return match["job"] or match["title"] if match else headline
 
-    def _organization(self) -> HiringOrganization | None:
+    def _organization(self, item: JobPosting) -> HiringOrganization | None:
         stated = next(iter(self._job.values("hiringOrganization")), None) if self._job else None
         if stated is not None and (name := one_line(text_of(stated))):
             self._page.sources.note("hiringOrganization", origin(self._job, "hiringOrganization"))
@@ -127,10 +128,14 @@ class _Extraction:
             ("label", lambda: self._labelled(_COMPANY)),
             ("named part", lambda: self._named(_COMPANY_NAME, _COMPANY_NAMES)),
             ("link to a company", self._linked_company),
-            ("title", self._titles.likely_company),
-            ("name of the site", lambda: company_of_site(self._page)),
+            ("title", lambda: self._mentioned(self._titles.likely_company(), item)),
+            ("name of the site", lambda: self._mentioned(company_of_site(self._page), item)),
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
+
+    def _mentioned(self, name: str | None, item: JobPosting) -> str | None:
+        """Return a name where the description has it: a company writes of itself, a board of others."""
+        return name if name and name.casefold() in (item.description or "").casefold() else None
 
     def _linked_company(self) -> str | None:
         """Return the text of the link to the page of a company that is nearest to the heading."""
@@ -216,6 +221,7 @@ class _Extraction:
             "datePublished",
             (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
             ("label", lambda: self._dated(_POSTED)),
+            ("relative date by the heading", lambda: relative_date(page, self._focus)),
             ("date by the heading", lambda: published_on(page, job, self._focus)),
         )
         modified = modified_on(page, job, self._focus)
@@ -232,7 +238,9 @@ class _Extraction:
         if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
             # The only date of the page is the deadline.
             published = None
-        item.datePublished, item.datePublishedRaw = published or (None, None)
+        item.datePublished, item.datePublishedRaw = (
+            (published.iso or None, published.raw) if published else (None, None)
+        )
         item.dateModified, item.dateModifiedRaw = modified or (None, None)
         item.validThrough, item.validThroughRaw = valid or (None, None)
         item.jobStartDate, item.jobStartDateRaw = start or (None, None)
@@ -255,7 +263,12 @@ class _Extraction:
             if not 1 < len(text) <= MAX_NAME_LENGTH or not whole.search(self._page.names(node)) or distance > NEAR:
                 continue
             text = one_line(_LEADING_LABEL.sub("", text))
-            if text and not is_mostly_date(text) and not self._focus.elsewhere(node) and node not in self._focus.path:
+            if (
+                any(map(str.isalpha, text))
+                and not is_mostly_date(text)
+                and not self._focus.elsewhere(node)
+                and node not in self._focus.path
+            ):
                 best = min(best or (distance, text), (distance, text))
         return best[1] if best else None
 
