@@ -9,7 +9,7 @@ may be tuned on, and on no other.
 ``DIR`` holds ``jobs``, ``serp`` and ``forum``, each with ``index.json``: a list of ``file`` (gzip), ``url``,
 ``site``, ``split`` (``tune`` or ``held-out``, by site), ``labels``, and of jobs ``plain_file`` (the page without its
 structured data) with ``visible_in_plain`` (the fields that it shows). Right is the title, company or author with the
-same words, the place with half of its words or more, the date of the same day; texts have the F1 of their bags of
+same words, the place with its city or half of its words, the date of the same day; texts have the F1 of their bags of
 words. A result is found when its URL is, or its title, a post when its text has an F1 of 0.5 or more; the fields of
 results and posts are those of the found ones.
 """

@@ -76,7 +76,8 @@ def _same_words(found: str | None, true: str) -> bool:
 
 
 def _same_place(found: str | None, true: str) -> bool:
-    return bool(found) and (word_f1(found, true) >= SAME_PLACE or set(words(found)) <= set(words(true)))
+    city = words((found or "").partition(",")[0])
+    return bool(city) and (word_f1(found, true) >= SAME_PLACE or set(city) <= set(words(true)))
 
 
 def _types(text: str) -> frozenset[str]:

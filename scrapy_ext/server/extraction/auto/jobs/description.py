@@ -99,7 +99,11 @@ def _below_heading(page: Page, focus: Focus, texts: TextPart) -> HtmlElement | N
         if len(text) > MAX_HEADING_LENGTH or not _DESCRIPTION_HEADING.fullmatch(text) or node.tag in _NO_TAGS:
             continue
         for part in islice(node.iterancestors(), MAX_STEPS):
-            if (part in focus.path and focus.distance(node) < 0) or part.tag in {"body", "html"} or texts.is_other(part):
+            if (
+                (part in focus.path and focus.distance(node) < 0)
+                or part.tag in {"body", "html"}
+                or texts.is_other(part)
+            ):
                 break
             if texts.weight(part) >= LEAST_BELOW and part.tag not in _INLINE_TAGS:
                 return part

@@ -38,6 +38,8 @@ _TITLE_NAMES: Final = _VOCABULARY.words("title_names")
 _TITLE_NAME, _NO_HEADING = _VOCABULARY.patterns("title_name", "no_heading")
 _HIRING, _AT, _PLACE = _VOCABULARY.patterns("hiring_before", "company_after", "place_after", flags=re.IGNORECASE)
 _NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
+#: Elements that look like headings, in pages without any: ``pc-h2``.
+_LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
 _EDGE: Final = " \t|–—•·»:,-/"
 _HEADINGS: Final = {"h1": 3.0, "h2": 2.0, "h3": 1.6}
@@ -108,12 +110,15 @@ def _labelled_title(page: Page) -> HtmlElement | None:
     for pair in page.labelled.of(_TITLE_LABEL):
         if pair.listed and 2 < len(pair.value) <= MAX_HEADING_LENGTH:
             return pair.node
-    for node in page.named(*_TITLE_NAMES)[:MAX_LINES]:
-        if (
-            _TITLE_NAME.search(page.names(node))
-            and 2 < len(node_text(node, MAX_HEADING_LENGTH + 1)) <= MAX_HEADING_LENGTH
-        ):
-            return node
+    for names, name in ((_TITLE_NAMES, _TITLE_NAME), (("h1", "h2"), _LIKE_HEADING)):
+        for node in page.named(*names)[:MAX_LINES]:
+            text = node_text(node, MAX_HEADING_LENGTH + 1)
+            if (
+                name.search(page.names(node))
+                and 2 < len(text) <= MAX_HEADING_LENGTH
+                and not _NO_COMPANY.fullmatch(text)
+            ):
+                return node
     return None
 
 
@@ -143,13 +148,18 @@ class TitleParts:
         self._page = page
         self._title = title
 
-    def company(self) -> str | None:
-        """Return the company that a title names for sure, or names as the page does in a line of its own."""
-        return next((rest.text for rest in self._rests if rest.sure or letters_of(rest.text) in self._lines), None)
+    def company(self, *, sure: bool) -> str | None:
+        """Return the company that a title names with a connecting word, or else that the page has as a line."""
+        return next(
+            (rest.text for rest in self._rests if (rest.sure if sure else letters_of(rest.text) in self._lines)), None
+        )
 
-    def likely_company(self) -> str | None:
-        """Return the only part of a title beside the name of the job, where it is not that of a board."""
-        return next((rest.text for rest in self._rests if not _is_site(self._page, letters_of(rest.text))), None)
+    def likely_companies(self) -> list[str]:
+        """Return the parts of a title beside the name of the job that are not that of the site."""
+        texts = [rest.text for rest in self._rests]
+        if not self._around:
+            texts = [part for title in titles_of(self._page) for part in _parts(title) if self._is_company(part)]
+        return [text for text in texts if not _is_site(self._page, letters_of(text))]
 
     def place(self) -> str | None:
         """Return the place of work that a title has: ``hiring Cook in Leeds, UK``."""

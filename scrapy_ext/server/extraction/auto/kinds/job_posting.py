@@ -38,6 +38,8 @@ from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, now, 
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.records import origin
+from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_NAME_LENGTH: Final = 120
@@ -101,8 +103,8 @@ class _Extraction:
             page.sources.note("description", description.source)
             page.sources.note("descriptionHtml", description.source)
         item.requirements = requirements_of(page, job, self._focus)
-        item.hiringOrganization = self._organization(item)
         item.jobLocation = self._location()
+        item.hiringOrganization = self._organization(item)
         item.baseSalary = self._salary()
         item.employmentType = self._employment_type()
         item.remoteStatus = self._remote_status(item)
@@ -124,18 +126,29 @@ class _Extraction:
             return HiringOrganization(name=name, nameRaw=name, id=identity)
         name_of = self._first(
             "hiringOrganization",
-            ("title, line of the page", self._titles.company),
-            ("label", lambda: self._labelled(_COMPANY)),
-            ("named part", lambda: self._named(_COMPANY_NAME, _COMPANY_NAMES)),
-            ("link to a company", self._linked_company),
-            ("title", lambda: self._mentioned(self._titles.likely_company(), item)),
-            ("name of the site", lambda: self._mentioned(company_of_site(self._page), item)),
+            ("title", lambda: self._titles.company(sure=True)),
+            ("label", lambda: self._company_of(self._labelled(_COMPANY), item)),
+            ("named part", lambda: self._company_of(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
+            ("title, line of the page", lambda: self._company_of(self._titles.company(sure=False), item)),
+            ("link to a company", lambda: self._company_of(self._linked_company(), item)),
+            ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
+            ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
-    def _mentioned(self, name: str | None, item: JobPosting) -> str | None:
-        """Return a name where the description has it: a company writes of itself, a board of others."""
-        return name if name and name.casefold() in (item.description or "").casefold() else None
+    def _company_of(self, name: str | None, item: JobPosting) -> str | None:
+        """Return a name where it is not that of the place or of the job."""
+        place = item.jobLocation.raw or "" if item.jobLocation else ""
+        taken = name is None or name.casefold() in place.casefold() or name == item.jobTitle
+        return None if taken else name
+
+    def _mentioned(self, names: list[str | None] | list[str], item: JobPosting) -> str | None:
+        """Return the name that the description or the address has: a company writes of itself, a board of others."""
+        description, path = (item.description or "").casefold(), letters_of(parts_of(self._page.url).path)
+        for name in names:
+            if name and self._company_of(name, item) and (name.casefold() in description or letters_of(name) in path):
+                return name
+        return None
 
     def _linked_company(self) -> str | None:
         """Return the text of the link to the page of a company that is nearest to the heading."""
