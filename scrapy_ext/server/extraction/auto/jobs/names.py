@@ -40,6 +40,10 @@ _HIRING, _AT, _PLACE = _VOCABULARY.patterns("hiring_before", "company_after", "p
 _NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
 #: Elements that look like headings, in pages without any: ``pc-h2``.
 _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
+_COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
+_COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
+#: Lines at the end of a page in which the copyright is searched.
+MAX_LAST_LINES: Final = 60
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
 _EDGE: Final = " \t|–—•·»:,-/"
 _HEADINGS: Final = {"h1": 3.0, "h2": 2.0, "h3": 1.6}
@@ -240,4 +244,14 @@ def company_of_site(page: Page) -> str | None:
             and not _NO_COMPANY.fullmatch(name)
         ):
             return name
+    return None
+
+
+def company_of_copyright(page: Page) -> str | None:
+    """Return the name beside the sign of copyright at the end of a page."""
+    for _, text in page.lines[-MAX_LAST_LINES:]:
+        if _COPYRIGHT.search(text):
+            name = _COPYRIGHT_WORDS.sub(" ", text).strip(f"{_EDGE}.®™")
+            if 1 < len(name) <= MAX_COMPANY_LENGTH // 2 and not _NO_COMPANY.fullmatch(name):
+                return one_line(name)
     return None

@@ -6,6 +6,7 @@ Each field is taken from structured data where it is there, else by the labels, 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -20,7 +21,7 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.dates import relative_date
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
-from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts, company_of_site
+from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts, company_of_copyright, company_of_site
 from scrapy_ext.server.extraction.auto.jobs.places import labelled_place, mapped_place, place_by_heading
 from scrapy_ext.server.extraction.auto.jobs.terms import (
     TextReader,
@@ -46,6 +47,8 @@ MAX_NAME_LENGTH: Final = 120
 MAX_LINE_LENGTH: Final = 40
 MAX_NODES: Final = 30
 MAX_LINKS: Final = 2_000
+#: Parts of the path of an address that may name a company.
+MAX_STEPS: Final = 6
 #: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
 NEAR: Final = 120
 #: Most jobs in the structured data of the page of one job; more are a list.
@@ -133,6 +136,7 @@ class _Extraction:
             ("link to a company", lambda: self._company_of(self._linked_company(), item)),
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
+            ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
@@ -142,11 +146,15 @@ class _Extraction:
         taken = name is None or name.casefold() in place.casefold() or name == item.jobTitle
         return None if taken else name
 
-    def _mentioned(self, names: list[str | None] | list[str], item: JobPosting) -> str | None:
+    def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:
         """Return the name that the description or the address has: a company writes of itself, a board of others."""
-        description, path = (item.description or "").casefold(), letters_of(parts_of(self._page.url).path)
+        description = (item.description or "").casefold()
+        steps = [letters_of(step) for step in parts_of(self._page.url).path.split("/")[:MAX_STEPS]]
         for name in names:
-            if name and self._company_of(name, item) and (name.casefold() in description or letters_of(name) in path):
+            if not name or not self._company_of(name, item):
+                continue
+            named = any(len(step) > 3 and letters_of(name).startswith(step) for step in steps)
+            if named or name.casefold() in description:
                 return name
         return None
 
