@@ -134,6 +134,7 @@ class _Extraction:
             ("named part", lambda: self._company_of(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
             ("title, line of the page", lambda: self._company_of(self._titles.company(sure=False), item)),
             ("link to a company", lambda: self._company_of(self._linked_company(), item)),
+            ("attribute data-company-name", self._company_attribute),
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
@@ -157,6 +158,10 @@ class _Extraction:
             if named or name.casefold() in description:
                 return name
         return None
+
+    def _company_attribute(self) -> str | None:
+        values = self._page.tree.xpath("//@data-company-name | //@data-employer-name | //@data-organization-name")
+        return next((text for value in values[:MAX_NODES] if 1 < len(text := one_line(value)) <= MAX_NAME_LENGTH), None)
 
     def _linked_company(self) -> str | None:
         """Return the text of the link to the page of a company that is nearest to the heading."""
