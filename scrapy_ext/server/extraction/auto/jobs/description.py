@@ -32,6 +32,8 @@ MAX_HEADING_LENGTH: Final = 60
 #: Longer pages have the text that an article would have: the parts of so many elements are not weighed.
 MAX_ELEMENTS: Final = 50_000
 MAX_LINES: Final = 20_000
+#: Parts with more elements are no description: cleaning them takes time by the square of their number.
+MAX_CLEANED: Final = 4_000
 LABEL, NAMED, BELOW, MOST_TEXT = "label", "named part", "part below a heading", "part with the most text"
 #: The share of the greatest weight of the parts that one of each source has to have to be taken before the others.
 _LEAST_SHARES: Final = {LABEL: 0.3, NAMED: 0.47, BELOW: 0.3, MOST_TEXT: 0.0}
@@ -69,6 +71,8 @@ def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | 
     parts = [(source, node) for source, node in _parts(page, focus, texts) if node is not None]
     most = max((texts.weight(node) for _, node in parts), default=0.0)
     for source, node in sorted(parts, key=lambda part: texts.weight(part[1]) < _LEAST_SHARES[part[0]] * most):
+        if next(islice(node.iter(), MAX_CLEANED, None), None) is not None:
+            continue
         clean = cleaned(texts.pruned(node), page.base_url)
         text = clean_text(clean) if clean is not None else ""
         if clean is not None and len(text) >= MIN_LENGTH:
