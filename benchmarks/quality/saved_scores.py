@@ -207,7 +207,8 @@ def score_thread(table: Table, page: LabelledPage, item: dict[str, Any], variant
         if post.get("author"):
             name = (twin.get("author") or {}).get("name")
             table.judged("author", group, name, words(name) == words(post["author"]))
-        if post.get("datePublished"):
+        # The item has no date for one like "2 hours ago", which is of the day of a download that is not known.
+        if post.get("datePublished") and _days(post["datePublished"]):
             date = twin.get("datePublished")
             table.judged("datePublished", group, date, _same_day(post["datePublished"], date, date))
     table.count("posts", group, right=pairs, wrong=len(found) - pairs, missing=len(true) - pairs)

@@ -66,7 +66,7 @@ def authors_of(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlEl
 
 def _around(box: HtmlElement, body: HtmlElement) -> Iterator[HtmlElement]:
     """Yield the elements of a post without those of its text."""
-    inside = set(body.iter("*")) if body is not box else set()
+    inside = {*body.iter("*"), *body.iterancestors()} if body is not box else set()
     return islice((node for node in box.iter("*") if node not in inside), MAX_ELEMENTS)
 
 
@@ -128,10 +128,7 @@ def _boxes(node: HtmlElement) -> Iterator[HtmlElement]:
 
 def _is_of_another(node: HtmlElement, page: Page) -> bool:
     """Return whether a part is about who edited the post, answered it or was quoted."""
-    return any(
-        _NOT_OF_AUTHOR.search(page.names(box)) or _EDITED.match(node_text(box, 60))
-        for box in islice(node.iterancestors(), 3)
-    )
+    return any(_NOT_OF_AUTHOR.search(page.names(box)) or _EDITED.match(node_text(box, 60)) for box in _boxes(node))
 
 
 def _settled(text: str) -> str | None:

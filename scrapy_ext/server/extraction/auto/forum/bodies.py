@@ -36,6 +36,8 @@ _PLAIN, _LIKELY, _VAGUE = 1.0, 0.7, 0.4
 _VOCABULARY: Final = load_vocabulary("forums")
 _POST: Final = _VOCABULARY.text("post")
 _SURE_NAME, _LIKELY_NAME, _VAGUE_NAME = _VOCABULARY.patterns("sure_name", "likely_name", "vague_name")
+#: Names of spans that are posts, as of old software that has no elements for paragraphs.
+_WHOLE_NAME: Final = re.compile(rf"{_POST}s?(?:text)?")
 _SIGNATURE: Final = _VOCABULARY.pattern("signature_line")
 _NO_BODY, _OUTSIDE = _VOCABULARY.patterns("no_body", "outside")
 _WANTED: Final = _VOCABULARY.words("wanted")
@@ -87,7 +89,7 @@ def _groups(page: Page) -> dict[str, list[HtmlElement]]:
             continue
         for name in _names(node):
             worth = _worth(name)
-            if not worth or (node.tag == "span" and worth < _PLAIN):
+            if not worth or (node.tag == "span" and worth < _PLAIN and not _WHOLE_NAME.fullmatch(name)):
                 continue
             group = found.setdefault(name, {})
             # Of nested elements of one name, the outer one is the post: it contains quotes and answers.
@@ -158,11 +160,13 @@ def _narrowed(groups: dict[str, list[HtmlElement]], name: str) -> list[HtmlEleme
 
 
 def _around_spans(nodes: list[HtmlElement]) -> list[HtmlElement]:
-    """Return the cells around the texts of posts that are in spans: quotes stand between several of a post."""
+    """Return the texts of posts, of those in several spans the cell around them: quotes stand between the spans."""
+    spans = Counter(node.getparent() for node in nodes if node.tag == "span")
     found: dict[HtmlElement, None] = {}
     for node in nodes:
         parent = node.getparent()
-        found[parent if node.tag == "span" and parent is not None and parent.tag in _CELLS else node] = None
+        parted = node.tag == "span" and parent is not None and parent.tag in _CELLS and spans[parent] > 1
+        found[parent if parted and parent is not None else node] = None
     return list(found)
 
 

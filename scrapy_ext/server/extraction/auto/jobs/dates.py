@@ -13,6 +13,7 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 #: Greatest distance from the heading, in elements.
 NEAR: Final = 80
 MAX_LENGTH: Final = 50
+MAX_LINES: Final = 5_000
 
 _RELATIVE: Final = load_vocabulary("jobs").pattern("relative_date", re.IGNORECASE)
 #: Units of less than a day, and of a day, by their first letters. What is longer names no day.
@@ -23,7 +24,7 @@ _DAYS: Final = ("d", "tag", "jour", "giorn")
 def relative_date(page: Page, focus: Focus) -> Date | None:
     """Return the date of the line by the heading that is one, nearest first; without a day, the line alone counts."""
     best: tuple[int, str] | None = None
-    for node, text in page.lines:
+    for node, text in page.lines[:MAX_LINES]:
         distance = focus.distance(node)
         if len(text) > MAX_LENGTH or not -NEAR // 4 <= distance <= NEAR or (best and abs(distance) >= best[0]):
             continue

@@ -73,7 +73,10 @@ def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | 
     for source, node in sorted(parts, key=lambda part: texts.weight(part[1]) < _LEAST_SHARES[part[0]] * most):
         if next(islice(node.iter(), MAX_CLEANED, None), None) is not None:
             continue
-        clean = cleaned(texts.pruned(node), page.base_url)
+        part = texts.pruned(node)
+        if source == BELOW:
+            _drop_heading(part)
+        clean = cleaned(part, page.base_url)
         text = clean_text(clean) if clean is not None else ""
         if clean is not None and len(text) >= MIN_LENGTH:
             return JobDescription(text, html_of(clean), source)
@@ -112,6 +115,13 @@ def _below_heading(page: Page, focus: Focus, texts: TextPart) -> HtmlElement | N
             if texts.weight(part) >= LEAST_BELOW and part.tag not in _INLINE_TAGS:
                 return part
     return None
+
+
+def _drop_heading(part: HtmlElement) -> None:
+    for node in islice(part.iter("*"), 1, MAX_STEPS + 1):
+        if _DESCRIPTION_HEADING.fullmatch(node_text(node, MAX_HEADING_LENGTH)):
+            node.drop_tree()
+            return
 
 
 def _named(page: Page, focus: Focus, texts: TextPart) -> HtmlElement | None:
