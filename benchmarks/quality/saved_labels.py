@@ -13,7 +13,7 @@ KINDS: Final = {"jobs": "jobPosting", "serp": "serp", "forum": "forumThread"}
 AS_IT_IS: Final = "as it is"
 MARKUP_OFF: Final = "markup off"
 
-#: Addresses of results pages whose own is not known: links within the site are told by them.
+#: Addresses of results pages whose own is not known: they distinguish links within the site.
 _ENGINE_URLS: Final = {
     "google": "https://www.google.com/search",
     "bing": "https://www.bing.com/search",

@@ -181,7 +181,7 @@ class TitleParts:
 
     @cached_property
     def _around(self) -> list[tuple[str, str]]:
-        """What precedes and what follows the name of the job in each title."""
+        """Texts before and after the name of the job in each title."""
         if not self._title:
             return []
         name = re.compile(r"\W*".join(map(re.escape, _words(self._title)[:40])), re.IGNORECASE)

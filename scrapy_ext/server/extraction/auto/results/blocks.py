@@ -40,7 +40,7 @@ MANY_MORE: Final = 1.5
 SEVERAL: Final = 4
 #: Shortest text of a plain link that is a title, in characters.
 SHORTEST_TITLE: Final = 4
-#: Characters of a text that tell whether there is one: elements without a text count as well.
+#: Characters that are read to see whether there is a text: elements without one count as well.
 MAX_PEEK: Final = 60
 #: The share of the results of the largest group that show their address, where that is expected of others.
 USUAL: Final = 0.7
