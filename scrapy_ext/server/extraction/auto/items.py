@@ -319,6 +319,8 @@ class ProductList(Item, kw_only=True):
 
 
 class SocialMediaPostAuthor(Item):
+    #: An extension: the schema has no name of the author of a post.
+    name: str | None = None
     numberOfFollowers: int | None = None
     numberOfFollowing: int | None = None
     dateAccountCreated: str | None = None

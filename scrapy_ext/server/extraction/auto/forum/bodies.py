@@ -36,6 +36,9 @@ _PLAIN, _LIKELY, _VAGUE = 1.0, 0.7, 0.4
 _VOCABULARY: Final = load_vocabulary("forums")
 _POST: Final = _VOCABULARY.text("post")
 _SURE_NAME, _LIKELY_NAME, _VAGUE_NAME = _VOCABULARY.patterns("sure_name", "likely_name", "vague_name")
+#: Names of spans that are posts, as of old software that has no elements for paragraphs.
+_WHOLE_NAME: Final = re.compile(rf"{_POST}s?(?:text)?")
+_SIGNATURE: Final = _VOCABULARY.pattern("signature_line")
 _NO_BODY, _OUTSIDE = _VOCABULARY.patterns("no_body", "outside")
 _WANTED: Final = _VOCABULARY.words("wanted")
 _OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "header", "blockquote"})
@@ -59,6 +62,7 @@ _NO_TAGS: Final = frozenset(
         "i",
     }
 )
+_CELLS: Final = frozenset({"td", "div", "li"})
 _DIGITS = re.compile(r"\d+")
 
 
@@ -70,10 +74,10 @@ def bodies_of(page: Page) -> list[HtmlElement]:
     best = max(scores, key=lambda name: scores[name], default=None)
     if best is None:
         return _by_dates(page)[:MAX_POSTS]
-    nodes = _narrowed(groups, best)
+    nodes = _around_spans(_narrowed(groups, best))
     if len(nodes) == 1 and len(dated := _by_dates(page)) > 1:
         nodes = dated
-    return nodes[:MAX_POSTS]
+    return [node for node in nodes if not _SIGNATURE.match(node_text(node, 20))][:MAX_POSTS]
 
 
 def _groups(page: Page) -> dict[str, list[HtmlElement]]:
@@ -81,10 +85,11 @@ def _groups(page: Page) -> dict[str, list[HtmlElement]]:
     outside = _outside(page)
     found: dict[str, dict[HtmlElement, None]] = {}
     for node in page.named(*_WANTED)[:MAX_CANDIDATES]:
-        if node.tag in _NO_TAGS or outside.hold(node):
+        if (node.tag in _NO_TAGS and node.tag != "span") or outside.hold(node):
             continue
         for name in _names(node):
-            if not _worth(name):
+            worth = _worth(name)
+            if not worth or (node.tag == "span" and worth < _PLAIN and not _WHOLE_NAME.fullmatch(name)):
                 continue
             group = found.setdefault(name, {})
             # Of nested elements of one name, the outer one is the post: it contains quotes and answers.
@@ -152,6 +157,17 @@ def _narrowed(groups: dict[str, list[HtmlElement]], name: str) -> list[HtmlEleme
         # The outermost group first: a step too far would lose text.
         _, sure, nodes = max(inner, key=lambda each: each[0])
     return nodes
+
+
+def _around_spans(nodes: list[HtmlElement]) -> list[HtmlElement]:
+    """Return the texts of posts, of those in several spans the cell around them: quotes stand between the spans."""
+    spans = Counter(node.getparent() for node in nodes if node.tag == "span")
+    found: dict[HtmlElement, None] = {}
+    for node in nodes:
+        parent = node.getparent()
+        parted = node.tag == "span" and parent is not None and parent.tag in _CELLS and spans[parent] > 1
+        found[parent if parted and parent is not None else node] = None
+    return list(found)
 
 
 def _holder(node: HtmlElement, outer: set[HtmlElement]) -> HtmlElement | None:

@@ -15,8 +15,10 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.compatibility.python import datetime_of_iso
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
+from scrapy_ext.server.extraction.auto.forum.authors import authors_of
 from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
 from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.text import lines
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -28,6 +30,12 @@ MAX_HASHTAGS: Final = 50
 
 _VOCABULARY: Final = load_vocabulary("forums")
 _NUMBER_OF_POST = _VOCABULARY.pattern("number_of_post")
+#: Elements of a body in which its date may precede the text.
+MAX_LEADING: Final = 10
+#: Longer lines are no dates.
+MAX_DATE_LENGTH: Final = 100
+_SIGNATURE: Final = re.compile(rf"^{_VOCABULARY.text('signature_line')}$", re.MULTILINE)
+_DATE_LABEL: Final = _VOCABULARY.pattern("date_label", re.IGNORECASE)
 _ID_ATTRIBUTES: Final = _VOCABULARY.words("id_attributes")
 _TIME_ATTRIBUTES: Final = ("datetime", "data-time", "data-timestamp", "data-date", "data-datetime", "content", "title")
 _PERMALINK, _JOINED, _LIKES = _VOCABULARY.patterns("permalink", "joined", "likes")
@@ -47,6 +55,7 @@ class Post:
     id: str | None = None
     url: str | None = None
     date: str | None = None
+    author: str | None = None
     likes: int | None = None
     dislikes: int | None = None
     replies: int | None = None
@@ -60,7 +69,7 @@ class Post:
 def posts_of(page: Page) -> list[Post]:
     """Return the posts that a page shows, in its order."""
     boxes = boxes_of(bodies_of(page))
-    dates = _dates_by_box(page, boxes)
+    dates, authors = _dates_by_box(page, boxes), authors_of(page, boxes)
     found = []
     for body, box in boxes.items():
         post = Post(text=_text(body))
@@ -70,7 +79,9 @@ def posts_of(page: Page) -> list[Post]:
         around = [
             node for node in islice(box.iter("*"), MAX_ELEMENTS) if body not in (node, *islice(node.iterancestors(), 8))
         ]
-        post.date = dates.get(box)
+        leading = _leading_time(body)
+        post.date = dates.get(box) or (_date(page, leading) if leading is not None else None)
+        post.author = authors.get(body)
         post.id = _number(box, body, around)
         post.url = _permalink(page, around, post.id) or _anchor(page, box, body, post.id)
         post.likes = _likes(page, around)
@@ -82,11 +93,27 @@ def posts_of(page: Page) -> list[Post]:
 def _text(body: HtmlElement) -> str:
     part = copy.deepcopy(body)
     part.tail = None
+    leading = _leading_time(part)
+    if leading is not None:
+        leading.drop_tree()
     for node in list(part.iterdescendants("*")):
         names = f"{node.get('class') or ''} {node.get('id') or ''}".lower()
         if (node.tag in _DROPPED_TAGS or _DROPPED.search(names)) and node.getparent() is not None:
             node.drop_tree()
-    return lines(str(html_text.extract_text(part)))[:MAX_TEXT_LENGTH]
+    text = lines(str(html_text.extract_text(part)))[:MAX_TEXT_LENGTH]
+    # A line of its own that separates the signature, as old forums put it below the text.
+    signature = _SIGNATURE.search(text)
+    return text[: signature.start()].rstrip() if signature and signature.start() else text
+
+
+def _leading_time(body: HtmlElement) -> HtmlElement | None:
+    """Return the ``<time>`` before all text of a post: its date rather than one that it is about."""
+    for node in islice(body.iter("*"), MAX_LEADING):
+        if node.tag == "time" and node is not body:
+            return node
+        if one_line(node.text) or (node is not body and one_line(node.tail)):
+            return None
+    return None
 
 
 def _dates_by_box(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlElement, str]:
@@ -95,7 +122,7 @@ def _dates_by_box(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[Htm
     nodes: dict[HtmlElement, None] = dict.fromkeys(page.tree.iter("time"))
     nodes.update(dict.fromkeys(page.tree.xpath(_DATED)))
     nodes.update(dict.fromkeys(page.tree.xpath("//span[@title] | //abbr[@title] | //a[@title]")[:5_000]))
-    shown = [node for node, text in page.lines if len(text) <= 80 and is_mostly_date(text)]
+    shown = [node for node, text in page.lines if len(text) <= MAX_DATE_LENGTH and _is_date(text)]
     found: dict[HtmlElement, str] = {}
     for node in (*nodes, *shown):
         box = None
@@ -113,6 +140,10 @@ def _dates_by_box(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[Htm
     return found
 
 
+def _is_date(text: str) -> bool:
+    return is_mostly_date(text) or (_DATE_LABEL.match(text) is not None and any(map(str.isdigit, text)))
+
+
 def _is_of_author(page: Page, node: HtmlElement) -> bool:
     parent = node.getparent()
     near = node_text(parent, 80) if parent is not None else ""
@@ -128,7 +159,7 @@ def _date(page: Page, node: HtmlElement) -> str | None:
         found = read(value, page) if value and any(map(str.isdigit, value)) and len(value) <= 60 else None
         if found is not None:
             return in_utc(found.iso)
-    found = read(node_text(node, 80), page)
+    found = read(node_text(node, MAX_DATE_LENGTH), page)
     return in_utc(found.iso) if found is not None else None
 
 
@@ -262,6 +293,8 @@ def _post(page: Page, thing: Thing, text: str) -> Post:
     post = Post(text=text, date=in_utc(date.iso) if date else None)
     post.url = page.link(thing.text("url") or thing.id)
     post.id = thing.text("identifier")
+    author = next(iter(thing.values("author", "creator")), None)
+    post.author = (one_line(text_of(author)) or None) if author is not None else None
     for counter in thing.things("interactionStatistic"):
         names = {text.rpartition("/")[2] for text in counter.texts("interactionType")}
         names |= {name for action in counter.things("interactionType") for name in action.types}

@@ -100,7 +100,7 @@ def _id_of(url: str) -> str | None:
 
 def _item(page: Page, post: Post, sure: float) -> SocialMediaPost:
     reactions = (post.likes, post.dislikes, post.replies, post.reposts)
-    author = SocialMediaPostAuthor(location=post.location, dateAccountCreated=post.joined)
+    author = SocialMediaPostAuthor(name=post.author, location=post.location, dateAccountCreated=post.joined)
     return SocialMediaPost(
         url=post.url or page.url,
         postId=post.id,
@@ -111,7 +111,7 @@ def _item(page: Page, post: Post, sure: float) -> SocialMediaPost:
         else None,
         hashtags=post.hashtags or None,
         mediaUrls=[Url(url=url) for url in post.media] or None,
-        author=author if post.location or post.joined else None,
+        author=author if post.author or post.location or post.joined else None,
         metadata=DetailsMetadata(dateDownloaded=now(), probability=sure),
     )
 

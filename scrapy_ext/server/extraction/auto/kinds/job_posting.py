@@ -6,6 +6,8 @@ Each field is taken from structured data where it is there, else by the labels, 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
@@ -17,30 +19,36 @@ from scrapy_ext.server.extraction.auto.items import (
     JobLocation,
     JobPosting,
 )
-from scrapy_ext.server.extraction.auto.job_postings import (
-    JobDescription,
+from scrapy_ext.server.extraction.auto.jobs.dates import relative_date
+from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
+from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts, company_of_copyright, company_of_site
+from scrapy_ext.server.extraction.auto.jobs.places import labelled_place, mapped_place, place_by_heading
+from scrapy_ext.server.extraction.auto.jobs.terms import (
     TextReader,
-    description_of,
     employment_type,
     has_money,
     is_of_jobs,
     rate_in,
     remote_status,
-    requirements_of,
     salary_in,
     salary_of_markup,
     stated_remote,
     stated_type,
 )
-from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, now, one_line
+from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, now, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.records import origin
+from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_NAME_LENGTH: Final = 120
 MAX_LINE_LENGTH: Final = 40
 MAX_NODES: Final = 30
+MAX_LINKS: Final = 2_000
+#: Parts of the path of an address that may name a company.
+MAX_STEPS: Final = 6
 #: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
 NEAR: Final = 120
 #: Most jobs in the structured data of the page of one job; more are a list.
@@ -49,7 +57,8 @@ SEVERAL: Final = 3
 SHORT: Final = 200
 
 _VOCABULARY: Final = load_vocabulary("jobs")
-_COMPANY, _LOCATION, _SALARY, _TYPE = _VOCABULARY.patterns("company", "location", "salary", "type", flags=re.IGNORECASE)
+_COMPANY, _SALARY, _TYPE = _VOCABULARY.patterns("company", "salary", "type", flags=re.IGNORECASE)
+_COMPANY_ADDRESS = _VOCABULARY.pattern("company_address", re.IGNORECASE)
 _WORKPLACE, _IDENTIFIER, _POSTED = _VOCABULARY.patterns("workplace", "identifier", "posted", flags=re.IGNORECASE)
 _DEADLINE, _START = _VOCABULARY.patterns("deadline", "start", flags=re.IGNORECASE)
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
@@ -79,8 +88,9 @@ class _Extraction:
         self._job = _main_job(page, self._jobs)
         self._first = page.sources.first
         stated = self._job.text("title", "name") if self._job else None
-        self._focus = Focus(page, stated, page.meta("og:title"), page.title)
+        self._focus = JobFocus(page, stated)
         self._labels = Labels(page, self._focus)
+        self._titles = TitleParts(page, one_line(stated) or self._focus.heading_text)
 
     def item(self) -> JobPosting:
         page, job = self._page, self._job
@@ -88,7 +98,7 @@ class _Extraction:
         item.jobTitle = self._first(
             "jobTitle",
             (origin(job, "title", "name"), lambda: one_line(job.text("title", "name")) if job else None),
-            ("heading, title", lambda: self._title(item.headline)),
+            ("heading, title", lambda: self._title(self._focus.heading_text or item.headline)),
         )
         description = description_of(page, job, self._focus, item.headline)
         item.description, item.descriptionHtml = description.text, description.html
@@ -96,8 +106,8 @@ class _Extraction:
             page.sources.note("description", description.source)
             page.sources.note("descriptionHtml", description.source)
         item.requirements = requirements_of(page, job, self._focus)
-        item.hiringOrganization = self._organization()
         item.jobLocation = self._location()
+        item.hiringOrganization = self._organization(item)
         item.baseSalary = self._salary()
         item.employmentType = self._employment_type()
         item.remoteStatus = self._remote_status(item)
@@ -109,9 +119,9 @@ class _Extraction:
     def _title(self, headline: str | None) -> str | None:
         """Return the heading without additions of titles ("at Company", the place); "(m/f/d)" stays."""
         match = _HIRING_TITLE.match(headline or "")
-        return match.group(1) or match.group(2) if match else headline
+        return match["job"] or match["title"] if match else headline
 
-    def _organization(self) -> HiringOrganization | None:
+    def _organization(self, item: JobPosting) -> HiringOrganization | None:
         stated = next(iter(self._job.values("hiringOrganization")), None) if self._job else None
         if stated is not None and (name := one_line(text_of(stated))):
             self._page.sources.note("hiringOrganization", origin(self._job, "hiringOrganization"))
@@ -119,22 +129,60 @@ class _Extraction:
             return HiringOrganization(name=name, nameRaw=name, id=identity)
         name_of = self._first(
             "hiringOrganization",
-            ("label", lambda: self._labelled(_COMPANY)),
-            ("named part", lambda: self._named(_COMPANY_NAME, _COMPANY_NAMES)),
-            ("title", self._company_of_title),
+            ("title", lambda: self._titles.company(sure=True)),
+            ("label", lambda: self._company_of(self._labelled(_COMPANY), item)),
+            ("named part", lambda: self._company_of(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
+            ("title, line of the page", lambda: self._company_of(self._titles.company(sure=False), item)),
+            ("link to a company", lambda: self._company_of(self._linked_company(), item)),
+            ("attribute data-company-name", self._company_attribute),
+            ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
+            ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
+            ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
-    def _company_of_title(self) -> str | None:
-        match = _HIRING_TITLE.match(self._page.meta("og:title") or self._page.title or "")
-        return one_line(match.group("at") or match.group("by")) or None if match else None
+    def _company_of(self, name: str | None, item: JobPosting) -> str | None:
+        """Return a name where it is not that of the place or of the job."""
+        place = item.jobLocation.raw or "" if item.jobLocation else ""
+        taken = name is None or name.casefold() in place.casefold() or name == item.jobTitle
+        return None if taken else name
+
+    def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:
+        """Return the name that the description or the address has: a company writes of itself, a board of others."""
+        description = (item.description or "").casefold()
+        steps = [letters_of(step) for step in parts_of(self._page.url).path.split("/")[:MAX_STEPS]]
+        for name in names:
+            if not name or not self._company_of(name, item):
+                continue
+            named = any(len(step) > 3 and letters_of(name).startswith(step) for step in steps)
+            if named or name.casefold() in description:
+                return name
+        return None
+
+    def _company_attribute(self) -> str | None:
+        values = self._page.tree.xpath("//@data-company-name | //@data-employer-name | //@data-organization-name")
+        return next((text for value in values[:MAX_NODES] if 1 < len(text := one_line(value)) <= MAX_NAME_LENGTH), None)
+
+    def _linked_company(self) -> str | None:
+        """Return the text of the link to the page of a company that is nearest to the heading."""
+        best: tuple[int, str] | None = None
+        for link in islice(self._page.tree.iter("a"), MAX_LINKS):
+            distance = abs(self._focus.distance(link))
+            if distance <= NEAR and _COMPANY_ADDRESS.search((link.get("href") or "")[:300]):
+                text = node_text(link, MAX_NAME_LENGTH + 1)
+                if 1 < len(text) <= MAX_NAME_LENGTH and not self._focus.elsewhere(link):
+                    best = min(best or (distance, text), (distance, text))
+        return best[1] if best else None
 
     def _location(self) -> JobLocation | None:
         raw = self._first(
             "jobLocation",
             (origin(self._job, "jobLocation"), lambda: _place_of(self._job)),
-            ("label", lambda: self._labelled(_LOCATION)),
+            ("label", lambda: labelled_place(self._labels)),
             ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES)),
+            ("title", self._titles.place),
+            ("link to a map", lambda: mapped_place(self._page, self._focus)),
+            ("line near the heading", lambda: place_by_heading(self._page, self._focus)),
         )
         return JobLocation(raw=raw) if raw else None
 
@@ -199,6 +247,7 @@ class _Extraction:
             "datePublished",
             (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
             ("label", lambda: self._dated(_POSTED)),
+            ("relative date by the heading", lambda: relative_date(page, self._focus)),
             ("date by the heading", lambda: published_on(page, job, self._focus)),
         )
         modified = modified_on(page, job, self._focus)
@@ -215,7 +264,9 @@ class _Extraction:
         if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
             # The only date of the page is the deadline.
             published = None
-        item.datePublished, item.datePublishedRaw = published or (None, None)
+        item.datePublished, item.datePublishedRaw = (
+            (published.iso or None, published.raw) if published else (None, None)
+        )
         item.dateModified, item.dateModifiedRaw = modified or (None, None)
         item.validThrough, item.validThroughRaw = valid or (None, None)
         item.jobStartDate, item.jobStartDateRaw = start or (None, None)
@@ -238,7 +289,12 @@ class _Extraction:
             if not 1 < len(text) <= MAX_NAME_LENGTH or not whole.search(self._page.names(node)) or distance > NEAR:
                 continue
             text = one_line(_LEADING_LABEL.sub("", text))
-            if text and not is_mostly_date(text) and not self._focus.elsewhere(node) and node not in self._focus.path:
+            if (
+                any(map(str.isalpha, text))
+                and not is_mostly_date(text)
+                and not self._focus.elsewhere(node)
+                and node not in self._focus.path
+            ):
                 best = min(best or (distance, text), (distance, text))
         return best[1] if best else None
 

@@ -25,7 +25,7 @@ from scrapy_ext.server.extraction.auto.items import (
     ProductFromList,
     ProductList,
 )
-from scrapy_ext.server.extraction.auto.job_postings import is_of_jobs
+from scrapy_ext.server.extraction.auto.jobs.terms import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -121,13 +122,17 @@ def test_posts_have_their_number_and_address(software: str) -> None:
     assert len({post["url"] for post in posts}) == 3
 
 
-def test_likes_and_facts_about_authors_are_kept_but_never_their_names() -> None:
+def test_likes_and_facts_about_authors_are_kept() -> None:
     liked = extract("forumThread", page("".join(discourse(n) for n in range(3))), URL)
     assert [post["reactions"] for post in liked["posts"]] == [{"likes": 3}, {"likes": 4}, {"likes": 5}]
     located = extract("forumThread", page("".join(vbulletin(n) for n in range(3))), URL)
     assert located["posts"][0]["author"]["location"] == "Bergen"
-    for item in (liked, located):
-        assert "Ada" not in json.dumps(item)
+
+
+@pytest.mark.parametrize("forum", [phpbb, discourse, xenforo, vbulletin])
+def test_posts_have_the_names_of_their_authors(forum: Callable[[int], str]) -> None:
+    posts = extract("forumThread", page("".join(forum(n) for n in range(3))), URL)["posts"]
+    assert [post["author"]["name"] for post in posts] == ["Ada0", "Ada1", "Ada2"]
 
 
 def discussion(comments: int) -> dict[str, Any]:
@@ -209,3 +214,79 @@ def test_pictures_of_posts_are_kept_but_not_smilies() -> None:
 def test_a_page_without_posts_has_none() -> None:
     item = extract("forumThread", "<title>About</title><h1>About</h1>", URL)
     assert "posts" not in item
+
+
+def in_cells(n: int) -> str:
+    """A post of old software: the text in a span of a table's cell, below it a line and the signature."""
+    signature = "<br>_________________<br>Keep it lit" if n else ""
+    return f"""<tr><td class=row1><span class=name><a name={n}></a><b>Ada{n}</b></span><br><span class=postdetails>
+    Joined: 13 May 2001</span></td><td class=row1><table><tr><td><span class=postdetails>Posted: {DAYS[n]} 1:14 am
+    &nbsp; Post subject:</span></td></tr><tr><td><span class=postbody>{TEXTS[n]}</span>
+    <span class=gensmall>{signature}</span></td></tr></table></td></tr><tr><td>Back to top</td></tr>"""
+
+
+def test_texts_in_cells_end_before_the_line_of_the_signature() -> None:
+    posts = extract("forumThread", page(f"<table class=forumline>{''.join(map(in_cells, range(3)))}</table>"), URL)[
+        "posts"
+    ]
+    assert [post["text"] for post in posts] == TEXTS
+    assert [post["author"]["name"] for post in posts] == ["Ada0", "Ada1", "Ada2"]
+    assert [post["datePublished"][:10] for post in posts] == DAYS
+
+
+def test_a_time_before_the_text_is_the_date_of_the_post() -> None:
+    def post(n: int) -> str:
+        return f"""<div id=post_{n} class=post><div class=user><div class=username>Ada{n}</div></div>
+        <div class=contents>
+        <a href=#post-{n}><time datetime="{DAYS[n]} 14:27:06">9 months ago</time></a><p>{TEXTS[n]}</p></div></div>"""
+
+    posts = extract("forumThread", page("".join(map(post, range(3)))), URL)["posts"]
+    assert [(post["text"], post["datePublished"][:10]) for post in posts] == list(zip(TEXTS, DAYS, strict=True))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<p class=meta>Posted by Ada{n} on {day}</p>",
+        "<p class=meta>by Ada{n}</p>",
+        "<a href=/members/ada{n}.12/>Ada{n}</a>",
+        "<div class=postprofile><strong>Ada{n}</strong></div>",
+        "<div data-author=Ada{n}></div>",
+        "<div><p>edited <a class=nick>Bob</a></p></div><div><p><a class=nick href=/u/{n}>Ada{n}</a></p></div>",
+        "<b class=rank>Member</b><span class=nick>Ada{n}</span>",
+    ],
+)
+def test_the_author_of_a_post_is_found_by_attribute_name_profile_or_word(name: str) -> None:
+    def post(n: int) -> str:
+        return f"""<div class=post id=p{n}>{name.format(n=n, day=DAYS[n])}<time datetime={DAYS[n]}>{DAYS[n]}</time>
+        <div class=post-body>{TEXTS[n]}</div></div>"""
+
+    posts = extract("forumThread", page("".join(map(post, range(3)))), URL)["posts"]
+    assert [post.get("author", {}).get("name") for post in posts] == ["Ada0", "Ada1", "Ada2"]
+
+
+def in_a_span(n: int) -> str:
+    return f"""<tr class=athing id={900 + n}><td><table><tr><td><img width={40 * n}></td><td class=default><div>
+    <span class=comhead><a href="user?id=Ada{n}">Ada{n}</a> <span class=age title="{DAYS[n]}T00:14:43">
+    <a href="item?id={900 + n}">{n + 1} hours ago</a></span> | <a href="item?id=1">parent</a></span></div><br>
+    <span class=comment><font>{TEXTS[n]}</font></span><p><u><a href="reply?id={n}">reply</a></u></p></td></tr></table>
+    </td></tr>"""
+
+
+def test_posts_that_are_spans_in_rows_of_a_table_are_found() -> None:
+    posts = extract("forumThread", page(f"<table>{''.join(map(in_a_span, range(3)))}</table>"), URL)["posts"]
+    assert [(post["text"], post["author"]["name"], post["datePublished"][:10]) for post in posts] == [
+        (text, f"Ada{n}", DAYS[n]) for n, text in enumerate(TEXTS)
+    ]
+
+
+def test_a_post_in_several_spans_has_the_quotes_between_them() -> None:
+    def post(n: int) -> str:
+        quote = f"<table><tr><td class=quote>{TEXTS[n - 1]}</td></tr></table><span class=postbody>So I think.</span>"
+        text = f"<span class=postbody>{TEXTS[n]}</span>{quote if n else ''}"
+        return f"<tr><td><span class=name>Ada{n}</span></td><td><table><tr><td>{text}</td></tr></table></td></tr>"
+
+    posts = extract("forumThread", page(f"<table>{''.join(map(post, range(3)))}</table>"), URL)["posts"]
+    assert [post["text"] for post in posts] == [
+        TEXTS[0], f"{TEXTS[1]}\n{TEXTS[0]}\nSo I think.", f"{TEXTS[2]}\n{TEXTS[1]}\nSo I think.",
+    ]  # fmt: skip

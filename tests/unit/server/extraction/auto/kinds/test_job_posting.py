@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.job_postings import salary_in
+from scrapy_ext.server.extraction.auto.jobs.terms import salary_in
 from tests.support.job_pages import PAGES, PROSE, flat_item
 
 URL = "https://jobs.example.com/lamp-keeper"
@@ -131,3 +132,131 @@ def test_salaries_are_read_as_people_write_them(
 @pytest.mark.parametrize("text", ["Competitive", "401k match", "3 - 5 years", "10% bonus", "", "$" * 50, "9" * 5_000])
 def test_what_names_no_amount_of_money_is_no_salary(text: str) -> None:
     assert salary_in(text, "https://example.com/") is None
+
+
+def job(body: str, title: str = "Lamp Keeper", url: str = URL) -> dict[str, Any]:
+    return flat_item(extract("jobPosting", f"<html lang=en><title>{title}</title><body>{body}", url))
+
+
+TEXT = f"<div class=text>{PROSE}</div>"
+
+
+@pytest.mark.parametrize(
+    ("body", "title"),
+    [
+        ("<h1>Boats</h1><h2>Lamp Keeper</h2>", "Lamp Keeper at Harbour Works | Boats"),
+        ("<h1>Find a job for lamp people</h1><h2>Lamp Keeper</h2>", "Remote Lamp Keeper at Harbour Works"),
+        ("<div class=top><a href=/c>Harbour Works</a><p>Lamp Keeper</p></div>", "Lamp Keeper | Harbour Works | Boats"),
+        ("<table><tr><td>Job Title</td><td>Lamp Keeper</td></tr></table>", "Harbour Works - Job details"),
+        ("<form><div class=pc-h2>Lamp Keeper</div></form>", "Job Posting Details"),
+        ("<p class=jobTitle>Lamp Keeper</p>", "Careers"),
+    ],
+)
+def test_the_title_of_a_job_is_the_line_that_the_title_of_the_page_contains_or_a_label_names(
+    body: str, title: str
+) -> None:
+    assert job(body + TEXT, title, "https://www.boats.example/jobs/1")["jobTitle"] == "Lamp Keeper"
+
+
+@pytest.mark.parametrize(
+    ("title", "more"),
+    [
+        ("Lamp Keeper at Harbour Works - Boats", ""),
+        ("Harbour Works is hiring a Lamp Keeper in Leeds", ""),
+        ("Harbour Works sucht Lamp Keeper", ""),
+        ("Harbour Works - Lamp Keeper", "<p>Harbour Works</p>"),
+        ("Lamp Keeper – Harbour Works", "<p>At Harbour Works, every light counts, and every keeper too.</p>"),
+        ("Lamp Keeper", "<p><a href=/companies/harbour>Harbour Works</a></p>"),
+        ("Lamp Keeper", "<p>Společnost: Harbour Works</p>"),
+        (
+            "Lamp Keeper",
+            "<p>Harbour Works keeps the lights.</p><footer><p>© 2024 Harbour Works. All rights reserved.</p></footer>",
+        ),
+    ],
+)
+def test_the_company_is_named_by_the_title_a_label_a_link_or_the_copyright(title: str, more: str) -> None:
+    item = job(f"<h1>Lamp Keeper</h1><div class=description>{PROSE}{more}</div>", title, "https://boats.example/jobs/1")
+    assert item["company"] == "Harbour Works"
+
+
+@pytest.mark.parametrize("title", ["Lamp Keeper | Quays", "Lamp Keeper - Leeds - Quays", "Apply Now - Lamp Keeper"])
+def test_a_board_and_a_place_are_no_company(title: str) -> None:
+    item = job(f"<h1>Lamp Keeper</h1><p>Location: Leeds</p>{TEXT}", title, "https://www.quays.example/jobs/1")
+    assert (item["company"], item["location"]) == (None, "Leeds")
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("<p>Leeds, United Kingdom — Harbours</p>", "Leeds, United Kingdom"),
+        ("<p>Chicago, IL</p>", "Chicago, IL"),
+        ("<p>Remote (Spain)</p>", "Remote (Spain)"),
+        ("<p><a href=https://www.google.com/maps?q=x>12 Quay Street, Leeds</a></p>", "12 Quay Street, Leeds"),
+        ("<dl><dt>Location: City</dt><dd>Leeds</dd><dt>State</dt><dd>Yorkshire</dd></dl>", "Leeds, Yorkshire"),
+        ("<dl><dt>Místo výkonu práce</dt><dd>Praha</dd></dl>", "Praha"),
+    ],
+)  # fmt: skip
+def test_the_place_is_a_line_of_places_a_link_to_a_map_or_of_labels_for_its_parts(body: str, place: str) -> None:
+    assert job(f"<h1>Lamp Keeper</h1>{body}{TEXT}")["location"] == place
+
+
+def test_the_place_of_a_title_is_found_too() -> None:
+    assert (
+        job(f"<h1>Lamp Keeper</h1>{TEXT}", "Harbour Works hiring Lamp Keeper in Leeds, UK | Boats")["location"]
+        == "Leeds, UK"
+    )
+
+
+OTHERS = "".join(
+    f"<div class=teaser><a href=/jobs/{n}><h3>Rope maker number {n}</h3></a><p>Somebody who makes ropes of all kinds "
+    "and lengths, and who knows how to splice them in the dark.</p></div>"
+    for n in range(9)
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<section><h2>About the job</h2><div><div>{PROSE}</div></div></section><section>{OTHERS}</section>",
+        f"<table><tr><td>Job description:</td><td>{PROSE}</td></tr></table>",
+        f"<dl><dt>Description</dt><dd>{PROSE}</dd><dt>Town</dt><dd>Leeds</dd></dl>",
+        f"<div class=attachment-description><p>{'Send a letter. ' * 9}</p></div><main><div>{PROSE * 6}</div></main>",
+        f"<div class=job-posting><div class=description>{PROSE}<button>Show more</button></div><p>Apply</p></div>",
+        f"<div id=x><div>{PROSE}</div><div class=modal>Sign in to see who you know. {'Or join us. ' * 30}</div></div>",
+    ],
+)
+def test_the_description_is_the_part_with_the_text_of_the_job(body: str) -> None:
+    item = job(f"<div><h1>Lamp Keeper</h1><p>Leeds</p></div>{body}")
+    assert item["description"].startswith("You join a crew of nine")
+    assert item["description"].endswith("how the work is shared out among us.")
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [("3 days ago", 3), ("Posted today", 0), ("vor 2 Tagen", 2), ("před 5 dny", 5), ("5 months ago", None)],
+)
+def test_relative_dates_are_days_before_the_download_where_they_name_a_day(text: str, days: int | None) -> None:
+    item = job(f"<h1>Lamp Keeper</h1><span>{text}</span>{TEXT}")
+    assert item["datePublishedRaw"] == text
+    today = datetime.now(timezone.utc).date()
+    # The day may end while the test runs.
+    expected = {f"{today - timedelta(days=days + more)}T00:00:00" for more in (0, 1)} if days is not None else {None}
+    assert item.get("datePublished") in expected
+
+
+def test_signs_without_a_width_do_not_split_a_salary() -> None:
+    found = salary_in("Plat 50 000 \u200d–\u200d 80 000 Kč", "https://example.cz/")
+    assert found is not None
+    assert (found.valueMin, found.valueMax) == ("50000", "80000")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Práce na plný úvazek", "Full-time"),
+        ("Regular Full-Time", "Full-time, Permanent"),
+        ("Osa-aikainen", "Part-time"),
+    ],
+)
+def test_types_of_employment_are_read_in_more_languages(text: str, kind: str) -> None:
+    assert job(f"<h1>Lamp Keeper</h1><dl><dt>Employment form</dt><dd>{text}</dd></dl>{TEXT}")["employmentType"] == kind

@@ -1,33 +1,21 @@
-"""Parts of a job posting: type of employment, place of work, salary, description and requirements."""
+"""Terms of a job: type of employment, remote work, salary."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
-from itertools import islice
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from lxml.html import HtmlElement
-
-from scrapy_ext.server.extraction.auto.articles.body import article_body, body_html
 from scrapy_ext.server.extraction.auto.fields.money import currency_in, from_markup, from_text, iso_code
 from scrapy_ext.server.extraction.auto.items import BaseSalary
-from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
-from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html
-from scrapy_ext.server.extraction.auto.page.clean_html import text_of as clean_text
+from scrapy_ext.server.extraction.auto.page import Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
-from scrapy_ext.server.extraction.auto.page.records import origin
-from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("jobs")
 
 
 _PAGE = _VOCABULARY.pattern("page", re.IGNORECASE)
-#: Headings of the requirements for candidates.
-_REQUIREMENTS = _VOCABULARY.pattern("requirements", re.IGNORECASE)
-
 _TYPES: Final = tuple(_VOCABULARY.table("types").items())
 _TYPE_WORDS: Final = tuple((name, re.compile(rf"\b(?:{words})\b|^(?:{words})$", re.I)) for name, words in _TYPES)
 _REMOTE: Final = tuple(_VOCABULARY.table("remote").items())
@@ -78,6 +66,8 @@ def stated_remote(job: Thing | None) -> str | None:
 
 
 MAX_SALARY_LENGTH: Final = 200
+#: Signs without a width, which pages put around the dash of a range.
+_ZERO_WIDTH: Final = re.compile("[\u200b-\u200d\u2060\ufeff]")
 
 #: A number with thousands separators, or with a word for thousands.
 _AMOUNT: Final = (
@@ -147,7 +137,7 @@ def _bare(text: str, job: Thing | None, url: str) -> BaseSalary | None:
 
 def salary_in(text: str | None, url: str) -> BaseSalary | None:
     """Return the salary in a short text, a range before a lone amount; None without an amount with a currency."""
-    raw = one_line(text)
+    raw = one_line(_ZERO_WIDTH.sub("", text or ""))
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
     found = [(match, currency) for match in _MONEY.finditer(raw) if (currency := _currency(match)) is not None]
@@ -198,100 +188,3 @@ def _value(text: str | None) -> Decimal | None:
 
 def _formatted(value: Decimal) -> str:
     return f"{value.normalize():f}"
-
-
-#: Shortest description, in characters.
-MIN_LENGTH: Final = 120
-MAX_NODES: Final = 60
-MAX_REQUIREMENTS: Final = 50
-MAX_REQUIREMENT_LENGTH: Final = 1_000
-MAX_HEADINGS: Final = 2_000
-MAX_HEADING_LENGTH: Final = 60
-
-_DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
-_NO_DESCRIPTION = _VOCABULARY.pattern("no_description")
-_NO_TAGS: Final = frozenset({"meta", "a", "button", "form"})
-_HEADING_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "strong", "b", "dt", "summary", "p")
-
-
-class JobDescription(NamedTuple):
-    """A description as text and as clean HTML, and its source."""
-
-    text: str | None
-    html: str | None
-    source: str
-
-
-def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | None) -> JobDescription:
-    """Return the description of structured data, else of the part of the page named so, else its main text."""
-    stated = job.text("description", "responsibilities") if job else None
-    if job is not None and stated and len(stated) >= MIN_LENGTH:
-        return JobDescription(stated, stated_html(job, stated, page.base_url), origin(job, "description"))
-    node = _node(page, focus)
-    if node is not None:
-        clean = cleaned(node, page.base_url)
-        text = clean_text(clean) if clean is not None else ""
-        if clean is not None and len(text) >= MIN_LENGTH:
-            return JobDescription(text, html_of(clean), "named part")
-    body = article_body(page, focus, headline)
-    return JobDescription(body.text or stated or None, body_html(page, body), "main text")
-
-
-def _node(page: Page, focus: Focus) -> HtmlElement | None:
-    """Return the named part with the most text that is not around the heading, too."""
-    best: tuple[int, HtmlElement] | None = None
-    for node in page.named(*_DESCRIPTION_NAMES)[:MAX_NODES]:
-        if node in focus.path or node.tag in _NO_TAGS or _NO_DESCRIPTION.search(page.names(node)):
-            continue
-        length = len(node_text(node))
-        if MIN_LENGTH <= length < MAX_VALUE_LENGTH and not focus.elsewhere(node):
-            score = length * (4 if node.get("itemprop") == "description" else 1)
-            if best is None or score > best[0]:
-                best = (score, node)
-    return best[1] if best else None
-
-
-def requirements_of(page: Page, job: Thing | None, focus: Focus) -> list[str] | None:
-    """Return the requirements: of structured data, else the items of a list below a heading that announces them."""
-    names = ("qualifications", "skills", "experienceRequirements", "educationRequirements")
-    stated = [line for text in (job.texts(*names) if job else ()) for line in _points(text)]
-    if stated:
-        page.sources.note("requirements", origin(job, *names))
-        return list(dict.fromkeys(stated))[:MAX_REQUIREMENTS]
-    for heading in _headings(page):
-        if focus.elsewhere(heading):
-            continue
-        points = [text for item in _list_below(heading) if (text := node_text(item, MAX_REQUIREMENT_LENGTH))]
-        if points:
-            page.sources.note("requirements", f"list below {node_text(heading, MAX_HEADING_LENGTH)!r}")
-            return points[:MAX_REQUIREMENTS]
-    return None
-
-
-def _points(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        point = one_line(line).lstrip("-•*· ")
-        # Constants and lone numbers (months of experience) mean nothing to a reader.
-        if len(point) > 3 and not point.isdigit():
-            yield point[:MAX_REQUIREMENT_LENGTH]
-
-
-def _headings(page: Page) -> Iterator[HtmlElement]:
-    for node in islice(page.tree.iter(*_HEADING_TAGS), MAX_HEADINGS):
-        text = node_text(node, MAX_HEADING_LENGTH + 1)
-        if 3 < len(text) <= MAX_HEADING_LENGTH and _REQUIREMENTS.fullmatch(text):
-            yield node
-
-
-def _list_below(heading: HtmlElement) -> list[HtmlElement]:
-    """Return the items of the list that follows a heading before any other text does."""
-    node: HtmlElement | None = heading
-    for _ in range(3):
-        if node is None:
-            return []
-        following = node.getnext()
-        if following is not None:
-            found = following if following.tag in {"ul", "ol"} else next(following.iter("ul", "ol"), None)
-            return [item for item in found if item.tag == "li"] if found is not None else []
-        node = node.getparent()
-    return []

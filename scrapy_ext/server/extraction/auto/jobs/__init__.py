@@ -1,0 +1,1 @@
+"""Parts of job postings: title and company, place of work, description."""

@@ -1,0 +1,257 @@
+"""Title and company of a job, as the heading of its page and the title of the document name them.
+
+The title of the document has the name of the job, mostly that of the company, and often that of the board: ``Cook at
+The Blue Door - Boats``. The heading is the line of the page that this title contains, headings before other lines.
+What is left of the title without it is the company, where a connecting word says so or the page has it as a line of its
+own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Final, NamedTuple
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.urls import host_of, site_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+MAX_TITLE_LENGTH: Final = 300
+MAX_HEADING_LENGTH: Final = 200
+#: Lines and headings that are compared with the title of the document.
+MAX_LINES: Final = 3_000
+#: Shortest heading, in letters, and the least share of the letters of the title that it has.
+SHORTEST: Final = 3
+LEAST: Final = 0.15
+MAX_COMPANY_LENGTH: Final = 80
+#: Elements inside of a paragraph that is a heading: icons.
+MAX_INSIDE: Final = 8
+
+_VOCABULARY: Final = load_vocabulary("jobs")
+_TITLE_LABEL: Final = _VOCABULARY.pattern("title_label", re.IGNORECASE)
+_TITLE_NAMES: Final = _VOCABULARY.words("title_names")
+_TITLE_NAME, _NO_HEADING = _VOCABULARY.patterns("title_name", "no_heading")
+_HIRING, _AT, _PLACE = _VOCABULARY.patterns("hiring_before", "company_after", "place_after", flags=re.IGNORECASE)
+_NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
+#: Elements that look like headings, in pages without any: ``pc-h2``.
+_LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
+_COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
+_COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
+#: Lines at the end of a page in which the copyright is searched.
+MAX_LAST_LINES: Final = 60
+_SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
+_EDGE: Final = " \t|–—•·»:,-/"
+_HEADINGS: Final = {"h1": 3.0, "h2": 2.0, "h3": 1.6}
+_NAMED, _LINE = 1.6, 1.0
+_NO_LINES: Final = frozenset({"a", "button", "option", "label", "input", "li"})
+
+
+class JobFocus(Focus):
+    """The heading of a job and the distance from it; ``stated`` is the title in structured data."""
+
+    def __init__(self, page: Page, stated: str | None) -> None:
+        self._titles = titles_of(page)
+        super().__init__(page, stated, *self._titles)
+
+    def _find_heading(self) -> HtmlElement | None:
+        heading = _heading_in(self._page, self._titles)
+        heading = _labelled_title(self._page) if heading is None else heading
+        return super()._find_heading() if heading is None else heading
+
+
+def titles_of(page: Page) -> list[str]:
+    """Return the titles of the document, that for other sites first."""
+    given = (page.meta("og:title", "twitter:title"), page.title)
+    return list(dict.fromkeys(one_line(title)[:MAX_TITLE_LENGTH] for title in given if title))
+
+
+def _heading_in(page: Page, titles: list[str]) -> HtmlElement | None:
+    """Return the heading or line that a title contains from one word to another: the most of it, by the best tag."""
+    wholes = [(letters_of(title), f" {' '.join(_words(title))} ") for title in titles]
+    if not any(whole for whole, _ in wholes):
+        return None
+    best: tuple[float, HtmlElement] | None = None
+    for node, weight in _candidates(page):
+        text = node_text(node, MAX_HEADING_LENGTH + 1)
+        letters = letters_of(text)
+        if len(letters) < SHORTEST or len(text) > MAX_HEADING_LENGTH:
+            continue
+        if _is_site(page, letters) or _NO_COMPANY.fullmatch(text):
+            continue
+        words = f" {' '.join(_words(text))} "
+        share = max((len(letters) / len(whole) for whole, inside in wholes if whole and words in inside), default=0.0)
+        least = LEAST if weight <= _LINE else 0.0
+        if share > least and (best is None or weight + 2 * share > best[0]):
+            best = (weight + 2 * share, node)
+    return best[1] if best else None
+
+
+def _candidates(page: Page) -> Iterator[tuple[HtmlElement, float]]:
+    for node in islice(page.tree.iter(*_HEADINGS), MAX_LINES):
+        yield node, _HEADINGS[node.tag] if not _NO_HEADING.search(page.names(node)) else _LINE
+    for node in page.named(*_TITLE_NAMES)[:MAX_LINES]:
+        if node.tag not in _HEADINGS and len(node) <= 2 and _TITLE_NAME.search(page.names(node)):
+            yield node, _NAMED
+    for node in islice(page.tree.iter("p"), MAX_LINES):
+        if next(islice(node.iter("*"), MAX_INSIDE, None), None) is None and not _is_in_link(node):
+            yield node, _LINE
+    for node, _ in page.lines[:MAX_LINES]:
+        if node.tag not in _NO_LINES and node.tag not in _HEADINGS and not _is_in_link(node):
+            yield node, _LINE
+
+
+def _is_in_link(node: HtmlElement) -> bool:
+    return any(box.tag in {"a", "nav", "footer"} for box in islice(node.iterancestors(), 3))
+
+
+def _labelled_title(page: Page) -> HtmlElement | None:
+    """Return the value of a label for the title (``Job title``), else the first part named so."""
+    for pair in page.labelled.of(_TITLE_LABEL):
+        if pair.listed and 2 < len(pair.value) <= MAX_HEADING_LENGTH:
+            return pair.node
+    for names, name in ((_TITLE_NAMES, _TITLE_NAME), (("h1", "h2"), _LIKE_HEADING)):
+        for node in page.named(*names)[:MAX_LINES]:
+            text = node_text(node, MAX_HEADING_LENGTH + 1)
+            if (
+                name.search(page.names(node))
+                and 2 < len(text) <= MAX_HEADING_LENGTH
+                and not _NO_COMPANY.fullmatch(text)
+            ):
+                return node
+    return None
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.casefold())
+
+
+def _is_site(page: Page, letters: str) -> bool:
+    """Return whether letters are the name of the site of a page."""
+    site = letters_of(site_of(page.url).partition(".")[0])
+    return bool(letters) and (
+        letters in {site, letters_of(site_of(page.url)), letters_of(page.meta("og:site_name") or "")}
+    )
+
+
+class Remainder(NamedTuple):
+    """A part of the title beside the name of the job; ``sure`` where a connecting word says that it is the company."""
+
+    text: str
+    sure: bool
+
+
+class TitleParts:
+    """The parts of the titles of a page beside the name of the job: the company, the place."""
+
+    def __init__(self, page: Page, title: str | None) -> None:
+        self._page = page
+        self._title = title
+
+    def company(self, *, sure: bool) -> str | None:
+        """Return the company that a title names with a connecting word, or else that the page has as a line."""
+        return next(
+            (rest.text for rest in self._rests if (rest.sure if sure else letters_of(rest.text) in self._lines)), None
+        )
+
+    def likely_companies(self) -> list[str]:
+        """Return the parts of a title beside the name of the job that are not that of the site."""
+        texts = [rest.text for rest in self._rests]
+        if not self._around:
+            texts = [part for title in titles_of(self._page) for part in _parts(title) if self._is_company(part)]
+        return [text for text in texts if not _is_site(self._page, letters_of(text))]
+
+    def place(self) -> str | None:
+        """Return the place of work that a title has: ``hiring Cook in Leeds, UK``."""
+        for _, after in self._around:
+            match = _PLACE.match(after)
+            if match:
+                return _first_part(match.group(1)) or None
+        return None
+
+    @cached_property
+    def _lines(self) -> frozenset[str]:
+        return frozenset(
+            letters_of(text) for _, text in self._page.lines[:MAX_LINES] if len(text) <= MAX_COMPANY_LENGTH
+        )
+
+    @cached_property
+    def _around(self) -> list[tuple[str, str]]:
+        """Texts before and after the name of the job in each title."""
+        if not self._title:
+            return []
+        name = re.compile(r"\W*".join(map(re.escape, _words(self._title)[:40])), re.IGNORECASE)
+        found = []
+        for title in titles_of(self._page):
+            match = name.search(title) if name.pattern else None
+            if match:
+                found.append((title[: match.start()], title[match.end() :].lstrip(")]*")))
+        return found
+
+    @cached_property
+    def _rests(self) -> list[Remainder]:
+        rests = []
+        for before, after in self._around:
+            if match := _HIRING.search(before):
+                rests.append(Remainder(match.group(1).strip(_EDGE), sure=True))
+            elif match := _AT.match(after):
+                rests.append(Remainder(self._without_site(match.group(1)), sure=True))
+            else:
+                parts = [*_parts(before), *_parts(_PLACE.sub("", after, count=1))]
+                # The name of the board comes last.
+                if len(parts) > 1 and (_is_site(self._page, letters_of(parts[-1])) or len(parts) == len(_parts(after))):
+                    parts = [part for part in parts if not _is_site(self._page, letters_of(part))]
+                rests += [Remainder(part, sure=False) for part in parts]
+        return [rest for rest in rests if self._is_company(rest.text)]
+
+    def _without_site(self, text: str) -> str:
+        """Return the name of a company without that of the board after it."""
+        for match in _SEPARATOR.finditer(text) if letters_of(text) not in self._lines else ():
+            before, after = letters_of(text[: match.start()]), letters_of(text[match.end() :])
+            if after and (_is_site(self._page, after) or before in self._lines):
+                return text[: match.start()].strip(_EDGE)
+        return text.strip(_EDGE)
+
+    def _is_company(self, text: str) -> bool:
+        return 1 < len(text) <= MAX_COMPANY_LENGTH and not _NO_COMPANY.fullmatch(text)
+
+
+def _parts(text: str) -> list[str]:
+    return [part for each in _SEPARATOR.split(text) if (part := each.strip(_EDGE))]
+
+
+def _first_part(text: str) -> str:
+    return next(iter(re.split(r"\s+[|–—•·»-]\s+|\s*[|•»]\s*", text)), "").strip(_EDGE)
+
+
+def company_of_site(page: Page) -> str | None:
+    """Return the company whose own site a page is of: as the site names itself, and its host has it."""
+    host = letters_of(host_of(page.url).removeprefix("www."))
+    names = [
+        page.meta("og:site_name", "application-name") or "",
+        *(part for title in titles_of(page) for part in _parts(title)),
+    ]
+    for name in names:
+        letters = letters_of(name)
+        if (
+            len(letters) >= SHORTEST
+            and letters in host
+            and len(name) <= MAX_COMPANY_LENGTH
+            and not _NO_COMPANY.fullmatch(name)
+        ):
+            return name
+    return None
+
+
+def company_of_copyright(page: Page) -> str | None:
+    """Return the name beside the sign of copyright at the end of a page."""
+    for _, text in page.lines[-MAX_LAST_LINES:]:
+        if _COPYRIGHT.search(text):
+            name = _COPYRIGHT_WORDS.sub(" ", text).strip(f"{_EDGE}.®™")
+            if 1 < len(name) <= MAX_COMPANY_LENGTH // 2 and not _NO_COMPANY.fullmatch(name):
+                return one_line(name)
+    return None
