@@ -72,6 +72,8 @@ def brand_of(page: Page, product: Thing | None, focus: Focus) -> str | None:
         ("link in the title", lambda: _of_links_in_title(page, focus)),
         ("label", lambda: _of_pairs(page, focus, _BRAND, listed=False)),
         ("designer", lambda: _of_pairs(page, focus, _DESIGNER, listed=True)),
+        # Better than none: many shops sell what they make.
+        ("name of the shop in a script", lambda: _brand_of_scripts(page, focus, of_shops=True)),
     )
 
 
@@ -165,8 +167,11 @@ def _of_links(page: Page, focus: Focus) -> str | None:
     return best[1] if best else None
 
 
-def _brand_of_scripts(page: Page, focus: Focus) -> str | None:
-    """Return the brand in scripts (such as those of analytics) that stands by the product's name or is in it."""
+def _brand_of_scripts(page: Page, focus: Focus, *, of_shops: bool = False) -> str | None:
+    """Return the brand in scripts (such as those of analytics) that stands by the product's name or is in it.
+
+    ``of_shops``: even one that is but the name of the shop.
+    """
     titles = f"{focus.heading_text} {page.title} {page.meta('og:title')}".casefold()
     name = focus.heading_text or ""
     brands: Counter[str] = Counter()
@@ -174,7 +179,7 @@ def _brand_of_scripts(page: Page, focus: Focus) -> str | None:
         source = script.source[:MAX_SCRIPT_LENGTH]
         for match in islice(_BRAND_IN_SCRIPT.finditer(source), MAX_MATCHES):
             brand = cleaned(match.group(1))
-            if brand is None or "\\" in brand or _is_of_shop(page, focus, brand):
+            if brand is None or "\\" in brand or (not of_shops and _is_of_shop(page, focus, brand)):
                 continue
             around = source[max(0, match.start() - AROUND) : match.end() + AROUND]
             if brand.casefold() in titles or (name and name in around):
