@@ -40,6 +40,7 @@ class Box:
     """A block-level element, and the sums over all blocks in it."""
 
     __slots__ = (
+        "attributes",
         "blocks",
         "children",
         "depth",
@@ -53,14 +54,19 @@ class Box:
         "words",
     )
 
-    def __init__(self, node: HtmlElement, parent: Box | None, names: str, *, hidden: bool) -> None:
-        self.node, self.parent, self.names, self.hidden = node, parent, names, hidden
-        self.tag: str = node.tag
+    def __init__(self, page: Page, position: int, parent: Box | None) -> None:
+        outline = page.outline
+        self.parent = parent
+        self.node, self.tag = outline.nodes[position], outline.tags[position]
+        self.attributes, self.names = outline.attributes[position], page.all_names[position]
+        self.hidden = bool(parent and parent.hidden) or (bool(self.attributes) and self.node in page.hidden)
         self.depth: int = parent.depth + 1 if parent else 0
         self.words = self.link_words = self.blocks = 0
         #: Number of sibling boxes, itself included, with the same tag and class.
         self.twins = 1
         self.children: list[Box] = []
+        if parent:
+            parent.children.append(self)
 
     def chain(self) -> list[Box]:
         """Return the box and those around it, from the inside."""
@@ -72,12 +78,18 @@ class Box:
 
 
 class TextBlock:
-    """A run of text in one line, the words in it and in its links, and the names of the inline elements in it."""
+    """A run of text in one line, the words in it and in its links, and the names of the inline elements in it.
 
-    __slots__ = ("box", "inline", "link_words", "tags", "text", "words")
+    ``pieces`` are the pieces of text of the outline that it consists of: ``2 * position`` is the text of an element,
+    ``2 * position + 1`` its tail.
+    """
 
-    def __init__(self, box: Box, text: str, link_text: str, inline: str, tags: frozenset[str]) -> None:
-        self.box, self.text, self.inline, self.tags = box, text, inline, tags
+    __slots__ = ("box", "inline", "link_words", "pieces", "tags", "text", "words")
+
+    def __init__(
+        self, box: Box, text: str, link_text: str, inline: str, tags: frozenset[str], pieces: tuple[int, ...]
+    ) -> None:
+        self.box, self.text, self.inline, self.tags, self.pieces = box, text, inline, tags, pieces
         self.words = len(_WORD.findall(text))
         self.link_words = min(self.words, len(_WORD.findall(link_text))) if link_text else 0
 
@@ -88,65 +100,74 @@ class Blocks(list[TextBlock]):
     def __init__(self, page: Page, limit: int = MAX_BLOCKS) -> None:
         super().__init__()
         body = page.tree.find("body")
+        root = 0 if body is None else page.order[body]
         self._page, self._limit = page, limit
-        self._boxes: list[Box] = []
+        self.root = Box(page, root, None)
+        self._boxes = [self.root]
+        # The block that is being read.
         self._texts: list[str] = []
         self._link_texts: list[str] = []
         self._inline: list[str] = []
         self._tags: list[str] = []
+        self._pieces: list[int] = []
+        #: Links and buttons around the current text.
         self._links = 0
-        self.root = self._box(page.tree if body is None else body, None)
-        self._walk(self.root.node, self.root)
-        self._end(self.root)
+        self._read_tree(root)
         self._sum()
 
-    def _box(self, node: HtmlElement, parent: Box | None) -> Box:
-        hidden = bool(parent and parent.hidden) or node in self._page.hidden
-        box = Box(node, parent, self._page.names(node), hidden=hidden)
-        if parent:
-            parent.children.append(box)
-        self._boxes.append(box)
-        return box
-
-    def _walk(self, node: HtmlElement, box: Box) -> None:
-        """Read an element. The parser bounds the depth of the tree (see :class:`Page`)."""
-        self._read(node.text)
-        for child in node:
-            tag = child.tag
-            if tag in _UNREAD:
-                pass
-            elif tag == "br":
-                self._texts.append(_BREAK)
-            elif tag in INLINE:
-                self._walk_inline(child, tag, box)
+    def _read_tree(self, root: int) -> None:
+        outline, hidden = self._page.outline, self._page.hidden
+        tags, texts, tails, ends, nodes = outline.tags, outline.texts, outline.tails, outline.ends, outline.nodes
+        # The elements that have begun, with the box around them and the links around that.
+        begun: list[tuple[int, Box, int]] = []
+        box, position, end = self.root, root, ends[root]
+        self._read(texts[root], 2 * root)
+        position += 1
+        while position < end or begun:
+            if begun and ends[begun[-1][0]] == position:
+                last, around, links = begun.pop()
+                if tags[last] in INLINE:
+                    self._space(tags[last])
+                else:
+                    self._end(box)
+                    box = around
+                self._links = links
+                self._read(tails[last], 2 * last + 1)
+                continue
+            tag = tags[position]
+            inline = tag in INLINE
+            if tag == "br" or tag in _UNREAD or (inline and nodes[position] in hidden):
+                if tag == "br":
+                    self._texts.append(_BREAK)
+                self._read(tails[position], 2 * position + 1)
+                position = ends[position]
+                continue
+            begun.append((position, box, self._links))
+            if inline:
+                self._space(tag)
+                self._name(position, tag)
             else:
                 self._end(box)
-                links, self._links = self._links, self._links + (tag == "button")
-                inner = self._box(child, box)
-                self._walk(child, inner)
-                self._end(inner)
-                self._links = links
-            self._read(child.tail)
+                box = Box(self._page, position, box)
+                self._boxes.append(box)
+            self._links += tag in ("a", "button")
+            self._read(texts[position], 2 * position)
+            position += 1
+        self._end(self.root)
 
-    def _walk_inline(self, node: HtmlElement, tag: str, box: Box) -> None:
-        if node in self._page.hidden:
-            return
-        apart = tag not in _WITHIN_WORDS
-        if apart:
+    def _space(self, tag: str) -> None:
+        if tag not in _WITHIN_WORDS:
             self._texts.append(" ")
-        names = self._page.names(node)
-        if names:
+
+    def _name(self, position: int, tag: str) -> None:
+        if names := self._page.all_names[position]:
             self._inline.append(names)
         self._tags.append(tag)
-        self._links += tag == "a"
-        self._walk(node, box)
-        self._links -= tag == "a"
-        if apart:
-            self._texts.append(" ")
 
-    def _read(self, text: str | None) -> None:
+    def _read(self, text: str | None, piece: int) -> None:
         if text:
             self._texts.append(text)
+            self._pieces.append(piece)
             if self._links:
                 self._link_texts.append(text)
 
@@ -159,13 +180,21 @@ class Blocks(list[TextBlock]):
             if _BREAK in text:
                 text = "\n".join(line for part in text.split(_BREAK) if (line := part.strip()))
             if text and len(self) < self._limit:
-                block = TextBlock(box, text, " ".join(self._link_texts), " ".join(self._inline), frozenset(self._tags))
+                block = TextBlock(
+                    box,
+                    text,
+                    " ".join(self._link_texts),
+                    " ".join(self._inline),
+                    frozenset(self._tags),
+                    tuple(self._pieces),
+                )
                 if block.words:
                     self.append(block)
             self._texts.clear()
         self._link_texts.clear()
         self._inline.clear()
         self._tags.clear()
+        self._pieces.clear()
 
     def _sum(self) -> None:
         for block in self:
@@ -185,7 +214,7 @@ class Blocks(list[TextBlock]):
 
 
 def _count_twins(boxes: list[Box]) -> None:
-    keys = [(box.tag, box.node.get("class")) for box in boxes]
+    keys = [(box.tag, box.attributes.get("class")) for box in boxes]
     counts = Counter(keys)
     for box, key in zip(boxes, keys, strict=True):
         box.twins = counts[key]

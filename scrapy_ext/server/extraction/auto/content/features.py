@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from scrapy_ext.server.extraction.auto.content.article_marks import ArticleMarks
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks, Box, TextBlock
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
@@ -23,8 +24,11 @@ NAME_GROUPS: Final = _VOCABULARY.table("name_groups")
 HEADING_GROUPS: Final = _VOCABULARY.table("heading_groups")
 URL_GROUPS: Final = _VOCABULARY.table("url_groups")
 URL_SAYS: Final = {name: re.compile(words) for name, words in URL_GROUPS.items()}
+# Words of the texts themselves that are rarely content, or only on pages of some kinds.
+TEXT_GROUPS: Final = _VOCABULARY.table("text_groups")
 NAME_BITS: Final = {name: 1 << place for place, name in enumerate(NAME_GROUPS)}
 HEADING_BITS: Final = {name: 1 << place for place, name in enumerate(HEADING_GROUPS)}
+TEXT_BITS: Final = {name: 1 << place for place, name in enumerate(TEXT_GROUPS)}
 #: Longest names and headings that are read, in characters.
 MAX_NAMES_LENGTH: Final = 300
 
@@ -35,6 +39,7 @@ def _grouped(groups: dict[str, str], before: str, after: str) -> re.Pattern[str]
 
 _NAMED: Final = _grouped(NAME_GROUPS, r"(?<![a-z])", "")
 _SAYS: Final = _grouped(HEADING_GROUPS, r"(?<!\w)", r"(?!\w)")
+_TEXT: Final = _grouped(TEXT_GROUPS, r"(?<!\w)", r"(?!\w)")
 
 
 def name_bits(names: str) -> int:
@@ -45,6 +50,11 @@ def name_bits(names: str) -> int:
 def heading_bits(text: str) -> int:
     """Return the groups that the words of a heading belong to, a bit for each."""
     return _bits(_SAYS, HEADING_BITS, text.casefold())
+
+
+def text_bits(text: str) -> int:
+    """Return the groups that the first words of a text belong to, a bit for each."""
+    return _bits(_TEXT, TEXT_BITS, text[:MAX_NAMES_LENGTH].casefold())
 
 
 def _bits(pattern: re.Pattern[str], bits: dict[str, int], text: str) -> int:
@@ -70,7 +80,7 @@ _MARKUP: Final = {
 }
 
 
-def page_features(page: Page, blocks: Blocks) -> dict[str, float]:
+def page_features(page: Page, blocks: Blocks, article: ArticleMarks) -> dict[str, float]:
     """Return the numbers of a page, by name."""
     words = max(1, blocks.root.words)
     prose = sum(block.words for block in blocks if block.words >= PROSE_WORDS and 3 * block.link_words < block.words)
@@ -88,21 +98,32 @@ def page_features(page: Page, blocks: Blocks) -> dict[str, float]:
         "page_headings": sum(tag in HEADINGS for tag in tags) / count,
         "page_h1": float(tags.count("h1")),
         "page_pre": math.log1p(tags.count("pre")),
-        "page_articles": math.log1p(sum(node.tag == "article" for node in page.elements)),
-        "page_main": float(next(page.tree.iter("main"), None) is not None),
+        "page_articles": math.log1p(page.outline.tags.count("article")),
+        "page_main": float("main" in page.outline.tags),
         "page_prices": math.log1p(
             sum(bool(block.words < LABEL_WORDS and _PRICE.search(block.text)) for block in blocks)
         ),
         "page_og_article": float(kind == "article"),
         "page_og_product": float("product" in kind),
         "page_og_site": float(kind == "website"),
+        **_article_features(blocks, article, words, prose),
         **_markup_features(page),
         **_address_features(page),
     }
 
 
+def _article_features(blocks: Blocks, article: ArticleMarks, words: int, prose: int) -> dict[str, float]:
+    taken = sum(block.words for block, is_taken in zip(blocks, article.taken(blocks), strict=True) if is_taken)
+    return {
+        "page_article_words": math.log1p(taken),
+        "page_article_share": taken / words,
+        "page_article_of_prose": min(2.0, taken / max(1, prose)),
+        "page_article_marked": float(article.is_marked),
+    }
+
+
 def _markup_features(page: Page) -> dict[str, float]:
-    found = {str(value).rsplit("/", 1)[-1] for value in page.tree.xpath("//@itemtype")}
+    found = {each["itemtype"].rsplit("/", 1)[-1] for each in page.outline.attributes if "itemtype" in each}
     for script in page.scripts:
         if "json" in script.type:
             found.update(_TYPE.findall(script.source[:MAX_MARKUP]))
@@ -122,7 +143,7 @@ def _address_features(page: Page) -> dict[str, float]:
 _STEPS: Final = (0, 1, 2, 3, 5)
 _PARTS: Final = (
     "nav", "footer", "header", "aside", "main", "article", "section", "form", "button", "ul", "ol", "table",
-    "figure", "dl",
+    "figure", "dl", "blockquote",
 )  # fmt: skip
 _PART_BITS: Final = {tag: 1 << place for place, tag in enumerate(_PARTS)}
 _ROLES: Final = {
@@ -154,11 +175,14 @@ BLOCK_NAMES: Final = (
     "next_words", "next_links", "previous_words", "previous_links", "twins", "twin_words",
     *(f"box{step}_{of}" for step in _STEPS for of in ("words", "links", "each")), *(f"in_{tag}" for tag in _PARTS),
     *(f"name_{name}" for name in NAME_BITS), *(f"under_{name}" for name in HEADING_BITS),
+    *(f"says_{name}" for name in TEXT_BITS), *(f"near_{name}" for name in TEXT_BITS),
+    "article_share", "article_box", "article_noise",
 )  # fmt: skip
 
 _PARTS_OF: Final = tuple(_PART_BITS.values())
 _NAME_BITS_OF: Final = tuple(NAME_BITS.values())
 _HEADINGS_OF: Final = tuple(HEADING_BITS.values())
+_TEXTS_OF: Final = tuple(TEXT_BITS.values())
 _log = math.log1p
 
 
@@ -179,8 +203,7 @@ class _Inherited:
     def __init__(self, box: Box, above: _Inherited | None, own: int) -> None:
         self.own = own
         self.names = own | (above.names if above else 0)
-        node = box.node
-        part = _PART_BITS.get(box.tag, 0) | _PART_BITS.get(_ROLES.get(node.get("role") or "", ""), 0)
+        part = _PART_BITS.get(box.tag, 0) | _PART_BITS.get(_ROLES.get(box.attributes.get("role") or "", ""), 0)
         self.parts = part | (above.parts if above else 0)
         # Of the repeated boxes around it the one with the most siblings, and of equals the innermost.
         self.twins, self.twin_words = (above.twins, above.twin_words) if above else (0, 0)
@@ -223,8 +246,9 @@ class Features:
     ``names`` are those of the numbers of a row and of the page after them.
     """
 
-    def __init__(self, page: Page, blocks: Blocks) -> None:
+    def __init__(self, page: Page, blocks: Blocks, article: ArticleMarks) -> None:
         self._blocks = blocks
+        self._article = article
         self._named: dict[str, int] = {}
         self._inherited: dict[Box, _Inherited] = {}
         self._title = set(_WORD.findall((page.title or "").casefold()))
@@ -232,7 +256,7 @@ class Features:
         self._h1_levels = {} if self._h1 is None else _levels(blocks[self._h1].box)
         self._core = {box: float(level) for level, box in enumerate(reversed(_core(blocks.root)))}
         self._best = _levels(_best_parent(blocks))
-        of_page = page_features(page, blocks)
+        of_page = page_features(page, blocks, article)
         self.names = (*BLOCK_NAMES, *of_page)
         self.of_page = list(of_page.values())
         self.rows = self._rows()
@@ -245,7 +269,9 @@ class Features:
         for block in blocks:
             copies[block.text] = copies.get(block.text, 0) + 1
         seen: dict[str, int] = {}
-        near = _Near(blocks)
+        says = [text_bits(block.text) for block in blocks]
+        near, near_says = _Near(blocks), _NearSays(says)
+        article = self._article
         passed = since_heading = level = under = 0
         rows = []
         for at, block in enumerate(blocks):
@@ -265,6 +291,8 @@ class Features:
                 _log(inherited.twins), _log(inherited.twin_words), *_surroundings(box),
                 *_flags(0, inherited.parts, _PARTS_OF),
                 *_flags(own, inherited.names, _NAME_BITS_OF), *_flags(0, under, _HEADINGS_OF),
+                *_flags(0, says[at], _TEXTS_OF), *near_says.of(at),
+                article.share_of(block), float(article.is_around(block)), float(article.is_noise(block)),
             ]  # fmt: skip
             rows.append(row)
             passed += words
@@ -327,6 +355,24 @@ class _Near:
         after = self._own[at + 1] if at < last else (0.0, 0.0)
         before = self._own[at - 1] if at else (0.0, 0.0)
         return _log(words), links / (words or 1), *after, *before
+
+
+class _NearSays:
+    """Numbers of blocks around a block whose text belongs to a group, by group."""
+
+    def __init__(self, says: list[int]) -> None:
+        self._last = len(says) - 1
+        self._sums = []
+        for bit in _TEXTS_OF:
+            sums, found = [0], 0
+            for bits in says:
+                found += 1 if bits & bit else 0
+                sums.append(found)
+            self._sums.append(sums)
+
+    def of(self, at: int) -> list[float]:
+        first, end = max(0, at - _NEAR), min(self._last, at + _NEAR) + 1
+        return [float(sums[end] - sums[first]) for sums in self._sums]
 
 
 _Key = tuple[str, str, str]
