@@ -15,7 +15,8 @@ addresses in ``index.json``) adds articles whose markup has the text, which is t
 Of threads of forums the truth is the markup of the pages that have posts in theirs, which is taken off before.
 
 Jobs and pages of results are not among the labelled pages: those that the tests have written in the shapes of usual
-boards and engines show what the rules do, and real pages of other types how often something is taken for one.
+boards and engines show what the rules do, and real pages of other types how often something is taken for one. Real
+postings, pages of results and threads are measured by ``saved_pages.py``.
 
 Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
 found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
