@@ -44,13 +44,13 @@ RUNS: Final = (
     Run("platform_collections", {}, minutes=2),
     Run(
         "platform_collections",
-        {"sizes": [1_000_000, 10_000_000, 100_000_000], "text": 0, "minutes": 90.0},
+        {"sizes": [1_000_000, 10_000_000, 100_000_000], "text": 0, "minutes": 25.0},
         minutes=40,
         variant="keys",
     ),
     Run(
         "platform_collections",
-        {"sizes": [1_000_000, 10_000_000, 100_000_000], "text": 0, "minutes": 90.0, "store": "postgresql"},
+        {"sizes": [1_000_000, 10_000_000, 100_000_000], "text": 0, "minutes": 25.0, "store": "postgresql"},
         minutes=50,
         variant="keys-postgresql",
     ),
