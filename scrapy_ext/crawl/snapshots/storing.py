@@ -142,7 +142,9 @@ class SnapshotQueue:
     async def _is_within_limit(self) -> bool:
         """Count those of earlier runs first, when there is a page to store."""
         if not self._is_counted:
-            self._taken += await self._store.count()
+            earlier = await self._store.count()
+            # Others may have been taken meanwhile.
+            self._taken += earlier
             self._is_counted = True
         within = self._taken - len(self._waiting) <= self._most
         if not within:

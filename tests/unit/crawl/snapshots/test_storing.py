@@ -81,14 +81,20 @@ async def test_no_more_than_the_most_are_stored_and_the_rest_is_counted(
 async def test_snapshots_of_earlier_runs_count(tmp_path: Path) -> None:
     class Resumed(SnapshotFolder):
         async def count(self) -> int:
+            await asyncio.sleep(0.01)
             return 2
 
     stored = Stored(tmp_path)
     stored.queue = SnapshotQueue(Resumed(tmp_path), 3, stored.stats)
-    stored.offer(*map(failed_page, range(3)))
+    stored.offer(failed_page(1))
+    await asyncio.sleep(0)
+    # Pages that fail while the earlier ones are counted.
+    stored.offer(*map(failed_page, range(2)))
     await stored.queue.close()
     stored.offer(failed_page(4))
+    await stored.queue.close()
     assert stored.counts == [1, 3, 0]
+    assert len(list(tmp_path.glob("*.html"))) == 1
 
 
 async def test_pages_that_wait_are_bounded(tmp_path: Path) -> None:
