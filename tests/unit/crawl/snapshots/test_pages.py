@@ -1,4 +1,4 @@
-"""What is kept of a page whose callback raised, and why something is not."""
+"""Content of the snapshots of pages whose callbacks raised, and the reasons for what is missing."""
 
 from __future__ import annotations
 
