@@ -149,6 +149,8 @@ def preload() -> None:
     """Import all that extraction needs, so that the first page does not wait for the imports."""
     for kind in KINDS:
         _extractor(kind)
+    for module in ("items", "reading"):
+        import_module(f"{__name__}.pdf.{module}")
     for library in _LIBRARIES:
         import_module(library)
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from scrapy_ext.server.extraction.auto.pdf.document import PdfPage, TextLine
-from scrapy_ext.server.extraction.auto.pdf.line_ends import HYPHENS, SOFT_HYPHENS, LineEnds
+from scrapy_ext.server.extraction.auto.pdf.line_ends import OPEN_ENDS, LineEnds
 
 #: Sizes of letters of one paragraph differ by no more.
 SAME_SIZE: Final = 1.12
@@ -56,7 +56,7 @@ class _Draft:
 
     def is_continued_by(self, other: _Draft) -> bool:
         last = self.lines[-1]
-        return last[-1:] in SOFT_HYPHENS or (other.lines[0][:1].islower() and not _ends_sentence(last))
+        return last[-1] in OPEN_ENDS or (other.lines[0][:1].islower() and not _ends_sentence(last))
 
 
 def paragraphs_of(pages: Sequence[PdfPage]) -> list[Paragraph]:
@@ -156,7 +156,7 @@ def _is_new(flow: list[TextLine], at: int) -> bool:
     before, line = flow[at - 1], flow[at]
     if _ITEM.match(line.text):
         return True
-    if before.text[-1:] in HYPHENS + SOFT_HYPHENS:
+    if before.text[-1] in OPEN_ENDS:
         return False
     near = [each for each in flow[max(0, at - NEIGHBOURS) : at + NEIGHBOURS] if _are_alike(each, line)]
     ended = _ends_sentence(before.text)

@@ -18,7 +18,6 @@ from pypdfium2 import raw
 
 from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.auto.pdf.document import PdfDocument, PdfPage, TextLine, UnreadablePdfError
-from scrapy_ext.server.extraction.auto.pdf.line_ends import SOFT_HYPHENS
 
 #: What is read of a document, in pages, characters, lines, and seconds of processor time.
 MAX_PAGES: Final = 1000
@@ -29,7 +28,7 @@ MAX_INFORMATION: Final = 2000
 
 _INFORMATION: Final = ("Title", "Author", "Subject", "Creator", "Producer", "CreationDate", "ModDate")
 #: A line ends at a line break, or where PDFium found a divided word, which it joins to the next line.
-_LINE = re.compile(rf"[^\r\n{SOFT_HYPHENS}]+[{SOFT_HYPHENS}]?")
+_LINE = re.compile(r"[^\r\n\x02\ufffe]+[\x02\ufffe]?")
 _LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 
 

@@ -19,12 +19,25 @@ def test_lines_are_joined_with_a_space():
 
 @pytest.mark.parametrize("hyphen", ["-", "\u2010", "\u00ad", "\x02", "\ufffe"])
 def test_a_divided_word_is_one_again(hyphen):
-    assert text_of(f"a repe{hyphen}", "tition of lines") == "a repetition of lines"
+    plain = ["a repetition of lines"] * 20
+    assert text_of(*plain, f"a repe{hyphen}", "tition, and di", f"an instruc{hyphen}", "tion").endswith(
+        "a repetition, and di an instruction"
+    )
 
 
 def test_a_hyphen_of_the_word_stays_where_the_document_has_the_word_with_it():
-    lines = ("a well-known fact, not a divi-", "sion: well-", "known facts")
-    assert text_of(*lines) == "a well-known fact, not a division: well-known facts"
+    lines = (
+        "a well-known fact",
+        "of instruction and division, divi-",
+        "sion, not a divi-",
+        "sion, nor an instruc-",
+        "tion: well-",
+        "known facts",
+    )
+    shown = (
+        "a well-known fact of instruction and division, division, not a division, nor an instruction: well-known facts"
+    )
+    assert text_of(*lines) == shown
 
 
 def test_a_hyphen_goes_where_the_document_has_the_word_without_it():
@@ -36,12 +49,15 @@ def test_a_hyphen_goes_where_the_document_has_the_word_without_it():
 def test_a_document_that_divides_no_words_keeps_its_hyphens():
     lines = ["a line without a hyphen"] * 100
     assert text_of(*lines, "a state-of-the-", "art thing").endswith("a state-of-the-art thing")
+    found = text_of("a full-service shop", "of a full-", "service and a cross-", "country kind", "of two\x02", "way")
+    assert found == "a full-service shop of a full-service and a cross-country kind of two-way"
 
 
 @pytest.mark.parametrize(
     ("before", "after", "joined"),
     [
         ("by Jean-", "Paul", "by Jean-Paul"),
+        ("NASA\x02", "funded", "NASA-funded"),
         ("pages 10-", "20", "pages 10-20"),
         ("a dash –", "and more", "a dash – and more"),
         ("a dash -", "and more", "a dash - and more"),
