@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from scrapy_ext.server.extraction.auto.pdf.document import PdfPage, TextLine
+from scrapy_ext.server.extraction.auto.pdf.document import PdfPage, TextLine, usual_size
 from scrapy_ext.server.extraction.auto.pdf.line_ends import OPEN_ENDS, LineEnds
 
 #: Sizes of letters of one paragraph differ by no more.
@@ -28,6 +28,8 @@ SMALLEST_STEP: Final = 0.4
 INDENT: Final = 0.7
 #: Lines before and after that show how long lines are.
 NEIGHBOURS: Final = 3
+#: Difference of the ends of lines, in letters, from which they are not full: a word that did not fit is shorter.
+UNEVEN: Final = 15
 #: Paragraphs before the end of a column that may go on in the next: notes and captions may stand between.
 PASSED: Final = 6
 
@@ -64,7 +66,7 @@ def paragraphs_of(pages: Sequence[PdfPage]) -> list[Paragraph]:
     found: list[_Draft] = []
     for number, page in enumerate(pages):
         for flow in _flows(page.lines):
-            drafts = list(_drafts(flow, number))
+            drafts = list(_Flow(flow).drafts(number))
             before = _continued_by(found, drafts[0])
             if before is not None:
                 before.lines += drafts.pop(0).lines
@@ -114,25 +116,71 @@ def _overlap(line: TextLine, flow: list[TextLine]) -> bool:
     return min(line.right, right) - max(line.left, left) > 0
 
 
-def _drafts(flow: list[TextLine], number: int) -> Iterator[_Draft]:
-    step = _usual_step(flow)
-    draft = _Draft(flow[0], number, close=False)
-    for at, (before, line) in enumerate(pairwise(flow), 1):
-        gap = _is_gap(before, line, step)
-        if gap or _is_new(flow, at):
-            yield draft
-            draft = _Draft(line, number, close=not gap)
-        else:
-            draft.lines.append(line.text)
-    yield draft
+class _Flow:
+    """Lines of one column, and what is usual in it."""
+
+    def __init__(self, lines: list[TextLine]) -> None:
+        self._lines = lines
+        self._step = _usual_step(lines)
+        self._left = min(line.left for line in lines)
+        size = usual_size((line.size, len(line.text)) for line in lines)
+        #: The end of the lines of its text: headings may be longer.
+        self._right = max((line.right for line in lines if _is_alike(line.size, size)), default=self._left)
+
+    def drafts(self, number: int) -> Iterator[_Draft]:
+        """Yield the paragraphs of the column, which is on the page with this number."""
+        draft = _Draft(self._lines[0], number, close=False)
+        for at, (before, line) in enumerate(pairwise(self._lines), 1):
+            gap = self._is_gap(before, line)
+            if gap or self._is_new(at, before, line):
+                yield draft
+                draft = _Draft(line, number, close=not gap)
+            else:
+                draft.lines.append(line.text)
+        yield draft
+
+    def _is_gap(self, before: TextLine, line: TextLine) -> bool:
+        if not _is_alike(before.size, line.size):
+            return True
+        step = (line.base - before.base) / line.size
+        return step > (LARGEST_STEP if self._step is None else GAP * self._step)
+
+    def _is_new(self, at: int, before: TextLine, line: TextLine) -> bool:
+        """Return whether a line without a gap before it begins a paragraph."""
+        if _ITEM.match(line.text):
+            return True
+        if before.text[-1] in OPEN_ENDS or (line.text[0].islower() and not _ends_sentence(before.text)):
+            return False
+        near = self._lines[max(0, at - NEIGHBOURS) : at + NEIGHBOURS]
+        near = [each for each in near if _is_alike(each.size, line.size)]
+        left = min(each.left for each in near)
+        is_indented = line.left - left > INDENT * line.size and before.left - left < INDENT * line.size
+        if is_indented and not _ITEM.match(before.text):
+            return True
+        return self._has_room(before, line, near)
+
+    def _has_room(self, before: TextLine, line: TextLine, near: list[TextLine]) -> bool:
+        """Return whether the first word of a line would have had room at the end of the line before.
+
+        Text beside a picture has shorter lines than the rest of its column, and yet full ones. Lines of addresses and
+        lists are shorter still, or end in very different places.
+        """
+        word = line.text.split(maxsplit=1)[0]
+        end = before.right + 1.25 * (len(word) + 1) * line.width_of_letter
+        rights = [each.right for each in near]
+        if end < max(rights):
+            return True
+        is_uneven = max(rights) - min(rights) > UNEVEN * line.width_of_letter
+        is_short = before.right < (self._left + self._right) / 2
+        return end < self._right and (is_uneven or is_short)
 
 
-def _usual_step(flow: list[TextLine]) -> float | None:
+def _usual_step(lines: list[TextLine]) -> float | None:
     """Return the distance of lines in sizes of their letters, as most have it."""
     steps = Counter(
         round((line.base - before.base) / line.size, 1)
-        for before, line in pairwise(flow)
-        if _are_alike(before, line) and line.base - before.base < LARGEST_STEP * line.size
+        for before, line in pairwise(lines)
+        if _is_alike(before.size, line.size) and line.base - before.base < LARGEST_STEP * line.size
     )
     if not steps:
         return None
@@ -140,38 +188,8 @@ def _usual_step(flow: list[TextLine]) -> float | None:
     return min(steps, key=lambda step: (-steps[step], step))
 
 
-def _are_alike(before: TextLine, line: TextLine) -> bool:
-    return max(before.size, line.size) <= SAME_SIZE * min(before.size, line.size)
-
-
-def _is_gap(before: TextLine, line: TextLine, usual: float | None) -> bool:
-    if not _are_alike(before, line):
-        return True
-    step = (line.base - before.base) / line.size
-    return step > (LARGEST_STEP if usual is None else GAP * usual)
-
-
-def _is_new(flow: list[TextLine], at: int) -> bool:
-    """Return whether a line without a gap before it begins a paragraph."""
-    before, line = flow[at - 1], flow[at]
-    if _ITEM.match(line.text):
-        return True
-    if before.text[-1] in OPEN_ENDS:
-        return False
-    near = [each for each in flow[max(0, at - NEIGHBOURS) : at + NEIGHBOURS] if _are_alike(each, line)]
-    ended = _ends_sentence(before.text)
-    left = min(each.left for each in near)
-    is_indented = line.left - left > INDENT * line.size and before.left - left < INDENT * line.size
-    if is_indented and (ended or not line.text[:1].islower()) and not _ITEM.match(before.text):
-        return True
-    return (ended or not line.text[:1].islower()) and _has_room(before, line, max(each.right for each in near))
-
-
-def _has_room(before: TextLine, line: TextLine, right: float) -> bool:
-    """Return whether the first word of a line would have had room at the end of the line before."""
-    word = line.text.split(maxsplit=1)[0]
-    needed = 1.25 * (len(word) + 1) * line.width_of_letter
-    return before.right + needed < right
+def _is_alike(size: float, other: float) -> bool:
+    return max(size, other) <= SAME_SIZE * min(size, other)
 
 
 def _ends_sentence(text: str) -> bool:
@@ -185,7 +203,7 @@ def _continued_by(found: list[_Draft], first: _Draft) -> _Draft | None:
     for before in reversed(found[-PASSED:]):
         if first.begins - before.ends > 1:
             return None
-        if max(before.size, first.size) <= SAME_SIZE * min(before.size, first.size):
+        if _is_alike(before.size, first.size):
             return before if before.is_continued_by(first) else None
     return None
 

@@ -54,6 +54,19 @@ def test_items_of_a_list_are_lines_of_their_own_without_their_signs():
     assert text_of(made) == "the first item of the list, which goes on in a second line\nthe second\nb"
 
 
+def test_short_lines_are_lines_of_their_own():
+    address = lines("Jane Doe", "1 Long Street", "London", top=160)
+    assert found([*lines(*FULL), *address]) == [" ".join(FULL), "Jane Doe", "1 Long Street", "London"]
+
+
+def test_text_beside_a_picture_is_a_paragraph():
+    narrow = lines("These lines are all shorter", "Than the others, but they", "Are full lines, all of them", top=160)
+    assert found([*lines(*FULL), *narrow]) == [
+        " ".join(FULL),
+        "These lines are all shorter Than the others, but they Are full lines, all of them",
+    ]
+
+
 def test_columns_follow_each_other_and_a_sentence_goes_on_in_the_next():
     right = lines("which was begun in the left one. And so", "it ends.", left=330)
     assert found([*lines(*FULL[:2], "this is the column"), *right]) == [
