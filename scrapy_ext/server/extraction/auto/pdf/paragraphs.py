@@ -30,6 +30,8 @@ INDENT: Final = 0.7
 NEIGHBOURS: Final = 3
 #: Difference of the ends of lines, in letters, from which they are not full: a word that did not fit is shorter.
 UNEVEN: Final = 15
+#: Share of lines that end at one edge in justified text.
+JUSTIFIED: Final = 0.6
 #: Paragraphs before the end of a column that may go on in the next: notes and captions may stand between.
 PASSED: Final = 6
 
@@ -122,10 +124,9 @@ class _Flow:
     def __init__(self, lines: list[TextLine]) -> None:
         self._lines = lines
         self._step = _usual_step(lines)
-        self._left = min(line.left for line in lines)
         size = usual_size((line.size, len(line.text)) for line in lines)
         #: The end of the lines of its text: headings may be longer.
-        self._right = max((line.right for line in lines if _is_alike(line.size, size)), default=self._left)
+        self._right = max((line.right for line in lines if _is_alike(line.size, size)), default=0.0)
 
     def drafts(self, number: int) -> Iterator[_Draft]:
         """Yield the paragraphs of the column, which is on the page with this number."""
@@ -168,11 +169,18 @@ class _Flow:
         word = line.text.split(maxsplit=1)[0]
         end = before.right + 1.25 * (len(word) + 1) * line.width_of_letter
         rights = [each.right for each in near]
-        if end < max(rights):
+        edge = max(rights)
+        if end < edge or (before.right < edge - 0.3 * line.size and _is_justified(rights, line.size)):
             return True
-        is_uneven = max(rights) - min(rights) > UNEVEN * line.width_of_letter
-        is_short = before.right < (self._left + self._right) / 2
+        is_uneven = edge - min(rights) > UNEVEN * line.width_of_letter
+        is_short = before.right < (before.left + self._right) / 2
         return end < self._right and (is_uneven or is_short)
+
+
+def _is_justified(rights: list[float], size: float) -> bool:
+    """Return whether lines end at one edge, so that any shorter one is the last of its paragraph."""
+    edge = max(rights)
+    return sum(edge - right < 0.1 * size for right in rights) >= JUSTIFIED * len(rights)
 
 
 def _usual_step(lines: list[TextLine]) -> float | None:

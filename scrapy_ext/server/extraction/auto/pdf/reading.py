@@ -11,6 +11,7 @@ import ctypes
 import re
 import time
 from collections.abc import Iterator
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import pypdfium2 as pdfium
@@ -29,6 +30,7 @@ MAX_INFORMATION: Final = 2000
 _INFORMATION: Final = ("Title", "Author", "Subject", "Creator", "Producer", "CreationDate", "ModDate")
 #: A line ends at a line break, or where PDFium found a divided word, which it joins to the next line.
 _LINE = re.compile(r"[^\r\n\x02\ufffe]+[\x02\ufffe]?")
+_WORD = re.compile(r"\S+")
 _LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 
 
@@ -104,17 +106,28 @@ class _Sheet:
 
     def lines(self, most: int, most_lines: int) -> Iterator[TextLine]:
         text = self._read(min(raw.FPDFText_CountChars(self._text), most))
-        for count, match in enumerate(_LINE.finditer(text)):
-            if count >= most_lines:
-                return
-            found = match.group()
-            shown = one_line(found.translate(_LIGATURES))
-            if shown:
-                begin = match.start() + len(found) - len(found.lstrip())
-                end = match.start() + len(found.rstrip()) - 1
-                line = self._line(shown, begin, end)
-                if line is not None:
-                    yield line
+        parts = (part for match in _LINE.finditer(text) for part in self._lines_of(text, *match.span()))
+        for begin, end in islice(parts, most_lines):
+            line = self._line(one_line(text[begin:end].translate(_LIGATURES)), begin, end - 1)
+            if line is not None:
+                yield line
+
+    def _lines_of(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the begins and ends of the lines in a part of the text: some lines end without a line break."""
+        words = [match.span() for match in _WORD.finditer(text, begin, end)]
+        if not words:
+            return
+        first, last = self._box(words[0][0]), self._box(words[-1][1] - 1)
+        if first is None or last is None or last[1] < first[3]:
+            yield words[0][0], words[-1][1]
+            return
+        start, bottom = words[0][0], first[3]
+        for (_, before), (word, _) in pairwise(words):
+            box = self._box(word)
+            if box is not None and box[1] >= bottom:
+                yield start, before
+                start, bottom = word, box[3]
+        yield start, words[-1][1]
 
     def _read(self, count: int) -> str:
         buffer = (ctypes.c_ushort * (count + 1))()

@@ -46,6 +46,12 @@ def test_a_line_that_ends_early_ends_its_paragraph():
     ]
 
 
+def test_of_justified_text_any_shorter_line_ends_a_paragraph():
+    full = [line._replace(right=275) for line in lines(*FULL[:2], *FULL[:2], *FULL[:2])]
+    full[2] = full[2]._replace(text="It ends here, and nearly at the edge.", right=270)
+    assert [text.split()[0] for text in found(full)] == ["The", "dog"]
+
+
 def test_items_of_a_list_are_lines_of_their_own_without_their_signs():
     pages = [
         PdfPage(792, lines("• the first item of the list, which goes", "on in a second line", "• the second", "• b"))
@@ -60,10 +66,19 @@ def test_short_lines_are_lines_of_their_own():
 
 
 def test_text_beside_a_picture_is_a_paragraph():
-    narrow = lines("These lines are all shorter", "Than the others, but they", "Are full lines, all of them", top=160)
+    narrow = lines(
+        "These lines are all shorter",
+        "than the others, but they",
+        "are full lines, all of them.",
+        "Yet they go on, because it",
+        "Is only a picture that",
+        "Makes them so short",
+        top=160,
+    )
     assert found([*lines(*FULL), *narrow]) == [
         " ".join(FULL),
-        "These lines are all shorter Than the others, but they Are full lines, all of them",
+        "These lines are all shorter than the others, but they are full lines, all of them. Yet they go on, because it "
+        "Is only a picture that Makes them so short",
     ]
 
 
