@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from typing import Any, Final
 
@@ -25,7 +25,8 @@ MAX_PAGES: Final = 1000
 MAX_LENGTH: Final = 2_000_000
 MAX_LINES: Final = 100_000
 MAX_SECONDS: Final = 15.0
-MAX_INFORMATION: Final = 2000
+#: Bytes of a title, of authors and so on.
+MAX_INFORMATION: Final = 4000
 
 _INFORMATION: Final = ("Title", "Author", "Subject", "Creator", "Producer", "CreationDate", "ModDate")
 #: A line ends at a line break, or where PDFium found a divided word, which it joins to the next line.
@@ -33,12 +34,16 @@ _LINE = re.compile(r"[^\r\n\x02\ufffe]+[\x02\ufffe]?")
 _WORD = re.compile(r"\S+")
 _LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 
+#: Not the code of a divided word.
+_NO_CONTROLS: Final = dict.fromkeys({*range(32), 127} - {2, *b"\t\n\r"})
+_REPLACED: Final = {**_NO_CONTROLS, **_LIGATURES}
+
 
 def read(data: bytes) -> PdfDocument:
     """Return what a document holds; raises :class:`UnreadablePdfError`."""
     document = _opened(data)
     try:
-        information = {name: document.get_metadata_value(name)[:MAX_INFORMATION] for name in _INFORMATION}
+        information = {name: _information(document, name) for name in _INFORMATION}
         pages = list(_pages(document))
         return PdfDocument(pages, information, _language(document))
     finally:
@@ -54,13 +59,22 @@ def _opened(data: bytes) -> Any:
         raise UnreadablePdfError("cannot be read: it is damaged, or no PDF") from None
 
 
+def _information(document: Any, name: str) -> str:
+    return _string(lambda buffer, size: raw.FPDF_GetMetaText(document, name.encode(), buffer, size))
+
+
 def _language(document: Any) -> str | None:
-    size = raw.FPDFCatalog_GetLanguage(document, None, 0)
-    if not 2 < size <= 100:
-        return None
-    buffer = (ctypes.c_ushort * (size // 2))()
-    raw.FPDFCatalog_GetLanguage(document, buffer, size)
-    return bytes(buffer).decode("utf-16-le", "replace").rstrip("\0")
+    return _string(lambda buffer, size: raw.FPDFCatalog_GetLanguage(document, buffer, size)) or None
+
+
+def _string(write: Callable[[Any, int], int]) -> str:
+    """Return a string that PDFium writes as UTF-16; an empty one for one that is too long."""
+    size = write(None, 0)
+    if not 2 < size <= MAX_INFORMATION:
+        return ""
+    buffer = (ctypes.c_ushort * (size // 2 + 1))()
+    write(buffer, size)
+    return bytes(buffer)[: size - 2].decode("utf-16-le", "replace").translate(_NO_CONTROLS)
 
 
 def _pages(document: Any) -> Iterator[PdfPage]:
@@ -108,7 +122,8 @@ class _Sheet:
         text = self._read(min(raw.FPDFText_CountChars(self._text), most))
         parts = (part for match in _LINE.finditer(text) for part in self._lines_of(text, *match.span()))
         for begin, end in islice(parts, most_lines):
-            line = self._line(one_line(text[begin:end].translate(_LIGATURES)), begin, end - 1)
+            shown = one_line(text[begin:end].translate(_REPLACED))
+            line = self._line(shown, begin, end - 1) if shown else None
             if line is not None:
                 yield line
 
