@@ -123,6 +123,22 @@ def bomb(size: int) -> bytes:
     return file_of(objects)
 
 
+def endless(depth: int = 25) -> bytes:
+    """A small PDF with a page that draws a form, which draws another one twice, and so on."""
+    names = [f"{6 + at} 0 R" for at in range(depth)]
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [3 0 R] /Count 1 /MediaBox [0 0 {WIDTH} {HEIGHT}] >>".encode(),
+        f"<< /Type /Page /Parent 2 0 R /Resources << /XObject << /X {names[0]} >> >> /Contents 4 0 R >>".encode(),
+        stream(b"/X Do"),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    form = "/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources <<"
+    objects += [stream(b"/X Do /X Do", more=f"{form} /XObject << /X {name} >> >>") for name in names[1:]]
+    objects.append(stream(b"BT /F1 11 Tf 72 72 Td (a) Tj ET", more=f"{form} /Font << /F1 5 0 R >> >>"))
+    return file_of(objects)
+
+
 def hostile() -> dict[str, bytes]:
     """Small PDFs that are made to break a reader, by their fault."""
     page = b"<< /Type /Page /Parent 2 0 R /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from tests.support.extraction_service import LIMITS, Service
+from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
-from tests.support.pdfs import bomb, hostile, lines, of_images, pdf, with_password
+from tests.support.pdfs import bomb, endless, hostile, lines, of_images, pdf, with_password
 
 HTTP = {"extractFrom": "httpResponseBody"}
 DOWNLOAD = "/download/internal-error"
@@ -168,17 +168,19 @@ def test_a_hostile_pdf_has_a_text_or_a_reason(service: Service, target: Target, 
         assert answer.json["pageContent"]["itemMain"]
 
 
-def test_a_bomb_ends_its_reader_and_nothing_else(target: Target, report: str) -> None:
-    url = target.page("/bomb", bomb(2**30), Content_Type="application/pdf")
-    with Service(allow_hosts=[target.host], extraction_processes=1, limits=LIMITS) as service:
-        assert "is a PDF that" in service.problem(521, DOWNLOAD, url=url, article=True, **HTTP)
-        assert service.result(url=report, article=True, **HTTP)["article"]["headline"] == "A report on foxes"
+@pytest.mark.parametrize("make", [lambda: bomb(2**28), pytest.param(endless, marks=pytest.mark.long)])
+def test_a_bomb_ends_its_reader_and_nothing_else(
+    service: Service, target: Target, report: str, make: Callable[[], bytes]
+) -> None:
+    url = target.page("/bomb", make(), Content_Type="application/pdf")
+    detail = service.problem(521, DOWNLOAD, url=url, article=True, **HTTP)
+    assert f"{url} is a PDF that cannot be read" in detail
+    assert service.result(url=report, article=True, **HTTP)["article"]["headline"] == "A report on foxes"
 
 
-def test_a_pdf_that_takes_too_long_is_given_up(target: Target) -> None:
-    many = pdf(*[lines(["word " * 15] * 50)] * 400)
-    url = target.page("/long", many, Content_Type="application/pdf")
-    limits = ServiceLimits(extract=0.01)
+def test_a_pdf_that_takes_too_long_is_given_up(target: Target, report: str) -> None:
+    # A process takes longer to start.
+    limits = ServiceLimits(extract=0.001)
     with Service(allow_hosts=[target.host], extraction_processes=1, limits=limits) as service:
-        detail = service.problem(521, DOWNLOAD, url=url, article=True, **HTTP)
-    assert detail == f"{url} is a PDF that cannot be read in 0.01 seconds."
+        detail = service.problem(521, DOWNLOAD, url=report, article=True, **HTTP)
+    assert detail == f"{report} is a PDF that cannot be read in 0.001 seconds."

@@ -66,5 +66,9 @@ def test_repeated_lines_of_the_text_stay():
     assert all({"Sold to: Jane Doe", "Total"} <= set(found) for found in texts(pages))
 
 
+def test_pages_that_are_all_the_same_keep_it():
+    assert texts([page(("Ticket", 40))] * 3) == [["Ticket"]] * 3
+
+
 def test_a_single_page_keeps_all():
     assert texts([page(("Header", 40), ("1", 760))]) == [["Header", "1"]]
