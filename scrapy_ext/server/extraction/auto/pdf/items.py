@@ -20,6 +20,8 @@ from scrapy_ext.server.extraction.auto.pdf.running_lines import without_running_
 LARGE: Final = 1.15
 #: Paragraphs at the begin of a document among which its heading is.
 SEARCHED: Final = 30
+#: The same where the title of the file says which one it is: pages that are printed begin with their menus.
+SEARCHED_BY_TITLE: Final = 200
 MAX_HEADLINE_LENGTH: Final = 300
 #: Length of a text, in characters, from which it is certainly the content of a document, and that of an article.
 ENOUGH: Final = 250
@@ -58,7 +60,7 @@ class PdfText:
 
     @cached_property
     def headline(self) -> str | None:
-        """The first large text, else the title that the document states."""
+        """The heading of the text, else the title that the document states."""
         heading = self._heading
         return " ".join(part.text for part in heading) or information.title_of(self.document)
 
@@ -95,15 +97,31 @@ class PdfText:
 
     @cached_property
     def _heading(self) -> list[Paragraph]:
-        """The paragraphs with the largest letters at the begin of the document: a heading may have several lines."""
+        """The paragraph that the stated title repeats, else those with the largest letters at the begin."""
+        return self._titled or self._largest
+
+    @property
+    def _titled(self) -> list[Paragraph]:
+        title = letters_of(information.title_of(self.document) or "")
+        same = [
+            each
+            for each in self.paragraphs[:SEARCHED_BY_TITLE]
+            if len(each.text) <= MAX_HEADLINE_LENGTH
+            and (letters := letters_of(each.text)) in title
+            and 2 * len(letters) > len(title)
+        ]
+        return [max(same, key=lambda each: (each.size, len(each.text)))] if same else []
+
+    @property
+    def _largest(self) -> list[Paragraph]:
         begin = [each for each in self.paragraphs[:SEARCHED] if each.page == self.paragraphs[0].page]
         usual = usual_size((each.size, len(each.text)) for each in self.paragraphs)
         large = [each for each in begin if each.size >= LARGE * usual and letters_of(each.text)]
         if not large:
             return []
         largest = max(large, key=lambda each: each.size)
-        at = begin.index(largest)
-        lines = list(takewhile(lambda each: each.size * SAME_SIZE >= largest.size, begin[at:]))
+        # A heading may have several lines.
+        lines = list(takewhile(lambda each: each.size * SAME_SIZE >= largest.size, begin[begin.index(largest) :]))
         return lines if sum(len(each.text) + 1 for each in lines) <= MAX_HEADLINE_LENGTH else []
 
 
