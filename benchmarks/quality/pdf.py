@@ -20,6 +20,7 @@ from data import page, timed
 from scores import mean, median_ms, shingle_scores, text_scores, word_f1
 
 from scrapy_ext.server.extraction.auto import extract_from_pdf
+from scrapy_ext.server.extraction.auto.pdf.reading import read
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
 
 _PLAIN = "body { font: 12pt serif; line-height: 1.4 }"
@@ -34,7 +35,8 @@ _NO_SCRIPT = """<meta http-equiv="Content-Security-Policy" content="script-src '
 def measure_pdf(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
     texts: dict[str, list[tuple[str | None, str | None]]] = {"one_column": [], "two_columns": []}
     paragraphs: dict[str, list[float]] = {name: [] for name in texts}
-    recalls, headlines, times, pages = [], [], [], 0
+    recalls, times, pages = [], [], 0
+    headlines: dict[str, list[float]] = {"printed": [], "whole_page": []}
     with tempfile.TemporaryDirectory() as made:
         printer = Printer(Path(made))
         for name, label in sorted(labels.items()):
@@ -47,11 +49,12 @@ def measure_pdf(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
             for style, css, furniture in (("one_column", _PLAIN, False), ("two_columns", _COLUMNS, True)):
                 pdf = printer.print(_document(item, css), furniture=furniture)
                 found, spent = _timed(pdf, label["url"])
-                times.append(spent / max(1, pdf.count(b"/Type /Page\n")))
+                times.append(spent / len(read(pdf).pages))
                 texts[style].append((found.get("itemMain"), true))
                 paragraphs[style].append(paragraph_f1(found.get("itemMain") or "", true))
-                headlines.append(found.get("headline") == headline)
+                headlines["printed"].append(found.get("headline") == headline)
             whole, _ = _timed(printer.print(_NO_SCRIPT + html, furniture=True), label["url"])
+            headlines["whole_page"].append(whole.get("headline") == headline)
             recalls.append(shingle_scores(whole.get("itemMain"), body)[1])
             pages += 1
     return {
@@ -62,7 +65,7 @@ def measure_pdf(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
             | {"word_f1": mean([word_f1(*pair) for pair in pairs]), "paragraph_f1": mean(paragraphs[style])}
             for style, pairs in texts.items()
         },
-        "headline": mean([float(same) for same in headlines]),
+        "headline": {name: mean(same) for name, same in headlines.items()},
         "whole_page_recall": mean(recalls),
         "ms_a_page": median_ms(times),
     }
