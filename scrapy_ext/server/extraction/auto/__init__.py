@@ -161,4 +161,13 @@ def _extractor(kind: str) -> Callable[[Page], Item]:
     return extractor
 
 
-__all__ = ["KINDS", "KINDS_BY_STYLES", "Extracted", "UnsupportedKindError", "extract", "extract_more", "preload"]
+__all__ = [
+    "KINDS",
+    "KINDS_BY_STYLES",
+    "Extracted",
+    "UnsupportedKindError",
+    "extract",
+    "extract_from_pdf",
+    "extract_more",
+    "preload",
+]

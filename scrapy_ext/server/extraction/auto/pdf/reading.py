@@ -38,6 +38,8 @@ _LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ":
 _NO_CONTROLS: Final = dict.fromkeys({*range(32), 127} - {2, *b"\t\n\r"})
 _REPLACED: Final = {**_NO_CONTROLS, **_LIGATURES}
 
+_Box = tuple[float, float, float, float]
+
 
 def read(data: bytes) -> PdfDocument:
     """Return what a document holds; raises :class:`UnreadablePdfError`."""
@@ -114,6 +116,7 @@ class _Sheet:
 
     def __init__(self, page: Any, text: Any) -> None:
         self._text = text
+        self._boxes: dict[int, _Box | None] = {}
         self._turned = raw.FPDFPage_GetRotation(page)
         self._width = raw.FPDF_GetPageWidthF(page)
         self.height = raw.FPDF_GetPageHeightF(page)
@@ -156,8 +159,13 @@ class _Sheet:
         size = sorted(box[3] - box[1] for box in (first, middle or first, last))[1]
         return TextLine(text, first[0], last[2], first[3], max(size, 0.1))
 
-    def _box(self, at: int) -> tuple[float, float, float, float] | None:
+    def _box(self, at: int) -> _Box | None:
         """Return left, top, right and bottom of a letter."""
+        if at not in self._boxes:
+            self._boxes[at] = self._read_box(at)
+        return self._boxes[at]
+
+    def _read_box(self, at: int) -> _Box | None:
         box = raw.FS_RECTF()
         place = raw.FPDFText_GetCharIndexFromTextIndex(self._text, at)
         if place < 0 or not raw.FPDFText_GetLooseCharBox(self._text, place, box):
