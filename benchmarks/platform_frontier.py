@@ -17,20 +17,14 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from rig.load import Connection, Load, children_cpu_seconds, cpu_seconds, memory_now, request, send
+from rig.load import Connection, Load, cpu_seconds, memory_now, request, send
 from rig.processes import Running, python
 from rig.rounds import median, options, report
-from rig.services import Platform, platform
-
-from tests.support.postgresql import Cluster, cluster
+from rig.services import Platform
+from rig.stored import Stored, stored_in
 
 _PER_POST = 1000
 _PER_GROWING_POST = 10_000
@@ -65,7 +59,7 @@ def main() -> None:
     deadline = time.monotonic() + 60 * given.minutes
     sizes = sorted({given.start, given.to, *(step for step in _STEPS if given.start < step < given.to)})
     found = []
-    with _stored(given.store, given.data) as stored, python("-m", "rig.bare") as bare:
+    with stored_in(given.store, given.data) as stored, python("-m", "rig.bare") as bare:
         server = stored.server
         added = 0
         for size in map(int, sizes):
@@ -92,37 +86,8 @@ def main() -> None:
     )
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """A server, and its database if that is PostgreSQL."""
-
-    server: Platform
-    database: Cluster | None = None
-
-    def database_seconds(self) -> float:
-        """Return the processor time of PostgreSQL's processes."""
-        if self.database is None or self.database.process is None:
-            return 0.0
-        return children_cpu_seconds(self.database.process.pid)
-
-    def disk(self) -> int:
-        if self.database is None:
-            return self.server.disk()
-        return sum(file.stat().st_size for file in (self.database.data / "base").rglob("*") if file.is_file())
-
-
-@contextmanager
-def _stored(store: str, data: str) -> Generator[_Stored]:
-    if store == "postgresql":
-        with cluster() as database, platform(database=database.database()) as server:
-            yield _Stored(server, database)
-        return
-    with platform(Path(data) if data else None) as server:
-        yield _Stored(server)
-
-
 def _measured(
-    stored: _Stored, bare: Running, known: int, *, small: int, number: int, connections: int
+    stored: Stored, bare: Running, known: int, *, small: int, number: int, connections: int
 ) -> dict[str, float]:
     """Return the rates at this size, of small slots and of a bare server."""
     server = stored.server

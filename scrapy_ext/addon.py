@@ -104,6 +104,10 @@ class Addon:
         if names.PLATFORM_ENABLED.read(settings):
             _enable_platform(settings)
         _enable_queue(settings)
+        if names.EXTRACT_API_SNAPSHOTS_ON_ERROR.read(settings):
+            from scrapy_ext.extensions import ErrorSnapshots
+
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", ErrorSnapshots, 0)
         if _may_have_fewer_tasks(settings):
             _enable_fewer_tasks(settings)
         from scrapy_ext.extensions import FrozenStartup, SkippedRecords

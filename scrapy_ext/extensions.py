@@ -1,4 +1,5 @@
-"""Extensions of a crawl: job record, request records and log on the platform; garbage collection, log records."""
+"""Extensions of a crawl: job record, request records and log on the platform; pages whose callbacks raise; garbage
+collection, log records."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import logging
 import time
 import weakref
 from collections import deque
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -16,8 +18,10 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import Response
+from twisted.python.failure import Failure
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, RequestRecord
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
@@ -25,8 +29,11 @@ from scrapy_ext.compatibility.python import Self
 from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.frontier.marks import note_record, parent_of
 from scrapy_ext.crawl.session.job import write_stats
+from scrapy_ext.crawl.session.project import project_data
 from scrapy_ext.crawl.session.scrapy_engine import on_fetched
 from scrapy_ext.crawl.session.session import Session
+from scrapy_ext.crawl.snapshots.pages import taken
+from scrapy_ext.crawl.snapshots.storing import JobSnapshots, SnapshotFolder, SnapshotQueue, SnapshotStore
 from scrapy_ext.jobprocess.messages import LOG_IS_STORED
 from scrapy_ext.settings import SettingError
 
@@ -258,6 +265,55 @@ class _Handler(logging.Handler):
         spider: Any = getattr(record, "spider", None)
         crawler: Any = getattr(record, "crawler", None) or getattr(spider, "crawler", None)
         return crawler is not None and crawler is not self._crawler()
+
+
+class ErrorSnapshots:
+    """Keeps the pages whose callbacks or errbacks raise, with their screenshots (``EXTRACT_API_SNAPSHOTS_ON_ERROR``).
+
+    They are stored with the job on the platform. Without a job, or with ``EXTRACT_API_SNAPSHOTS_DIR``, they are files.
+    Pages of every response count, also of those that did not come from the extraction API. A crawl never waits for
+    them, except for a bounded time at its end.
+    """
+
+    def __init__(self, crawler: Crawler, most: int) -> None:
+        self._crawler = crawler
+        self._most = most
+        self._session = Session.of(crawler)
+        self._queue: SnapshotQueue | None = None
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_error, signal=signals.spider_error)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        most = names.EXTRACT_API_SNAPSHOTS_ON_ERROR.read(crawler.settings)
+        if not most:
+            raise NotConfigured
+        return cls(crawler, snapshots.USUAL if most is True else most)
+
+    async def _spider_opened(self) -> None:
+        if await self._session.open():
+            self._queue = SnapshotQueue(self._store(), self._most, self._crawler.stats)
+
+    def _store(self) -> SnapshotStore:
+        folder = names.EXTRACT_API_SNAPSHOTS_DIR.read(self._crawler.settings)
+        if folder is not None:
+            return SnapshotFolder(Path(folder).expanduser().absolute())
+        if self._session.job_key is None:
+            return SnapshotFolder(project_data(Path("snapshots", self._crawler.spidercls.name)))
+        job = self._session.job
+        return JobSnapshots(self._session.client.snapshots, job.key, resumed=job.resumed)
+
+    def _spider_error(self, failure: Failure, response: Response | Failure) -> None:
+        if self._queue is None:
+            return
+        page = taken(failure, response, round(time.time() * 1000))
+        if page is not None and self._queue.has_room:
+            self._queue.add(page)
+
+    async def _spider_closed(self) -> None:
+        if self._queue is not None:
+            await self._queue.close()
 
 
 class FrozenStartup:

@@ -16,6 +16,7 @@ import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import environment
+from scrapy_ext.api.platform import snapshots
 from scrapy_ext.server.config.command_line import OPTIONS, SECRETS
 from scrapy_ext.server.config.option import Option
 from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
@@ -34,6 +35,8 @@ class SettingError(ValueError):
 class SettingType(str, Enum):
     BOOL = "bool"
     INT = "int"
+    #: True stands for a usual number.
+    BOOL_OR_INT = "bool or int"
     FLOAT = "float"
     STR = "str"
     LIST = "list"
@@ -102,21 +105,38 @@ def variables() -> Mapping[str, str]:
     return ChainMap(os.environ, {name: value for name, value in found.items() if name not in hidden})
 
 
+def _bool_or_int(value: Any) -> bool | int:
+    """Return false, true (also for 1, as for a switch on the command line), or a number over 1."""
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    number = int(value)
+    return number if number > 1 or number < 0 else bool(number)
+
+
 _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
     # Scrapy's own conversions, so that values of the command line ("1", "a,b") have their usual meaning.
     SettingType.BOOL: lambda value: BaseSettings({"value": value}).getbool("value"),
     SettingType.INT: int,
+    SettingType.BOOL_OR_INT: _bool_or_int,
     SettingType.FLOAT: float,
     SettingType.STR: str,
     SettingType.LIST: lambda value: BaseSettings({"value": value}).getlist("value"),
     SettingType.DICT: lambda value: BaseSettings({"value": value}).getdict("value"),
 }
 
-_BOOL, _INT, _FLOAT, _STR, _LIST, _DICT = SettingType
+_BOOL, _INT, _BOOL_OR_INT, _FLOAT, _STR, _LIST, _DICT = SettingType
 
 
 #: Type of a setting by that of its default, or of the option that it is.
-_TYPES: Final = {bool: _BOOL, int: _INT, float: _FLOAT, list: _LIST, tuple[str, ...]: _LIST, dict: _DICT}
+_TYPES: Final = {
+    bool: _BOOL,
+    int: _INT,
+    bool | int: _BOOL_OR_INT,
+    float: _FLOAT,
+    list: _LIST,
+    tuple[str, ...]: _LIST,
+    dict: _DICT,
+}
 
 
 def _setting(name: str, default: Any, meaning: str, kind: Any = None, **flags: Any) -> Setting:
@@ -203,6 +223,21 @@ EXTRACT_API_STOP_GRACE = _setting(
 )
 EXTRACT_API_LOG_REQUESTS = _setting(
     "EXTRACT_API_LOG_REQUESTS", False, "Log each extraction request at level DEBUG, without secrets."
+)
+EXTRACT_API_SNAPSHOTS_ON_ERROR = _setting(
+    "EXTRACT_API_SNAPSHOTS_ON_ERROR",
+    False,
+    f"Keep the pages whose callbacks or errbacks raise, with their screenshots. A number: the most of a crawl; True: "
+    f"{snapshots.USUAL}.",
+    bool | int,
+    least=0,
+    most=snapshots.MOST,
+)
+EXTRACT_API_SNAPSHOTS_DIR = _setting(
+    "EXTRACT_API_SNAPSHOTS_DIR",
+    None,
+    "Folder for these pages, as files. Not set: with the crawl's job on the platform; of a crawl without a job, in "
+    "snapshots/<spider> of the project's .scrapy.",
 )
 
 # ── platform ──

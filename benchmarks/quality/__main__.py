@@ -14,8 +14,12 @@ addresses in ``index.json``) adds articles whose markup has the text, which is t
 
 Of threads of forums the truth is the markup of the pages that have posts in theirs, which is taken off before.
 
+PDFs are printed of the articles by the browser that the service uses, so their text is known; without a browser, give
+the other kinds by name.
+
 Jobs and pages of results are not among the labelled pages: those that the tests have written in the shapes of usual
-boards and engines show what the rules do, and real pages of other types how often something is taken for one.
+boards and engines show what the rules do, and real pages of other types how often something is taken for one. Real
+postings, pages of results and threads are measured by ``saved_pages.py``.
 
 Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
 found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
@@ -39,6 +43,7 @@ from job_posting import measure_job
 from lists import measure_list
 from next_page import measure_next_page
 from page_content import measure_content
+from pdf import measure_pdf
 from product import measure_product, measure_product_by_rules, products_of
 from serp import measure_serp
 
@@ -72,6 +77,7 @@ def measures(products: Path, wcxb: Path, real: Path) -> dict[str, Callable[[], d
         "productByRules": lambda: measure_product_by_rules(wcxb, products_of(labels)),
         "article": lambda: measure_article(wcxb, of_type("article"), real),
         "pageContent": lambda: measure_content(wcxb, labels),
+        "pdf": lambda: measure_pdf(wcxb, of_type("article")),
         "productList": lambda: measure_list(wcxb, "productList", "products", "name", of_type("collection")),
         "articleList": lambda: measure_list(wcxb, "articleList", "articles", "headline", of_type("listing")),
         "forumThread": lambda: measure_thread(wcxb, of_type("forum")),

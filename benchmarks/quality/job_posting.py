@@ -1,7 +1,6 @@
 """``jobPosting``: fields on written pages in the shapes of job boards, and how sure it is of real pages of other types.
 
-No labelled page has a job: what is measured on the written ones shows that the rules do what they are meant to do, not
-how often real boards are built so.
+The written pages show that the rules do what they are meant to do; ``saved_pages.py`` measures real postings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``serp``: results on written pages in the shapes of search engines, and on real pages of other types.
 
-No labelled page is one of results, so the written ones show what the rules are meant to do, and no more.
+The written pages show that the rules do what they are meant to do; ``saved_pages.py`` measures real pages of results.
 """
 
 from __future__ import annotations

@@ -37,17 +37,29 @@ RUNS: Final = (
     # ── the extraction service ──
     Run("extraction_relay", {"pages": 1500, "rounds": 3}, minutes=1),
     Run("browser_pool", {"at_once": [4], "pages": 30, "rounds": 2, "soak": 1000, "soak_seconds": 180}, minutes=5),
-    Run("article_cost", {"rounds": 3}, minutes=1, folder="labelled"),
+    Run("extraction_kinds", {"rounds": 3}, minutes=2, folder="labelled"),
     # ── the platform service ──
     Run("platform_ingest", {"posts": 80, "rounds": 3}, minutes=3),
     Run("platform_engines", {"clients": [1, 4, 8], "rounds": 2}, minutes=4),
     Run("platform_collections", {}, minutes=2),
+    Run(
+        "platform_collections",
+        {"sizes": [1_000_000, 10_000_000, 100_000_000], "text": 0, "minutes": 25.0},
+        minutes=40,
+        variant="keys",
+    ),
+    Run(
+        "platform_collections",
+        {"sizes": [1_000_000, 10_000_000, 100_000_000], "text": 0, "minutes": 25.0, "store": "postgresql"},
+        minutes=50,
+        variant="keys-postgresql",
+    ),
     Run("platform_small_gets", {"gets": 3000, "rounds": 3}, minutes=2),
-    Run("platform_frontier", {"to": 10_000_000.0, "minutes": 10.0}, minutes=6),
+    Run("platform_frontier", {"to": 100_000_000.0, "minutes": 90.0}, minutes=40),
     Run(
         "platform_frontier",
-        {"to": 1_000_000.0, "store": "postgresql", "minutes": 4.0},
-        minutes=2,
+        {"to": 100_000_000.0, "store": "postgresql", "minutes": 90.0},
+        minutes=60,
         variant="postgresql",
     ),
     Run("pages", {"rounds": 3}, minutes=2),

@@ -30,6 +30,7 @@ SUBCOMMANDS: Final = {
     "items": "show a job's items",
     "requests": "show a job's request records",
     "logs": "show a job's log",
+    "snapshots": "list or save the pages of a job whose callbacks raised",
     "stats": "show a job's stats, or compare those of two jobs",
     "collections": "list, read, write, count, rename or delete collections",
     "frontier": "list, count, dump, move or delete frontiers and their requests",

@@ -31,6 +31,8 @@ class FilledJob:
         self.frontier = f"/hcf/{self.project}/job-{self.spider}-{self.job}"
         self.journal = f"commits-{self.spider}-{self.job}"
         self.staged = f"/collections/{self.project}/s/scrapy_commits"
+        self.snapshots = f"/collections/{self.project}/cs/scrapy_snapshots"
+        self.snapshot = f"job-{self.spider}-{self.job}/snapshots/1700000000000-0a1b2c3d"
 
     async def fill(self) -> None:
         http, key = self.http, self.key
@@ -46,6 +48,7 @@ class FilledJob:
         await http.post(f"/hcf/{self.project}/shared/s/{self.journal}", [{"fp": "1"}])
         for frontier in (f"job-{self.spider}-{self.job}", "shared"):
             assert (await self.stage(frontier)).status == 200
+        assert (await self.keep_page()).status == 200
 
     async def write(self, kind: str, query: str = "") -> Answer:
         return await self.http.post(f"/{kind}/{self.key}{query}", [record(kind, self.secret)])
@@ -63,6 +66,11 @@ class FilledJob:
         return await self.http.post(
             self.staged, [{"_key": self.staged_key(frontier), "pieces": 1, "items": self.secret}]
         )
+
+    async def keep_page(self) -> Answer:
+        """Store a snapshot."""
+        record = {"_key": self.snapshot, "time": 1, "url": self.secret, "status": 200, "error": "KeyError"}
+        return await self.http.post(self.snapshots, [record])
 
     async def delete(self) -> None:
         assert (await self.http.delete(f"/jobs/{self.key}")).status == 200
@@ -95,6 +103,9 @@ class FilledJob:
             f"{self.staged}?key={self.staged_key('shared')}",
         ]
         paths += [f"{self.staged}/{self.staged_key('shared').replace('/', '%2F')}"]
+        paths += [self.snapshots, f"{self.snapshots}?prefix=job-", f"{self.snapshots}?key={self.snapshot}"]
+        paths += [f"{self.snapshots}/{self.snapshot.replace('/', '%2F')}"]
+        paths += [f"/ui/{self.key}/snapshots", f"/ui/{self.key}/snapshots/{self.snapshot.rpartition('/')[2]}"]
         return {path: await self.http.get(path) for path in paths}
 
     async def writes(self) -> dict[str, Answer]:
@@ -116,6 +127,7 @@ class FilledJob:
             "journal": await self.enqueue(self.journal),
             "staged": await self.stage(f"job-{self.spider}-{self.job}"),
             "staged in a frontier of several jobs": await self.stage("shared"),
+            "snapshot": await self.keep_page(),
         }
 
 

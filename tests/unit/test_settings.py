@@ -14,6 +14,7 @@ def test_every_setting_has_a_meaning_and_a_default_of_its_type(setting, monkeypa
     types = {
         SettingType.BOOL: bool,
         SettingType.INT: int,
+        SettingType.BOOL_OR_INT: bool,
         SettingType.FLOAT: float,
         SettingType.STR: str,
         SettingType.LIST: list,
@@ -35,6 +36,27 @@ def test_command_line_values_are_read_as_scrapy_reads_them():
     assert SETTINGS["FRONTIER_SLOTS"].read(settings) == 16
     assert SETTINGS["SERVER_ALLOW_HOSTS"].read(settings) == ["a:1", "b:2"]
     assert SETTINGS["EXTRACT_API_PARAMS"].read(settings) == {"geolocation": "DE"}
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        *((value, True) for value in (True, 1, "1", "true", "True")),
+        *((value, False) for value in (False, 0, "0", "False")),
+        *(("20", 20), (1000, 1000)),
+    ],
+)
+def test_a_switch_that_may_be_a_number(value, read):
+    found = SETTINGS["EXTRACT_API_SNAPSHOTS_ON_ERROR"].read(BaseSettings({"EXTRACT_API_SNAPSHOTS_ON_ERROR": value}))
+    assert (found, type(found)) == (read, type(read))
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"), [("some", "must be of type bool or int"), (-1, "at least 0"), (1001, "at most 1000")]
+)
+def test_a_wrong_number_for_a_switch_is_refused(value, rule):
+    with pytest.raises(SettingError, match=rule):
+        SETTINGS["EXTRACT_API_SNAPSHOTS_ON_ERROR"].read(BaseSettings({"EXTRACT_API_SNAPSHOTS_ON_ERROR": value}))
 
 
 def test_the_environment_counts_where_the_setting_is_not_set(monkeypatch):

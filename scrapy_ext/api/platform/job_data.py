@@ -1,4 +1,4 @@
-"""Names of the data that a job keeps outside its records: its frontier, its journal, and copies of items.
+"""Names of the data that a job keeps outside its records: its frontier, its journal, copies of items, and snapshots.
 
 The crawl makes them, and the server removes them with the job.
 """
@@ -6,12 +6,16 @@ The crawl makes them, and the server removes them with the job.
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
+from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 
-#: Collection with the items of commits in progress, one in a project, of the type ``s``.
+#: Collection with the items of commits in progress, one in a project.
 COMMITS_COLLECTION: Final = "scrapy_commits"
+#: Collection with the pages whose callback raised (``snapshots``), one in a project.
+SNAPSHOTS_COLLECTION: Final = "scrapy_snapshots"
 #: Prefix of the slots of commit journals.
 JOURNAL_PREFIX: Final = "commits-"
 _FRONTIER_PREFIX: Final = "job-"
@@ -33,6 +37,11 @@ def payload_prefix(frontier: str, key: JobKey) -> str:
     return f"{frontier}/{journal_of(key)}/"
 
 
+def snapshots_prefix(key: JobKey) -> str:
+    """Return the start of the keys of a job's snapshots, in :data:`SNAPSHOTS_COLLECTION`."""
+    return f"{frontier_of(key)}/"
+
+
 def job_of_frontier(project: int, frontier: str) -> JobKey | None:
     """Return the job of a name of :func:`frontier_of`; None for another name."""
     return _job(project, frontier, _FRONTIER_PREFIX)
@@ -47,6 +56,26 @@ def job_of_payload(project: int, key: str) -> JobKey | None:
     """Return the job that has staged the items of a key in :data:`COMMITS_COLLECTION`; None for another key."""
     parts = key.split("/")
     return job_of_journal(project, parts[1]) if len(parts) > 2 else None
+
+
+def job_of_snapshot(project: int, key: str) -> JobKey | None:
+    """Return the job of a key in :data:`SNAPSHOTS_COLLECTION`; None for another key."""
+    name, slash, _ = key.partition("/")
+    return job_of_frontier(project, name) if slash else None
+
+
+class OwnedCollection(NamedTuple):
+    """Collection whose records belong to jobs. ``job_of``: the job of a key in a project, None for another key."""
+
+    type: CollectionType
+    job_of: Callable[[int, str], JobKey | None]
+
+
+#: By name. They keep their names, by which the records of deleted jobs are recognized.
+OWNED_COLLECTIONS: Final[Mapping[str, OwnedCollection]] = {
+    COMMITS_COLLECTION: OwnedCollection(CollectionType.STORE, job_of_payload),
+    SNAPSHOTS_COLLECTION: OwnedCollection(CollectionType.CACHED_STORE, job_of_snapshot),
+}
 
 
 def _job(project: int, name: str, prefix: str) -> JobKey | None:

@@ -1,10 +1,13 @@
-"""Redaction of an extraction request's fields for errors, logs and request records."""
+"""Redaction of an extraction request's fields for errors, logs and request records, and of URLs in texts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import unquote_plus
+
+from scrapy_ext.api.extraction.forms import is_private_header
 
 #: Characters of a string that are shown.
 LONGEST: Final = 200
@@ -17,6 +20,9 @@ _SECRET_NAME: Final = re.compile(
     r"auth|cookie|token|secret|password|api-?key|session|csrf|xsrf|credential", re.IGNORECASE
 )
 _USER_IN_URL: Final = re.compile(r"(?<=://)[^/?#@]*@")
+_URL: Final = re.compile(r"""[a-z][a-z0-9+.-]{0,20}://[^\s"'<>]+""", re.IGNORECASE)
+#: Parameter of a URL or of its fragment.
+_PARAMETER: Final = re.compile(r"(?<=[?&;#])([^=&;#]{1,200})=[^&;#]+")
 #: Fields of the request body, which may be a login form.
 _BODIES: Final = ("httpRequestBody", "httpRequestText")
 
@@ -24,6 +30,16 @@ _BODIES: Final = ("httpRequestBody", "httpRequestText")
 def without_user(text: str) -> str:
     """Remove the user names and passwords from the URLs in a text."""
     return _USER_IN_URL.sub("", text)
+
+
+def without_secrets(text: str) -> str:
+    """Hide the credentials in the URLs of a text: users with passwords, and parameters with names of secrets."""
+    return _URL.sub(lambda url: _PARAMETER.sub(_parameter, without_user(url[0])), text)
+
+
+def _parameter(found: re.Match[str]) -> str:
+    name = unquote_plus(found[1])
+    return f"{found[1]}={_HIDDEN}" if is_private_header(name) else found[0]
 
 
 def redacted(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from scrapy_ext.client.platform.proxies import ProxySuccess
 from scrapy_ext.client.platform.records import Items, Logs, Requests, Samples
 from scrapy_ext.client.platform.resource import Resource
 from scrapy_ext.client.platform.retention import Retention
+from scrapy_ext.client.platform.snapshots import Snapshots
 from scrapy_ext.client.platform.transport import PlatformUrls, Transport
 from scrapy_ext.client.platform.usage import StorageUsage
 from scrapy_ext.client.platform.versions import DeployedVersions
@@ -72,6 +73,7 @@ class PlatformClient:
         self.requests = Requests(transport)
         self.samples = Samples(transport)
         self.retention = Retention(transport)
+        self.snapshots = Snapshots(self.collections)
         self.system = System(transport)
         self.usage = StorageUsage(transport)
         self.webhooks = Webhooks(transport)

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from scrapy_ext.api.platform.collections import CollectionName, CollectionType, check_name, parse_type
-from scrapy_ext.api.platform.retention import INTERNAL_COLLECTIONS
+from scrapy_ext.api.platform.job_data import OWNED_COLLECTIONS
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.json_lines import StoredLine
 from scrapy_ext.commands.importing.batches import TimedLine, batches
@@ -39,7 +39,8 @@ class CollectionsImport:
         self._progress = progress
 
     async def run(self) -> None:
-        """Copy all collections; one of the target that is not from this import is left as it is."""
+        """Copy all collections but those whose records belong to jobs; one of the target that is not from this import
+        is left as it is."""
         project = self._project
         try:
             found = await project.source.collections.list(project.old)
@@ -48,7 +49,8 @@ class CollectionsImport:
             return
         there = {name.name for name in await project.target.collections.list(project.new)}
         for name in found:
-            if name.name in INTERNAL_COLLECTIONS:
+            # Their keys have the numbers of the source's spiders, which may have others in the target.
+            if name.name in OWNED_COLLECTIONS:
                 continue
             label = f"collection {name.type}/{name.name}"
             progress = self._progress.collections.get(_id(name))

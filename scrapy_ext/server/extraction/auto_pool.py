@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from scrapy_ext.api.extraction.problems import internal, timed_out, unprocessable
+from scrapy_ext.api.extraction import Cause
+from scrapy_ext.api.extraction.problems import ExtractionError, internal, permanent, timed_out, unprocessable
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess.child import Child
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
@@ -61,13 +62,13 @@ class Extractors:
         task = message(msgspec.json.encode(todo))
         async with self._permits.permit((urlsplit(url).hostname or "") if domain is None else domain, key):
             try:
-                outcome = await self._run_task(task)
+                outcome = await self._run_again(task)
             except _Broken:
-                # The process may have died because of the previous page, or while it was idle.
-                try:
-                    outcome = await self._run_task(task)
-                except _Broken:
-                    raise internal(f"Extracting {kind} from this page failed.") from None
+                raise _not_extracted(todo, "it ended its reader") from None
+            except TIMEOUT_ERRORS:
+                raise _too_slow(todo, f"{self._limits.extract:g} seconds") from None
+        if outcome.unreadable:
+            raise permanent(f"{url} is a PDF that {outcome.error}.")
         if outcome.unsupported:
             raise unprocessable(outcome.error or f"{kind} is not a kind that this server extracts.")
         if outcome.error is not None:
@@ -81,6 +82,13 @@ class Extractors:
         for child in idle:
             await child.end()
 
+    async def _run_again(self, task: bytes) -> ExtractionOutcome:
+        try:
+            return await self._run_task(task)
+        except _Broken:
+            # The process may have died because of the previous page, or while it was idle.
+            return await self._run_task(task)
+
     async def _run_task(self, task: bytes) -> ExtractionOutcome:
         child = self._idle.pop() if self._idle else await self._start()
         done = False
@@ -90,7 +98,8 @@ class Extractors:
             done = True
             return outcome
         except TIMEOUT_ERRORS:
-            raise timed_out(f"Extraction took longer than {self._limits.extract:g} seconds.") from None
+            # Before OSError, of which it is one.
+            raise
         except (OSError, asyncio.IncompleteReadError, msgspec.DecodeError, UnicodeDecodeError):
             raise _Broken from None
         finally:
@@ -104,6 +113,19 @@ class Extractors:
         return await Child.start(
             [sys.executable, "-m", self._module], environment=clean_environment(os.environ), errors=None
         )
+
+
+def _not_extracted(todo: ExtractionTask, reason: str) -> ExtractionError:
+    if todo.pdf is not None:
+        return permanent(f"{todo.url} is a PDF that cannot be read: {reason}.")
+    return internal(f"Extracting {todo.kind} from this page failed.")
+
+
+def _too_slow(todo: ExtractionTask, seconds: str) -> ExtractionError:
+    # A page may be as slow as the machine is at that moment. A PDF that takes so long is made to do so.
+    if todo.pdf is not None:
+        return permanent(f"{todo.url} is a PDF that cannot be read in {seconds}.", Cause.TOO_LARGE)
+    return timed_out(f"Extraction took longer than {seconds}.")
 
 
 async def _exchange(child: Child, task: bytes) -> ExtractionOutcome:

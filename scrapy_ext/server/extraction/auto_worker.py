@@ -1,8 +1,9 @@
 """The process of automatic extraction: pages on standard input, items on standard output.
 
-Each message is JSON after its length in four bytes, big-endian. Input: ``kind``, ``url``, ``html``, ``styles`` and the
-wanted output beside the item. Output: ``item`` and the rest, or ``error``, with ``unsupported`` for a fault of the
-request. The process ends when its input does, also in the middle of a page, so that it never outlives its server.
+Each message is JSON after its length in four bytes, big-endian. Input: ``kind``, ``url``, ``html`` with ``styles`` or
+``pdf``, and the wanted output beside the item. Output: ``item`` and the rest, or ``error``, with ``unsupported`` for a
+fault of the request and ``unreadable`` for one of the file. The process ends when its input does, also in the middle of
+a page, so that it never outlives its server.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ import queue
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import msgspec
 
 #: Address space, in bytes. A page that needs more fails.
 MEMORY: Final = 4 * 1024**3
+#: Of it, what one PDF may need beside the file.
+PDF_MEMORY: Final = 512 * 1024**2
 #: New objects after which cycles of objects are searched: those of several pages. With 700 as usual, searches take a
 #: sixth of the time of a page.
 COLLECT_AFTER: Final = 20_000
@@ -31,6 +36,8 @@ class ExtractionTask(msgspec.Struct, frozen=True):
     url: str
     html: str
     styles: bool = False
+    #: A file to extract from instead of ``html``.
+    pdf: bytes | None = None
     #: Whether to return the source of each field.
     sources: bool = False
     #: Attributes to answer by rules.
@@ -48,6 +55,8 @@ class ExtractionOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str | None = None
     error: str | None = None
     unsupported: bool = False
+    #: Whether the error is one of the file, which no other try can read.
+    unreadable: bool = False
 
 
 def read_message(stream: BinaryIO) -> bytes | None:
@@ -67,12 +76,50 @@ def message(body: bytes) -> bytes:
 def _extract(task: ExtractionTask) -> ExtractionOutcome:
     from scrapy_ext.server.extraction.auto import UnsupportedKindError, extract_more
 
+    if task.pdf is not None:
+        return _extract_from_pdf(task, task.pdf)
+    options = msgspec.structs.asdict(task)
+    del options["pdf"]
     try:
-        return ExtractionOutcome(**extract_more(**msgspec.structs.asdict(task))._asdict())
+        return ExtractionOutcome(**extract_more(**options)._asdict())
     except UnsupportedKindError as error:
         return ExtractionOutcome(error=str(error), unsupported=True)
     except Exception:  # A page that fails does not end the process.
         return ExtractionOutcome(error=traceback.format_exc(limit=-5))
+
+
+def _extract_from_pdf(task: ExtractionTask, pdf: bytes) -> ExtractionOutcome:
+    from scrapy_ext.server.extraction.auto import extract_from_pdf
+    from scrapy_ext.server.extraction.auto.pdf.document import UnreadablePdfError
+
+    try:
+        with _less_memory(PDF_MEMORY):
+            found = extract_from_pdf(
+                task.kind, pdf, task.url, sources=task.sources, attributes=task.attributes, text=task.text
+            )
+        return ExtractionOutcome(**found._asdict())
+    except UnreadablePdfError as error:
+        return ExtractionOutcome(error=str(error), unreadable=True)
+    except MemoryError:
+        return ExtractionOutcome(error=f"needs more than {PDF_MEMORY // 1024**2} MiB of memory", unreadable=True)
+    except Exception:  # As above.
+        return ExtractionOutcome(error=traceback.format_exc(limit=-5))
+
+
+@contextlib.contextmanager
+def _less_memory(most: int) -> Iterator[None]:
+    """Limit the memory of the process to what it has and ``most`` bytes more."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    held = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (min(MEMORY, held + most), MEMORY))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def _read_tasks(tasks: queue.SimpleQueue[bytes]) -> None:

@@ -28,6 +28,7 @@ from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionTask
 from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
+from scrapy_ext.server.extraction.documents import KINDS_OF_PDF, DownloadError, is_pdf, not_of_pdf, plan_by_http
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.hold import Hold, no_count
@@ -254,12 +255,18 @@ class ExtractionService:
     async def _by_http(
         self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller
     ) -> tuple[ExtractResult, SessionState | None]:
-        fetched = await self._bans.fetch(
+        fetched = await self._fetch_without_ban(todo, hold, caller)
+        return await self._result_of_answer(request, fetched, caller), fetched.state
+
+    async def _fetch_without_ban(self, todo: HttpPlan, hold: Hold, caller: Caller) -> HttpResult:
+        return await self._bans.fetch(
             todo,
             lambda one: self._fetch(one, self._check_of(one), hold),
             lambda page: self._load(page, hold, caller),
             session=todo.session,
         )
+
+    async def _result_of_answer(self, request: ExtractRequest, fetched: HttpResult, caller: Caller) -> ExtractResult:
         result = ExtractResult(
             url=fetched.url,
             status_code=fetched.status,
@@ -270,15 +277,30 @@ class ExtractionService:
             result.http_response_body = pybase64.b64encode_as_string(fetched.body)
         if request.http_response_headers:
             result.http_response_headers = fetched.headers
-        if request.extract_type is not None:
-            html = await asyncio.to_thread(_decode, fetched)
-            await self._add_item(result, request, request.extract_type, html, caller)
-        return result, fetched.state
+        kind = request.extract_type
+        if kind is not None:
+            if not is_pdf(_content_type(fetched), fetched.body):
+                html = await asyncio.to_thread(_decode, fetched)
+                await self._add_item(result, request, kind, html, caller)
+            elif kind in KINDS_OF_PDF:
+                await self._add_item(result, request, kind, "", caller, pdf=fetched.body)
+            else:
+                raise not_of_pdf(fetched.url, kind)
+        return result
 
     async def _by_browser(
         self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller
     ) -> tuple[ExtractResult, SessionState | None]:
-        page = await self._bans.load(todo, lambda one: self._load(one, hold, caller), session=todo.session)
+        try:
+            page = await self._bans.load(todo, lambda one: self._load(one, hold, caller), session=todo.session)
+        except DownloadError as download:
+            by_http = plan_by_http(request, todo) if download.may_be_pdf else None
+            if by_http is None:
+                raise
+            fetched = await self._fetch_without_ban(by_http, hold, caller)
+            if not is_pdf(_content_type(fetched), fetched.body):
+                raise
+            return await self._result_of_answer(request, fetched, caller), fetched.state
         result = ExtractResult(
             url=page.url,
             status_code=page.status,
@@ -331,6 +353,7 @@ class ExtractionService:
         caller: Caller,
         *,
         styles: bool = False,
+        pdf: bytes | None = None,
     ) -> None:
         asked = request.custom_attributes
         by_text = self._attributes.reads_text
@@ -339,6 +362,7 @@ class ExtractionService:
             result.url or "",
             html,
             styles=styles,
+            pdf=pdf,
             sources=request.field_sources,
             attributes=asked if asked and not by_text else None,
             text=bool(asked) and by_text,
@@ -362,11 +386,14 @@ def _import_browser() -> None:
     import scrapy_ext.server.extraction.browser.browser  # noqa: F401
 
 
+def _content_type(fetched: HttpResult) -> str | None:
+    return next((header.value for header in fetched.headers if header.name.lower() == "content-type"), None)
+
+
 def _decode(fetched: HttpResult) -> str:
     from scrapy_ext.server.extraction.http.bodies import text_of
 
-    content_type = next((header.value for header in fetched.headers if header.name.lower() == "content-type"), None)
-    return text_of(content_type, fetched.body)
+    return text_of(_content_type(fetched), fetched.body)
 
 
 _ATTRIBUTES: dict[str, Any] = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractResult)}

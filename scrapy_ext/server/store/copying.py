@@ -5,7 +5,7 @@ a row in ``copies``, and no server opens such a database. The copy is read back 
 table, and an order-independent hash of them.
 
 Rows that no reader may see are left out: those whose owner was deleted (``removals``), records that were removed, also
-while they are being restored, and the staged items of deleted jobs.
+while they are being restored, and the staged items and snapshots of deleted jobs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.collections import CollectionType
-from scrapy_ext.api.platform.job_data import COMMITS_COLLECTION
+from scrapy_ext.api.platform.job_data import OWNED_COLLECTIONS
+from scrapy_ext.server.store.collections.owned import hidden_keys
 from scrapy_ext.server.store.collections.selections import Collection, number_of
-from scrapy_ext.server.store.collections.staged import hidden_keys
 from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
 from scrapy_ext.server.store.engine.interface import Engine, Row, Snapshot, Transaction
 from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
@@ -203,7 +202,7 @@ async def _count(tx: Transaction, table: Table) -> int:
 
 
 def _visible(table: str) -> str:
-    """Return the SQL condition on the rows of a table that are copied, except staged items."""
+    """Return the SQL condition on the rows of a table that are copied; :func:`_without_hidden` has a further one."""
     conditions = (is_kept(table), READABLE if table == "record_chunks" else "")
     return " AND ".join(each for each in conditions if each) or "true"
 
@@ -262,16 +261,17 @@ async def _page(tx: Transaction, table: Table, after: Row | None) -> _Page:
 
 
 async def _without_hidden(tx: Transaction, table: Table, rows: list[Row]) -> list[Row]:
-    """Return rows of collections without the staged items of deleted jobs."""
+    """Return rows of collections without those that belong to deleted jobs."""
     keys: dict[tuple[int, int], list[bytes]] = {}
     for row in rows:
         project, number, key = _key(table, row)
         keys.setdefault((project, number), []).append(key)
     hidden: set[Row] = set()
     for (project, number), own in keys.items():
-        which = Collection(project, CollectionType.STORE, COMMITS_COLLECTION)
-        if await number_of(tx, which) == number:
-            hidden |= {(project, number, key) for key in await hidden_keys(tx, which, own)}
+        for name, owned in OWNED_COLLECTIONS.items():
+            which = Collection(project, owned.type, name)
+            if await number_of(tx, which) == number:
+                hidden |= {(project, number, key) for key in await hidden_keys(tx, which, own)}
     return [row for row in rows if _key(table, row) not in hidden]
 
 

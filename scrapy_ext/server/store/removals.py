@@ -12,14 +12,22 @@ import time
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from scrapy_ext.api.platform.job_data import COMMITS_COLLECTION, frontier_of, journal_of, payload_prefix
+from scrapy_ext.api.platform.job_data import (
+    COMMITS_COLLECTION,
+    OWNED_COLLECTIONS,
+    SNAPSHOTS_COLLECTION,
+    frontier_of,
+    journal_of,
+    payload_prefix,
+    snapshots_prefix,
+)
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.interface import Engine, Transaction, pause_after
 
 COLLECTION: Final = "collection"
 SLOT: Final = "slot"
 JOB: Final = "job"
-#: The items that a job has staged, in the collection of the project's commits.
+#: The records of collections that belong to a job: items that it has staged, and snapshots.
 STAGED: Final = "staged"
 VERSION: Final = "version"
 #: The kinds of records, in the order in which their totals are locked.
@@ -63,7 +71,7 @@ class _Table(NamedTuple):
 
 _JOB: Final = ("spider", "job")
 _VALUES: Final = "length(value) + COALESCE(length(value_1), 0) + COALESCE(length(value_2), 0)"
-_STAGED: Final = _Table("collection_records", (), "key", _VALUES)
+_OWNED: Final = _Table("collection_records", (), "key", _VALUES)
 _TABLES: Final = {
     COLLECTION: (_Table("collection_records", ("collection",), "key", _VALUES),),
     SLOT: (
@@ -295,7 +303,7 @@ class _Rows(NamedTuple):
 
 async def _rows_of(tx: Transaction, owner: RemovedOwner) -> list[_Rows]:
     if owner.kind == STAGED:
-        return await _staged(tx, owner)
+        return await _owned(tx, owner)
     found = []
     for table in _TABLES[owner.kind]:
         columns = " AND ".join(f"{column} = ${place}" for place, column in enumerate(table.owner, 2))
@@ -304,26 +312,34 @@ async def _rows_of(tx: Transaction, owner: RemovedOwner) -> list[_Rows]:
     return found
 
 
-async def _staged(tx: Transaction, owner: RemovedOwner) -> list[_Rows]:
-    """Return the items that a job has staged, in its own frontier and in those that it shared."""
+async def _owned(tx: Transaction, owner: RemovedOwner) -> list[_Rows]:
+    """Return the records of collections that belong to a job."""
     key = JobKey(owner.project, owner.number, owner.part)
-    row = await tx.fetchrow(
-        "SELECT collection FROM collections WHERE project = $1 AND type = 's' AND name = $2",
-        key.project,
-        COMMITS_COLLECTION,
-    )
-    if row is None:
-        return []
+    found = []
+    for name, prefixes in (
+        (COMMITS_COLLECTION, await _staged_prefixes(tx, key)),
+        (SNAPSHOTS_COLLECTION, [snapshots_prefix(key)]),
+    ):
+        row = await tx.fetchrow(
+            "SELECT collection FROM collections WHERE project = $1 AND type = $2 AND name = $3",
+            *(key.project, OWNED_COLLECTIONS[name].type.value, name),
+        )
+        if row is None:
+            continue
+        for first in map(str.encode, prefixes):
+            # The prefix ends with a slash, after which 0 comes next.
+            arguments = (key.project, row[0], first, first[:-1] + b"0")
+            found.append(_Rows(_OWNED, "collection = $2 AND key >= $3 AND key < $4", arguments))
+    return found
+
+
+async def _staged_prefixes(tx: Transaction, key: JobKey) -> list[str]:
+    """Return the starts of the keys of the items that a job has staged, in its own frontier and in those that it
+    shared."""
     shared = await tx.fetch(
         "SELECT frontier FROM frontier_slots WHERE project = $1 AND slot = $2", key.project, journal_of(key)
     )
-    found = []
-    for frontier in sorted({frontier_of(key), *(each[0] for each in shared)}):
-        first = payload_prefix(frontier, key).encode()
-        # The prefix ends with a slash, after which 0 comes next.
-        arguments = (key.project, row[0], first, first[:-1] + b"0")
-        found.append(_Rows(_STAGED, "collection = $2 AND key >= $3 AND key < $4", arguments))
-    return found
+    return [payload_prefix(frontier, key) for frontier in sorted({frontier_of(key), *(each[0] for each in shared)})]
 
 
 async def _delete_some(tx: Transaction, some: _Rows, share: float) -> tuple[Freed, bool]:

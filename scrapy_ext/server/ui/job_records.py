@@ -8,9 +8,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.store.collections.selections import Collection, RecordSelection, prefix_range
 from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.store.read_ahead import in_thread
 from scrapy_ext.server.store.records.records import RecordStore, Slice, Span
@@ -21,7 +23,7 @@ from scrapy_ext.server.ui.pending_reason import capacity_of
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 #: Parts of it that have pages of their own.
-JOB_PARTS: Final = ("items", "requests", "log", "stats")
+JOB_PARTS: Final = ("items", "requests", "log", "stats", "snapshots")
 
 
 async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
@@ -47,8 +49,20 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
         "tab": tab,
         "totals": totals,
         "removed": removed,
+        "snapshot_count": 0 if removed and job.state is JobState.DELETED else await _count_snapshots(visit),
         "path": f"/ui/{key}",
     }
+
+
+def snapshots_of(key: JobKey) -> Collection:
+    """Return the collection with the snapshots of a job."""
+    return Collection(key.project, snapshots.TYPE, snapshots.COLLECTION)
+
+
+async def _count_snapshots(visit: Visit) -> int:
+    """Return the number of the job's snapshots, at most that of one crawl."""
+    selection = RecordSelection((prefix_range(snapshots.list_prefix(visit.key).encode()),))
+    return (await visit.store.collections.count(snapshots_of(visit.key), selection, snapshots.MOST)).count
 
 
 async def _removed(visit: Visit, *, deleted: bool) -> list[str]:

@@ -406,6 +406,8 @@ def test_records_that_the_source_does_not_have_any_more_are_lines_of_the_report(
     books, news, *_ = keys = servers.fill(project, items=4)
     staged = [{"_key": f"{books}/1", "items": []}]
     servers.at_source(lambda client: client.collections.write(project, "s", "scrapy_commits", lines(staged)))
+    snapshots = [{"_key": f"job-{books.spider}-{books.job}/snapshots/1700000000000-0a1b2c3d"}]
+    servers.at_source(lambda client: client.collections.write(project, "cs", "scrapy_snapshots", lines(snapshots)))
     _hide(servers, books, ("items",), START, None)
     _hide(servers, news, ("items", "requests", "logs"), START, "file:///old/archive")
 
@@ -421,7 +423,7 @@ def test_records_that_the_source_does_not_have_any_more_are_lines_of_the_report(
     assert (done.returncode, found["jobs"]["copied"], found["periodic"]["copied"]) == (0, 4, 1)
     assert "were removed" in found[f"items of job {books}"]["reason"]
     assert "file:///old/archive" in found[f"logs of job {news}"]["reason"]
-    assert "scrapy_commits" not in done.stdout + str(dry)
+    assert not re.search("scrapy_(commits|snapshots)", done.stdout + str(dry))
     metadata = [servers.target.call(lambda client, key=key: client.jobs.metadata(key)) for key in keys]
     assert [(each["state"], each["close_reason"]) for each in metadata[:3]] == [("finished", "finished")] * 3
     assert set(metadata[0]["imported"]["missing"]) == {"items"}

@@ -29,6 +29,8 @@ RETRY_TIMES = 50
 ZYTE_API_SESSION_ENABLED = True
 ZYTE_API_SESSION_POOL_SIZE = 2
 ZYTE_API_SESSION_QUEUE_WAIT_TIME = 0.1
+# Minutes: a browser may take long to begin a session on a machine that does much else.
+ZYTE_API_SESSION_QUEUE_MAX_ATTEMPTS = 2000
 ZYTE_API_SESSION_CHECKER = "shop.spiders.Checker"
 """
 

@@ -56,7 +56,7 @@ FROM_NOTHING = (
     *("howto/keys.rst", "howto/webhooks.rst", "howto/retention.rst", "howto/bans.rst"),
 )
 #: Pages that show one.
-WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst", "howto/sessions.rst")
+WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst", "howto/sessions.rst", "howto/snapshots.rst")
 TIMEOUT = 180
 
 _MARK = re.compile(r"^(?:\.\. test: (?P<rst>.+)|<!-- test: (?P<md>.+) -->)$")

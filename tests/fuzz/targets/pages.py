@@ -1,4 +1,4 @@
-"""Pages: automatic extraction, structured data, JSON in scripts."""
+"""Pages: automatic extraction, structured data, JSON in scripts; PDFs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 
-from scrapy_ext.server.extraction.auto import KINDS, extract_more, preload
+from scrapy_ext.server.extraction.auto import KINDS, extract_from_pdf, extract_more, preload
 from scrapy_ext.server.extraction.auto.page import lenient_json
+from scrapy_ext.server.extraction.auto.pdf.document import UnreadablePdfError
 from tests.fuzz.target import target
+from tests.support.pdfs import hostile, lines, of_images, pdf, with_password
 
 # What is imported when it is first needed would have no coverage.
 preload()
@@ -102,3 +104,33 @@ def loose_json(data: bytes) -> None:
     found = lenient_json.loads(data.decode("utf-8", "replace"))
     assert isinstance(found, list)
     json.dumps(found)
+
+
+_PDFS = [
+    pdf(
+        [*lines(["A heading"], size=20), *lines(["Some text, di-", "vided."], top=110)],
+        information={"Author": "Ann Doe"},
+    ),
+    pdf(lines(["one", "Page 1"]), lines(["two", "Page 2"]), language="en"),
+    of_images(),
+    with_password(),
+    *(file for file in hostile().values() if len(file) <= 4000),
+]
+
+
+@target(
+    "pdf",
+    [bytes([number % 2]) + file for number, file in enumerate(_PDFS * 2)],
+    refuses=(UnreadablePdfError,),
+    longest=4000,
+    calls=(400_000, 4000),
+)
+def pdf_file(data: bytes) -> None:
+    """A file has a text or a reason why not, and both can be sent."""
+    if not data:
+        return
+    kind = ("article", "pageContent")[data[0] % 2]
+    found = extract_from_pdf(kind, data[1:], _URL, sources=data[0] >= 128, text=data[0] >= 192)
+    encoded = msgspec.json.encode(found.item)
+    assert json.loads(encoded) == found.item
+    assert found.item.get("itemMain") or kind == "article"

@@ -7,6 +7,8 @@ import re
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction import auto_worker
+from scrapy_ext.server.extraction.auto.pdf import reading
 from scrapy_ext.server.extraction.browser.capture import MAX_CAPTURED
 from scrapy_ext.server.http import bodies, limits, memory
 from scrapy_ext.server.platform import versions
@@ -62,6 +64,11 @@ def expected() -> list[list[str]]:
         ],
         [f"{MAX_CAPTURED}, with {page.capture_bytes // MIB} MiB of bodies"],
         [f"{page.extract:g} s each"],
+        [
+            f"{reading.MAX_PAGES} pages, {_spaced(reading.MAX_LENGTH)} characters, {_spaced(reading.MAX_LINES)} lines, "
+            f"{reading.MAX_SECONDS:g} s of processor time",
+        ],
+        [f"{auto_worker.PDF_MEMORY // MIB} MiB of memory"],
         [f"{page.answer:g} s to read the response"],
     ]
 

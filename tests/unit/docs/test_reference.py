@@ -22,7 +22,10 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 #: Stats of extraction that are counted beside the table of its calls.
-WITHOUT_CALL = {"extract_api/shared", "extract_api/reused"}
+WITHOUT_CALL = {
+    *("extract_api/shared", "extract_api/reused"),
+    *(f"extract_api/snapshots/{count}" for count in ("stored", "skipped", "failed")),
+}
 LOG = """2026-01-01 00:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:
 {'downloader/request_count': 3,
  'extract_api/attempts': 3,

@@ -33,6 +33,9 @@ _EXTRACTORS: Final = {
     "serp": ("serp", "extract"),
 }
 
+#: The functions of ``pdf.items`` for the kinds that a PDF has.
+_OF_PDF: Final = {"article": "article", "pageContent": "page_content"}
+
 #: Libraries that only some pages need, and that are imported inside functions.
 _LIBRARIES: Final = ("price_parser",)
 
@@ -107,10 +110,47 @@ def extract_more(
     return Extracted(item, field_sources, answers, words)
 
 
+def extract_from_pdf(
+    kind: str,
+    pdf: bytes,
+    url: str,
+    *,
+    sources: bool = False,
+    attributes: dict[str, Any] | None = None,
+    text: bool = False,
+) -> Extracted:
+    """Return what :func:`extract_more` does, from a PDF: ``article`` or ``pageContent``.
+
+    Raises :class:`UnsupportedKindError` for another kind, and ``UnreadablePdfError`` for a file without a text.
+    """
+    if kind not in _OF_PDF:
+        raise UnsupportedKindError(kind)
+    from scrapy_ext.server.extraction.auto.items import as_dict
+    from scrapy_ext.server.extraction.auto.pdf import items, reading
+
+    document = items.PdfText(reading.read(pdf))
+    item = as_dict(getattr(items, _OF_PDF[kind])(url, document))
+    answers = None
+    if attributes:
+        from scrapy_ext.api.extraction.attributes import read_attributes
+        from scrapy_ext.server.extraction.auto.attributes import Attributes
+        from scrapy_ext.server.extraction.auto.page.page import Page
+
+        answers = Attributes(Page(document.html, url), item).values(read_attributes(attributes))
+    return Extracted(
+        item,
+        document.sources_of(item) if sources else None,
+        answers,
+        f"{document.title or ''}\n\n{document.content}".strip() if text else None,
+    )
+
+
 def preload() -> None:
     """Import all that extraction needs, so that the first page does not wait for the imports."""
     for kind in KINDS:
         _extractor(kind)
+    for module in ("items", "reading"):
+        import_module(f"{__name__}.pdf.{module}")
     for library in _LIBRARIES:
         import_module(library)
 
@@ -121,4 +161,13 @@ def _extractor(kind: str) -> Callable[[Page], Item]:
     return extractor
 
 
-__all__ = ["KINDS", "KINDS_BY_STYLES", "Extracted", "UnsupportedKindError", "extract", "extract_more", "preload"]
+__all__ = [
+    "KINDS",
+    "KINDS_BY_STYLES",
+    "Extracted",
+    "UnsupportedKindError",
+    "extract",
+    "extract_from_pdf",
+    "extract_more",
+    "preload",
+]

@@ -34,6 +34,7 @@ from scrapy_ext.server.extraction.browser.capture import NetworkCapture
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
 from scrapy_ext.server.extraction.browser.storage import cookies_of, restore_cookies, state_of
+from scrapy_ext.server.extraction.documents import DownloadError
 from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
 from scrapy_ext.server.extraction.session_state import SessionState
@@ -252,17 +253,32 @@ class _Loading:
         except Error as error:
             if "net::" not in error.message and "Download is starting" not in error.message:
                 raise
-            raise self._navigation_problem(error.message) from None
+            declared = await self._declared_type() if _is_download(error.message) else None
+            raise self._navigation_problem(error.message, declared) from None
+        if response is not None and self._plan.screenshot is None:
+            shown = DownloadError(self._name, response.headers.get("content-type"))
+            if shown.is_pdf:
+                # The whole browser shows it in a viewer, of which the HTML has no text.
+                raise shown
         if response is not None and response.request.redirected_from is not None:
             self._redirects = await self._within(_redirects_to(response.request))
 
-    def _navigation_problem(self, message: str) -> ExtractionError:
+    async def _declared_type(self) -> str | None:
+        """Return the type of the answer to the last navigation; None where the browser does not report it."""
+        begun = self._traffic.navigation
+        try:
+            response = await self._within(begun.response()) if begun else None
+        except Error:
+            return None
+        return response.headers.get("content-type") if response else None
+
+    def _navigation_problem(self, message: str, content_type: str | None = None) -> ExtractionError:
         begun = self._traffic.navigation
         url = without_credentials(begun.url) if begun else self._name
         if self._proxy.is_over_limit:
             return self._proxy.too_large()
-        if "Download is starting" in message or "ERR_ABORTED" in message:
-            return permanent(f"{url} is not a page but a download, or empty. Use httpResponseBody instead.")
+        if _is_download(message):
+            return DownloadError(url, content_type)
         failure = self._proxy.failure(url)
         if failure is not None:
             return failure
@@ -359,6 +375,10 @@ class _Loading:
         """Await a reading of the page with a time limit: Playwright's own have none, and a busy page never answers."""
         async with timeout_after(self._limits.read_page):
             return await reading
+
+
+def _is_download(message: str) -> bool:
+    return "Download is starting" in message or "ERR_ABORTED" in message
 
 
 async def _redirects_to(request: Request) -> list[Redirect]:

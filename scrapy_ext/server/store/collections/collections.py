@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionName, Count
 from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.server.store.collections.owned import check_job, hidden_keys
 from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, conditions, number_of
-from scrapy_ext.server.store.collections.staged import check_job, hidden_keys
 from scrapy_ext.server.store.collections.writes import (
     create_and_write,
     delete_keys,

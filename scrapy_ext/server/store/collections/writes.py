@@ -9,11 +9,11 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, record_faults
-from scrapy_ext.api.platform.job_data import COMMITS_COLLECTION
+from scrapy_ext.api.platform.job_data import OWNED_COLLECTIONS
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.violations import ContractError, Violation, refused
+from scrapy_ext.server.store.collections.owned import check_jobs
 from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, conditions, number_of
-from scrapy_ext.server.store.collections.staged import check_jobs
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 from scrapy_ext.server.store.removals import COLLECTION, RemovedOwner, add_removal
@@ -67,7 +67,7 @@ _SWEEP: Final = 500
 async def write_records(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> bool:
     """Create or update records by key; return false when the collection does not exist.
 
-    Raises :class:`ContractError` (410) for staged items of a deleted job.
+    Raises :class:`ContractError` (410) for records that belong to a deleted job.
     """
     await check_jobs(tx, which, records)
     number = await number_of(tx, which, hold=True)
@@ -196,13 +196,11 @@ async def _is_there(tx: Transaction, project: int, name: str) -> bool:
 async def rename(tx: Transaction, project: int, name: str, new_name: str) -> bool:
     """Rename the collections of a name; raise :class:`ContractError` when the new name is taken.
 
-    The collection of staged items keeps its name, by which those of deleted jobs are recognized.
+    A collection whose records belong to jobs keeps its name, by which those of deleted jobs are recognized.
     """
     for field, given in (("name", name), ("new_name", new_name)):
-        if given == COMMITS_COLLECTION:
-            raise refused(
-                field, f"must not be {given}, in which jobs keep items until they are stored", "Choose another."
-            )
+        if given in OWNED_COLLECTIONS:
+            raise refused(field, f"must not be {given}, whose records belong to jobs", "Choose another.")
     if not await _hold_homonyms(tx, project, name):
         return False
     if await _is_there(tx, project, new_name):

@@ -52,7 +52,7 @@ class Removal(NamedTuple):
 async def remove_job(tx: Transaction, key: JobKey, now: int) -> None:
     """Make all data of a locked job unreadable, and have it removed.
 
-    These are its records, stats and comments, its own frontier, and the items that it has staged.
+    These are its records, stats and comments, its own frontier, the items that it has staged, and its snapshots.
     """
     for kind in RECORD_KINDS:
         owner = RecordOwner(key.project, kind, key.spider, key.job)

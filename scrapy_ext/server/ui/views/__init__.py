@@ -21,6 +21,7 @@ from scrapy_ext.server.ui.views import (
     rules,
     run,
     server,
+    snapshots,
 )
 
 VIEWS: Final = (
@@ -29,6 +30,7 @@ VIEWS: Final = (
     job,
     records,
     log,
+    snapshots,
     periodic,
     collections,
     frontiers,

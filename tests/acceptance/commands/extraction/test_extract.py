@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from tests.support.eventually import eventually
+from tests.support.pdfs import lines, pdf
 from tests.support.servers import RunningServer
 from tests.support.sites import Answer, ListeningSite
 from tests.support.terminal_commands import Done, scrapy
@@ -33,7 +34,7 @@ HOSTILE = "\x9b31m\x85name\u202e"
 
 
 class Pages(ListeningSite):
-    """``/page/N`` is a page; ``/latin``, ``/binary`` and ``/hostile`` are what they say; no header names their type."""
+    """``/page/N`` is a page; ``/report``, ``/latin``, ``/binary`` and ``/hostile`` are as named; none has a type."""
 
     content_type = ""
 
@@ -42,6 +43,8 @@ class Pages(ListeningSite):
             return Answer(200, '<html><meta charset="latin-1"><p>café'.encode("latin-1"))
         if path == "/binary":
             return Answer(200, bytes(range(256)))
+        if path == "/report":
+            return Answer(200, pdf(lines(["A report of one line."])))
         if path == "/hostile":
             return Answer(200, f"<html><p>{HOSTILE}".encode())
         return Answer(404 if path == "/gone" else 200, f"<html><title>{path}</title><p>{path}".encode())
@@ -150,6 +153,13 @@ def test_fields_are_named_on_the_command_line(desk: Desk) -> None:
     assert record["result"]["pageContent"]["url"] == f"{desk.url}/page/1"
     assert record["result"]["echoData"] == 7
     assert "httpResponseBody" not in record["result"]
+
+
+def test_the_text_of_a_pdf_is_a_field_like_that_of_a_page(desk: Desk) -> None:
+    done = desk.run(f"{desk.url}/report", "--field", "pageContent")
+    assert done.returncode == 0, done.stderr
+    (record,) = done.records
+    assert record["result"]["pageContent"]["itemMain"] == "A report of one line."
 
 
 def test_what_a_site_sent_cannot_touch_the_terminal(desk: Desk) -> None:

@@ -98,8 +98,9 @@ async def test_homonyms_are_renamed_and_deleted_together(http: Http, project: in
     listed = (await http.get(f"{base}/list")).lines
     assert listed == [{"type": "s", "name": "three"}, {"type": "vs", "name": "three"}, {"type": "cs", "name": "two"}]
     assert await found(http, f"{base}/vs/three") == ["vs"]
-    for query in ("name=three&new_name=scrapy_commits", "name=scrapy_commits&new_name=four"):
-        assert (await http.post(f"{base}/rename?{query}")).status == 400  # staged items, also of deleted jobs
+    for owned in ("scrapy_commits", "scrapy_snapshots"):
+        for query in (f"name=three&new_name={owned}", f"name={owned}&new_name=four"):
+            assert (await http.post(f"{base}/rename?{query}")).status == 400  # they have data of deleted jobs
     for _ in range(2):
         answer = await http.post(f"{base}/delete?name=three")
         assert (answer.status, answer.json) == (202, {"status": "success", "deleted": "three"})

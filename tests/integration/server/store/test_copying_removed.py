@@ -24,10 +24,12 @@ from scrapy_ext.server.store.records.removal import remove_records
 from scrapy_ext.server.store.records.segments import Segment, pack_segments
 from scrapy_ext.server.store.versions.versions import NewVersion
 from tests.support.packing import pack_chunk
+from tests.support.stores import Clock
 
 #: Share of a whole step of a removal: a few rows.
 SHARE = 0.002
 STAGED = Collection(1, CollectionType.STORE, "scrapy_commits")
+SNAPSHOTS = Collection(1, CollectionType.CACHED_STORE, "scrapy_snapshots")
 #: Tables that report removals.
 REPORTS = {"removals", "freed"}
 RECORDS = {
@@ -54,6 +56,7 @@ async def new_job(store: Store) -> JobKey:
         await store.frontier.add(Slot(1, frontier, slot), queued)
     staged = [f"{frontier}/{journal}/a/{number}.0" for frontier in (own, "shared") for number in range(6)]
     await store.collections.write(STAGED, [(name.encode(), b"{}") for name in staged])
+    await store.collections.write(SNAPSHOTS, [(f"{own}/snapshots/{number}".encode(), b"{}") for number in range(6)])
     return key
 
 
@@ -111,7 +114,7 @@ async def test_a_copy_at_any_step_of_a_removal_is_the_copy_after_it(
     # Nothing that stays is left out.
     rows = {name: await store._engine.read(_count, name) for name in last}
     assert rows == {name: digest.rows for name, digest in last.items()}
-    assert (rows["record_chunks"], rows["comments"], rows["collection_records"]) == (6, 6, 18)
+    assert (rows["record_chunks"], rows["comments"], rows["collection_records"]) == (6, 6, 24)
     await check_readable(tmp_path / "first", kept)
 
 
@@ -122,7 +125,7 @@ async def _count(tx: Any, table: str) -> int:
 
 async def check_readable(folder: Path, kept: JobKey) -> None:
     """A server on a copy shows what stays, nothing of what was deleted, and removes nothing else."""
-    store = await Store.open(folder)
+    store = await Store.open(folder, Clock())
     gone = kept._replace(job=kept.job - 1)
     try:
         for _ in range(2):
@@ -130,6 +133,9 @@ async def check_readable(folder: Path, kept: JobKey) -> None:
             staged = [record.key async for page in store.collections.scan(STAGED, every) for record in page]
             assert len(staged) == 12
             assert all(b"/commits-1-2/" in key for key in staged)
+            snapshots = [record.key async for page in store.collections.scan(SNAPSHOTS, every) for record in page]
+            assert len(snapshots) == 6
+            assert all(key.startswith(b"job-1-2/") for key in snapshots)
             assert [part.key async for part in store.items.scan(Span(1), (0, 0, 0))] == [kept] * 2
             removed = [await store.items.removal(gone), await store.logs.removal(kept), await store.items.removal(kept)]
             assert [each is not None for each in removed] == [True, True, False]

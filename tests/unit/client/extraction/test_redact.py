@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from scrapy_ext.client.extraction.redact import redacted, without_user
+import pytest
+
+from scrapy_ext.client.extraction.redact import redacted, without_secrets, without_user
 
 
 def test_credentials_are_hidden_wherever_they_stand():
@@ -41,3 +43,20 @@ def test_long_values_are_cut_and_the_request_is_not_changed():
 
 def test_the_password_of_a_proxy_is_left_out():
     assert "secret" not in without_user("http://me:secret@proxy.example:3128")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@shop.example/?page=2", "https://shop.example/?page=2"),
+        ("https://shop.example/?api_key=secret&page=2", "https://shop.example/?api_key=(hidden)&page=2"),
+        ("https://shop.example/a;jsessionid=secret?q=1", "https://shop.example/a;jsessionid=(hidden)"),
+        ("https://shop.example/#access_token=secret&a=b", "https://shop.example/#access_token=(hidden)&a=b"),
+        ("https://shop.example/?X-Amz%2DSignature=secret", "https://shop.example/?X-Amz%2DSignature=(hidden)"),
+        ("https://shop.example/?author=a&keyword=b", "https://shop.example/?author=a&keyword=b"),
+        ("no answer of 'wss://a:secret@b/?token=secret' yet", "no answer of 'wss://b/?token=(hidden)' yet"),
+        ("token=shown where there is no URL", "token=shown where there is no URL"),
+    ],
+)
+def test_secrets_of_urls_are_hidden_in_texts(text, shown):
+    assert without_secrets(text) == shown

@@ -41,6 +41,7 @@ def page(body: bytes, *headers: tuple[str, str], **more) -> dict:
         ("application/json", b"{}", JsonResponse),
         ("text/plain", b"a", TextResponse),
         ("image/png", b"\x89PNG\r\n\x1a\n", Response),
+        ("application/pdf", b"%PDF-1.7\n\x01", Response),
         ("text/html", b"", HtmlResponse),
     ],
 )

@@ -25,9 +25,9 @@ from trafilatura import bare_extraction
 
 from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of, text_runs
 from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, ArticleBox
-from scrapy_ext.server.extraction.auto.cleaning.nodes import Node, copy_of, remove
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
+from scrapy_ext.server.extraction.auto.page.cleaning.nodes import Node, copy_of, remove
 from scrapy_ext.server.extraction.auto.page.text import lines
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 

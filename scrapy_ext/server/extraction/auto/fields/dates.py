@@ -76,10 +76,13 @@ class Date(NamedTuple):
 def read(text: str | None, page: Page) -> Date | None:
     """Return the first date in a short text; None where there is none, or only ambiguous ones."""
     raw = one_line(text)[:MAX_TEXT_LENGTH]
+    return machine_date(raw) or _of_people(raw, page)
+
+
+def machine_date(raw: str) -> Date | None:
+    """Return a date that is written for machines, in ISO 8601 or nearly so."""
     moment = _of_machine(raw)
-    if moment is not None:
-        return Date(_formatted(moment), raw)
-    return _of_people(raw, page)
+    return None if moment is None else Date(_formatted(moment), raw)
 
 
 def _of_machine(text: str) -> datetime | None:

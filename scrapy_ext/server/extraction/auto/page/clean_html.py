@@ -11,8 +11,8 @@ from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.cleaning.clean import clean
-from scrapy_ext.server.extraction.auto.cleaning.nodes import Node, copy_of
+from scrapy_ext.server.extraction.auto.page.cleaning.clean import clean
+from scrapy_ext.server.extraction.auto.page.cleaning.nodes import Node, copy_of
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH
 

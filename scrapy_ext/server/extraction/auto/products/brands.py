@@ -170,12 +170,14 @@ def _of_links(page: Page, focus: Focus) -> str | None:
 def _brand_of_scripts(page: Page, focus: Focus, *, of_shops: bool = False) -> str | None:
     """Return the brand in scripts (such as those of analytics) that stands by the product's name or is in it.
 
-    ``of_shops``: even one that is but the name of the shop.
+    ``of_shops``: even one that is but the name of the shop; structured data has its own rule for that.
     """
     titles = f"{focus.heading_text} {page.title} {page.meta('og:title')}".casefold()
     name = focus.heading_text or ""
     brands: Counter[str] = Counter()
     for script in page.scripts:
+        if of_shops and "ld+json" in script.type:
+            continue
         source = script.source[:MAX_SCRIPT_LENGTH]
         for match in islice(_BRAND_IN_SCRIPT.finditer(source), MAX_MATCHES):
             brand = cleaned(match.group(1))

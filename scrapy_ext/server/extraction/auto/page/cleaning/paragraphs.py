@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_ext.server.extraction.auto.cleaning.nodes import INLINE, Node, is_double_break
+from scrapy_ext.server.extraction.auto.page.cleaning.nodes import INLINE, Node, is_double_break
 
 
 def into_paragraphs(article: Node) -> None:

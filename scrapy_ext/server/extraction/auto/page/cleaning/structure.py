@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.cleaning.nodes import COMMENT, Node, dissolve, dissolve_all, remove, unwrap
+from scrapy_ext.server.extraction.auto.page.cleaning.nodes import COMMENT, Node, dissolve, dissolve_all, remove, unwrap
 
 MEDIA: Final = frozenset({"audio", "embed", "iframe", "img", "object", "video"})
 _TABLE_PARTS: Final = frozenset({"tbody", "td", "tfoot", "th", "thead", "tr"})

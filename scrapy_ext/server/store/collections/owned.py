@@ -1,4 +1,5 @@
-"""Staged items of jobs, in the collection of commits (``job_data``). Those of a deleted job are not read or written.
+"""Records of collections that belong to jobs: staged items and snapshots (``job_data``). Those of a deleted job are not
+read or written.
 
 Their keys name their job, so that they are unreadable from the commit of its deletion on. Their rows are removed later
 (``removals``).
@@ -8,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scrapy_ext.api.platform.collections import CollectionType
-from scrapy_ext.api.platform.job_data import COMMITS_COLLECTION, job_of_payload
+from scrapy_ext.api.platform.job_data import OWNED_COLLECTIONS
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.collections.selections import Collection
 from scrapy_ext.server.store.engine.interface import Transaction
@@ -41,8 +41,9 @@ async def hidden_keys(tx: Transaction, which: Collection, keys: Iterable[bytes])
 def _jobs(which: Collection, keys: Iterable[bytes]) -> dict[JobKey, list[bytes]]:
     """Return the keys by the jobs that they name."""
     jobs: dict[JobKey, list[bytes]] = {}
-    if which.name == COMMITS_COLLECTION and which.type is CollectionType.STORE:
+    owned = OWNED_COLLECTIONS.get(which.name)
+    if owned is not None and which.type is owned.type:
         for key in keys:
-            if (job := job_of_payload(which.project, key.decode())) is not None:
+            if (job := owned.job_of(which.project, key.decode())) is not None:
                 jobs.setdefault(job, []).append(key)
     return jobs

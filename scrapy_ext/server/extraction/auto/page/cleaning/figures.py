@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.cleaning.nodes import (
+from scrapy_ext.server.extraction.auto.page.cleaning.nodes import (
     Node,
     dissolve,
     dissolve_all,
@@ -12,7 +12,7 @@ from scrapy_ext.server.extraction.auto.cleaning.nodes import (
     path_to,
     remove,
 )
-from scrapy_ext.server.extraction.auto.cleaning.structure import MEDIA
+from scrapy_ext.server.extraction.auto.page.cleaning.structure import MEDIA
 
 _CAPTION: Final = "figcaption"
 #: Tags without which there is nothing to settle.

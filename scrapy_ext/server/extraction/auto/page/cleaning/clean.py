@@ -13,11 +13,16 @@ from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.cleaning.attributes import NoAddress, attributes_of
-from scrapy_ext.server.extraction.auto.cleaning.figures import FIGURES, frame_media, settle_captions, settle_figures
-from scrapy_ext.server.extraction.auto.cleaning.nodes import Node
-from scrapy_ext.server.extraction.auto.cleaning.paragraphs import into_paragraphs, set_apart
-from scrapy_ext.server.extraction.auto.cleaning.structure import (
+from scrapy_ext.server.extraction.auto.page.cleaning.attributes import NoAddress, attributes_of
+from scrapy_ext.server.extraction.auto.page.cleaning.figures import (
+    FIGURES,
+    frame_media,
+    settle_captions,
+    settle_figures,
+)
+from scrapy_ext.server.extraction.auto.page.cleaning.nodes import Node
+from scrapy_ext.server.extraction.auto.page.cleaning.paragraphs import into_paragraphs, set_apart
+from scrapy_ext.server.extraction.auto.page.cleaning.structure import (
     HEADINGS,
     WHOLES,
     dissolve_incomplete,

@@ -1,0 +1,82 @@
+"""``scrapy platform snapshots``: the pages of a job whose callbacks raised, as a list or as files."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.platform.snapshots import DamagedPartError, Part, StoredSnapshot
+from scrapy_ext.commands.options import JOB, argument, view_options
+from scrapy_ext.commands.selection import selected_job
+from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
+from scrapy_ext.commands.terminal.output import Column, each_of
+from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, counted, size
+from scrapy_ext.crawl.snapshots.files import write_files
+
+_COLUMNS: Final = (
+    Column("time (UTC)", lambda row: clock(row["time"]), least=TIME_WIDTH),
+    Column.field("error"),
+    Column.field("message"),
+    Column.field("callback"),
+    Column.field("url"),
+    Column("page", lambda row: _size(row.get("page")), right=True),
+    Column("screenshot", lambda row: _size(row.get("screenshot")), right=True),
+)
+
+
+def _size(content: Any) -> str:
+    return size(content["bytes"]) if content else ""
+
+
+async def _show(view: View) -> None:
+    key = await selected_job(view)
+    found = [stored async for stored in view.client.snapshots.list(key)]
+    if view.options.output is not None:
+        await _write(view, found, view.options.output)
+        return
+    rows = [{"id": stored.id, **msgspec.to_builtins(stored.snapshot)} for stored in found]
+    await view.output.records(each_of(rows), _COLUMNS)
+    await view.output.note(f"{counted(len(rows), 'snapshot')} of job {key}")
+
+
+async def _write(view: View, found: list[StoredSnapshot], folder: Path) -> None:
+    damaged = 0
+    for stored in found:
+        parts: dict[Part, bytes] = {}
+        for part in Part:
+            try:
+                data = await view.client.snapshots.read(stored, part)
+            except DamagedPartError as error:
+                damaged += 1
+                view.say(f"{stored.id}: {error}")
+                continue
+            if data is not None:
+                parts[part] = data
+        try:
+            await asyncio.to_thread(write_files, folder, stored.id, stored.snapshot, parts)
+        except OSError as error:
+            raise CommandError(f"{folder} cannot be written: {error.strerror or error}") from None
+    view.say(f"{counted(len(found), 'snapshot')} in {folder}")
+    if damaged:
+        raise CommandError(f"{counted(damaged, 'part')} could not be read")
+
+
+SUBCOMMANDS: Final = (
+    Subcommand(
+        name="snapshots",
+        examples=(
+            ("scrapy platform snapshots", "the snapshots of the newest job"),
+            ("scrapy platform snapshots 1/2/3 --output pages", "the pages and screenshots as files of a folder"),
+        ),
+        arguments=(
+            JOB,
+            argument("--output", type=Path, metavar="FOLDER", help="write them to files of this folder"),
+            view_options(),
+        ),
+        run=with_platform(_show),
+        details="A crawl keeps the pages whose callbacks raise with the setting EXTRACT_API_SNAPSHOTS_ON_ERROR.",
+    ),
+)

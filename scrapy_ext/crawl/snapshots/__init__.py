@@ -1,0 +1,1 @@
+"""Snapshots: pages whose callback raised, kept with their screenshots."""

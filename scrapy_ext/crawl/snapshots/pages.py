@@ -1,0 +1,170 @@
+"""From an exception of a callback to a snapshot: the page, its screenshot, and the reasons for what is missing.
+
+No header, cookie or field of a request or response is part of a snapshot: the page, the screenshot, the URL without its
+secrets, and the exception. :func:`taken` runs where the exception is reported, in microseconds. :func:`content_of`
+decodes the page, and runs in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from scrapy import Request
+from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
+from twisted.python.failure import Failure
+
+from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.api.platform import snapshots
+from scrapy_ext.api.platform.snapshots import Content, Missing, Part, Snapshot
+from scrapy_ext.client.extraction.redact import without_secrets
+from scrapy_ext.crawl.extraction.response_classes import LostResultError
+
+#: Formats by class of the response; a class before those that it extends.
+_FORMATS: Final = ((XmlResponse, "xml"), (JsonResponse, "json"), (HtmlResponse, "html"))
+#: Members of a result that are data of the page.
+_DATA: Final = (*EXTRACT_TYPES, "customAttributes")
+
+
+@dataclass(frozen=True)
+class FailedPage:
+    """A response whose callback raised, and the snapshot without its content."""
+
+    response: Response
+    result: Mapping[str, Any] | None
+    snapshot: Snapshot
+
+    @property
+    def size(self) -> int:
+        """Bytes that it keeps in memory."""
+        return len(self.response.body) + len(self.screenshot or b"")
+
+    @property
+    def screenshot(self) -> bytes | None:
+        value = self.result.get("screenshot") if self.result else None
+        return value if isinstance(value, bytes) else None
+
+
+class PageContent(NamedTuple):
+    """A snapshot with the content of its parts."""
+
+    snapshot: Snapshot
+    parts: dict[Part, bytes]
+
+
+def taken(failure: Failure, response: Response | Failure, time: int) -> FailedPage | None:
+    """Return the page for which a callback or errback raised, at a time (ms); None if there is no page, as for a failed
+    download."""
+    page, error = _page_of(response), failure.value
+    if page is None or error is None:
+        return None
+    request = getattr(response, "request", None) or page.request
+    snapshot = Snapshot(
+        time=time,
+        url=without_secrets(page.url[: snapshots.MAX_URL]),
+        status=page.status,
+        error=type(error).__name__,
+        message=_message(error),
+        callback=_raised_in(error, request) if request is not None else "",
+    )
+    return FailedPage(page, _result_of(page), snapshot)
+
+
+def _page_of(response: Response | Failure) -> Response | None:
+    """Return the response, or that of a failure which an errback got, such as HttpError."""
+    page = response if isinstance(response, Response) else getattr(response.value, "response", None)
+    return page if isinstance(page, Response) else None
+
+
+def _result_of(page: Response) -> Mapping[str, Any] | None:
+    try:
+        result = getattr(page, "extract_result", None)
+    except LostResultError:
+        return None
+    return result if isinstance(result, Mapping) else None
+
+
+def _message(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # an exception class of the project may fail to show itself
+        return ""
+    return without_secrets(text[: snapshots.MAX_URL])[: snapshots.MAX_MESSAGE]
+
+
+def _raised_in(error: BaseException, request: Request) -> str:
+    """Return the name of the errback if the traceback has it, else that of the callback."""
+    codes = set(_codes(error))
+    errback = request.errback
+    if errback is not None and getattr(errback, "__code__", None) in codes:
+        return _name(errback)
+    return "parse" if request.callback is None else _name(request.callback)
+
+
+def _codes(error: BaseException) -> Iterator[CodeType]:
+    step = error.__traceback__
+    while step is not None:
+        yield step.tb_frame.f_code
+        step = step.tb_next
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))[:200]
+
+
+# ── content ──
+
+
+def content_of(page: FailedPage) -> PageContent:
+    """Return the content of a page and its screenshot, with reasons for what is missing."""
+    parts: dict[Part, bytes] = {}
+    changes: dict[str, Any] = {}
+    text, form = _text_of(page)
+    if isinstance(text, Missing):
+        changes["no_page"] = text.value
+    else:
+        whole = text.encode("utf-8", "replace")
+        kept = _cut(whole)
+        is_cut = len(kept) < len(whole) or len(page.response.body) > snapshots.MAX_PAGE
+        parts[Part.PAGE] = kept
+        changes |= {"format": form, "page": Content(len(kept), cut=is_cut)}
+    screenshot = _screenshot_of(page)
+    if isinstance(screenshot, Missing):
+        changes["no_screenshot"] = screenshot.value
+    else:
+        parts[Part.SCREENSHOT] = screenshot
+        changes["screenshot"] = Content(len(screenshot))
+    return PageContent(msgspec.structs.replace(page.snapshot, **changes), parts)
+
+
+def _text_of(page: FailedPage) -> tuple[str | Missing, str]:
+    response = page.response
+    if not response.body:
+        data = {name: page.result[name] for name in _DATA if page.result and page.result.get(name) is not None}
+        return (msgspec.json.format(msgspec.json.encode(data)).decode(), "json") if data else (Missing.EMPTY, "")
+    if not isinstance(response, TextResponse):
+        return Missing.BINARY, ""
+    if len(response.body) > snapshots.MAX_PAGE:
+        # Not all of a large page is decoded.
+        response = response.replace(body=response.body[: snapshots.MAX_PAGE])
+    form = next((name for kind, name in _FORMATS if isinstance(response, kind)), "txt")
+    return response.text, form
+
+
+def _cut(text: bytes) -> bytes:
+    """Return the longest part of UTF-8 text within the limit that ends with a whole character."""
+    return text if len(text) <= snapshots.MAX_PAGE else text[: snapshots.MAX_PAGE].decode("utf-8", "ignore").encode()
+
+
+def _screenshot_of(page: FailedPage) -> bytes | Missing:
+    screenshot = page.screenshot
+    if screenshot:
+        if len(screenshot) > snapshots.MAX_SCREENSHOT:
+            return Missing.TOO_LARGE
+        return screenshot if snapshots.image_type(screenshot) else Missing.NO_IMAGE
+    if page.result is None:
+        return Missing.DIRECT
+    return Missing.HTTP if page.result.get("httpResponseBody") is not None else Missing.NOT_REQUESTED
