@@ -77,11 +77,14 @@ def _keep(
         found[at] = 0.0
 
 
-def f1_of(taken: Sequence[bool], blocks: Sequence[Words], label: Counter[str]) -> float:
-    """Return the F1 of the words of the chosen blocks."""
+def scores_of(taken: Sequence[bool], blocks: Sequence[Words], label: Counter[str]) -> tuple[float, float, float]:
+    """Return precision, recall and F1 of the words of the chosen blocks."""
     found: Counter[str] = Counter()
     for block, is_taken in zip(blocks, taken, strict=True):
         if is_taken:
             found.update(block)
     both = (found & label).total()
-    return 2 * both / (found.total() + label.total()) if both else float(not found and not label)
+    if not both:
+        right = float(not found and not label)
+        return right, right, right
+    return both / found.total(), both / label.total(), 2 * both / (found.total() + label.total())

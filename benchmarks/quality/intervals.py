@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 #: Standard deviations of a normal distribution that hold 95 %.
 DEVIATIONS = 1.959964
 SAMPLES = 1000
+
+T = TypeVar("T")
 
 
 class Outcome(NamedTuple):
@@ -44,13 +46,18 @@ def f1_of(outcomes: Iterable[Outcome]) -> float:
 
 def bootstrap(outcomes: Iterable[Outcome]) -> tuple[float, float]:
     """Return the interval of the F1 by drawing sites, as pages of one site are right or wrong together."""
-    by_site: defaultdict[str, list[Outcome]] = defaultdict(list)
-    for outcome in outcomes:
-        by_site[outcome.site].append(outcome)
+    return drawn_by_site(((outcome.site, outcome) for outcome in outcomes), f1_of)
+
+
+def drawn_by_site(values: Iterable[tuple[str, T]], figure: Callable[[list[T]], float]) -> tuple[float, float]:
+    """Return the interval of a figure of pages, of which each has a site and a value, by drawing sites."""
+    by_site: defaultdict[str, list[T]] = defaultdict(list)
+    for site, value in values:
+        by_site[site].append(value)
     sites = [by_site[site] for site in sorted(by_site)]
     chance = random.Random(0)
     drawn = sorted(
-        f1_of(outcome for site in chance.choices(sites, k=len(sites)) for outcome in site) for _ in range(SAMPLES)
+        figure([value for site in chance.choices(sites, k=len(sites)) for value in site]) for _ in range(SAMPLES)
     )
     return drawn[int(0.025 * SAMPLES)], drawn[int(0.975 * SAMPLES) - 1]
 

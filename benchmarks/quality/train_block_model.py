@@ -1,46 +1,46 @@
-"""Training of the model that finds content blocks, and its cross-validation on unseen sites.
+"""Training of the models that find content (of blocks, and of kinds of page), and their test on unseen sites.
 
-``python benchmarks/quality/train_block_model.py DATA_DIR [--write]`` prints the word F1 of its text by type of page in
-a five-fold cross-validation with the pages of a site kept together, beside that of all blocks that are right (what no
-choice of blocks can surpass). With ``--write`` it trains on all pages and writes the model into the package. Needs
-lightgbm (see ``requirements.txt``); same data and same versions make the same model.
+``python benchmarks/quality/train_block_model.py DATA_DIR`` prints the word F1 of the text by type of page in a
+five-fold cross-validation with the pages of a site kept together, the average of three trainings, beside that of all
+blocks that are right (what no choice of blocks can surpass). ``--scores FILE`` writes the scores of each page, and
+``--before FILE`` reads such a file of another version for comparison. With ``--write`` it trains on all pages and
+writes the models into the package. Needs lightgbm (see ``requirements.txt``); same data and same versions make the
+same models.
 """
 
 from __future__ import annotations
 
-import hashlib
+import argparse
 import json
 import logging
 import sys
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import lightgbm
 import numpy as np
-from block_truth import Words, f1_of, truths
-from data import page, type_of, wcxb_labels
-from scores import mean, words
+from block_truth import scores_of
+from content_samples import FOLDS, Sample, read_samples
+from content_tables import PageScore, read_scores, table_of, write_scores
+from page_content import TEST_SPLIT
+from scores import mean
 
-from scrapy_ext.server.extraction.auto.content import main_content as block_model
-from scrapy_ext.server.extraction.auto.content.blocks import Blocks
-from scrapy_ext.server.extraction.auto.content.features import Features
-from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, most_likely
-from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.content import models
+from scrapy_ext.server.extraction.auto.content.choice import choose
 
-FOLDS = 5
+#: Trainings of the cross-validation, whose scores are averaged; the first makes the models of the package.
+SEEDS = (0, 1, 2)
 #: Exponent of the number of words in the sampling of training blocks, so that each page has the same weight.
 SAMPLE, POWER = 100, 0.7
 #: Pages with fewer blocks have less weight.
 FEW = 20
-#: Pages whose right blocks have a smaller share of the expected words are excluded from training.
-READABLE = 0.3
-TREES = 100
-PARAMETERS: dict[str, Any] = {
+KINDS = sorted(TEST_SPLIT)
+REPEATABLE: dict[str, Any] = {"num_threads": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
+BLOCK_TREES = 160
+BLOCK_PARAMETERS: dict[str, Any] = {
     "objective": "binary",
-    "learning_rate": 0.1,
+    "learning_rate": 0.06,
     "num_leaves": 16,
     "min_data_in_leaf": 60,
     "min_sum_hessian_in_leaf": 5,
@@ -49,86 +49,57 @@ PARAMETERS: dict[str, Any] = {
     "bagging_fraction": 0.8,
     "bagging_freq": 1,
     "max_bin": 63,
-    "num_threads": 1,
-    "deterministic": True,
-    "force_row_wise": True,
-    "seed": 0,
-    "verbose": -1,
+    **REPEATABLE,
+}
+KIND_TREES = 60
+KIND_PARAMETERS: dict[str, Any] = {
+    "objective": "multiclass",
+    "num_class": len(KINDS),
+    "learning_rate": 0.08,
+    "num_leaves": 6,
+    "min_data_in_leaf": 8,
+    "lambda_l2": 5,
+    "feature_fraction": 0.5,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    **REPEATABLE,
 }
 
 
-@dataclass
-class Sample:
-    """A labelled page: features, truth and words of its blocks."""
-
-    site: str
-    kind: str
-    names: tuple[str, ...]
-    rows: np.ndarray
-    truth: np.ndarray
-    blocks: list[Words]
-    label: Counter[str]
-
-    @property
-    def counts(self) -> np.ndarray:
-        return np.array([len(block) for block in self.blocks], dtype=float)
-
-    @property
-    def readable(self) -> bool:
-        wanted = min(self.label.total(), self.counts.sum())
-        return bool(wanted and (self.truth * self.counts).sum() > READABLE * wanted)
-
-
 def main() -> int:
+    options = _options()
     logging.disable(logging.CRITICAL)
-    data = Path(sys.argv[1])
-    data = data / "labelled" if (data / "labelled").is_dir() else data
-    samples = read(data / "wcxb-dev")
-    print(json.dumps(cross_validated(samples)), flush=True)
-    if "--write" in sys.argv[2:]:
-        target = Path(block_model.__file__).with_name(block_model.DATA)
-        model = trained([sample for sample in samples if sample.readable])
-        target.write_text(exported(model, samples[0].names), "utf-8")
+    data = options.data / "labelled" if (options.data / "labelled").is_dir() else options.data
+    samples = read_samples(data / "wcxb-dev")
+    scores, kinds = cross_validated(samples)
+    before = read_scores(options.before) if options.before else None
+    for kind, row in table_of(scores, before).items():
+        print(json.dumps({"pageContent, cross-validated": kind, **row}), flush=True)
+    print(json.dumps({"kinds of pages, by the likeliest": kinds, "of_right_blocks": _highest(samples)}), flush=True)
+    if options.scores:
+        write_scores(options.scores, scores)
+    if options.write:
+        folder = Path(models.__file__).parent
+        (folder / models.BLOCK_DATA).write_text(exported_blocks(samples), "utf-8")
+        (folder / models.KIND_DATA).write_text(exported_kinds(samples), "utf-8")
     return 0
 
 
-def read(folder: Path) -> list[Sample]:
-    samples = []
-    for name, label in sorted(wcxb_labels(folder).items()):
-        url = label["url"] or "https://www.example.org/"
-        source = Page(page(folder, name), url)
-        blocks = Blocks(source, MAX_BLOCKS)
-        features = Features(source, blocks)
-        texts = [block.text for block in blocks]
-        samples.append(
-            Sample(
-                site_of(urlsplit(label["url"] or name).hostname or name),
-                type_of(label),
-                features.names,
-                np.array([row + features.of_page for row in features.rows], dtype=np.float64).reshape(
-                    len(blocks), len(features.names)
-                ),
-                np.array(truths(texts, label["main_content"])),
-                [words(text) for text in texts],
-                Counter(words(label["main_content"])),
-            )
-        )
-    return samples
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--scores", type=Path)
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--write", action="store_true")
+    return parser.parse_args()
 
 
-def site_of(host: str) -> str:
-    parts = host.split(".")
-    return ".".join(parts[-3:] if len(parts) > 2 and len(parts[-2]) <= 3 else parts[-2:])
-
-
-def fold_of(sample: Sample) -> int:
-    return int(hashlib.sha256(sample.site.encode()).hexdigest(), 16) % FOLDS
-
-
-def trained(samples: list[Sample]) -> lightgbm.Booster:
-    random = np.random.RandomState(0)
+def block_model(samples: list[Sample], seed: int) -> lightgbm.Booster:
+    random = np.random.RandomState(seed)
     rows, truth, weights = [], [], []
     for sample in samples:
+        if not sample.readable:
+            continue
         share = sample.counts**POWER
         share /= share.sum()
         count = len(share)
@@ -139,33 +110,66 @@ def trained(samples: list[Sample]) -> lightgbm.Booster:
         truth.append(sample.truth[chosen] >= 0.5)
         weights.append(1000 * share * min(1, count / FEW))
     known = lightgbm.Dataset(np.vstack(rows), np.concatenate(truth).astype(int), weight=np.concatenate(weights))
-    return lightgbm.train(PARAMETERS, known, TREES)
+    return lightgbm.train({**BLOCK_PARAMETERS, "seed": seed}, known, BLOCK_TREES)
 
 
-def cross_validated(samples: list[Sample]) -> dict[str, Any]:
-    scores: dict[str, list[float]] = defaultdict(list)
-    highest: list[float] = []
-    for fold in range(FOLDS):
-        model = trained([sample for sample in samples if fold_of(sample) != fold and sample.readable])
-        for sample in samples:
-            if fold_of(sample) == fold:
-                chances = np.asarray(model.predict(sample.rows)) if sample.blocks else np.zeros(0)
-                taken = most_likely(chances.tolist(), [len(block) for block in sample.blocks])
-                scores[sample.kind].append(f1_of(taken, sample.blocks, sample.label))
-                highest.append(f1_of((sample.truth >= 0.4).tolist(), sample.blocks, sample.label))
-    return {
-        "kind": "pageContent, cross-validated",
-        "pages": len(samples),
-        "word_f1": mean([score for found in scores.values() for score in found]),
-        "word_f1_by_type": {kind: mean(found) for kind, found in sorted(scores.items())},
-        "of_right_blocks": mean(highest),
-    }
+def kind_model(samples: list[Sample], seed: int) -> lightgbm.Booster:
+    rows = np.array([sample.of_page for sample in samples])
+    known = lightgbm.Dataset(rows, [KINDS.index(sample.kind) for sample in samples])
+    return lightgbm.train({**KIND_PARAMETERS, "seed": seed}, known, KIND_TREES)
 
 
-def exported(model: lightgbm.Booster, names: tuple[str, ...]) -> str:
+def cross_validated(samples: list[Sample]) -> tuple[list[PageScore], dict[str, dict[str, int]]]:
+    """Return the scores of each page by models that saw no page of its site, and the likeliest kinds by type."""
+    found: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    likeliest: Counter[tuple[str, str]] = Counter()
+    for seed in SEEDS:
+        for fold in range(FOLDS):
+            seen = [sample for sample in samples if sample.fold != fold]
+            of_block, of_kind = block_model(seen, seed), kind_model(seen, seed)
+            for sample in samples:
+                if sample.fold != fold:
+                    continue
+                kinds = dict(zip(KINDS, of_kind.predict(np.array([sample.of_page]))[0].tolist(), strict=True))
+                found[sample.name].append(_scores_of_page(sample, of_block, kinds))
+                if seed == SEEDS[0]:
+                    likeliest[sample.kind, max(kinds, key=kinds.__getitem__)] += 1
+    scores = [
+        PageScore(
+            sample.name, sample.site, sample.kind, *(mean(list(each)) for each in zip(*found[sample.name], strict=True))
+        )
+        for sample in samples
+    ]
+    table = {kind: {other: likeliest[kind, other] for other in KINDS if likeliest[kind, other]} for kind in KINDS}
+    return scores, table
+
+
+def _scores_of_page(sample: Sample, model: lightgbm.Booster, kinds: dict[str, float]) -> tuple[float, float, float]:
+    chances = np.asarray(model.predict(sample.rows)).tolist() if sample.blocks else []
+    judged = [each._replace(chance=chance) for each, chance in zip(sample.candidates, chances, strict=True)]
+    return scores_of(choose(judged, kinds), sample.blocks, sample.label)
+
+
+def _highest(samples: list[Sample]) -> float:
+    return mean([scores_of((each.truth >= 0.4).tolist(), each.blocks, each.label)[2] for each in samples])
+
+
+def exported_blocks(samples: list[Sample]) -> str:
+    model = block_model(samples, SEEDS[0])
     trees = [_tree(tree["tree_structure"]) for tree in model.dump_model()["tree_info"]]
-    lines = ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in trees)
-    return f'{{"features": {json.dumps(list(names))},\n"trees": [\n{lines}\n]}}\n'
+    return f'{{"features": {json.dumps(samples[0].names)},\n"trees": [\n{_lines(trees)}\n]}}\n'
+
+
+def exported_kinds(samples: list[Sample]) -> str:
+    model = kind_model(samples, SEEDS[0])
+    # LightGBM has one tree a class in each round.
+    trees = [_tree(tree["tree_structure"]) for tree in model.dump_model()["tree_info"]]
+    of_kinds = ",\n".join(f'"{kind}": [\n{_lines(trees[at :: len(KINDS)])}\n]' for at, kind in enumerate(KINDS))
+    return f'{{"features": {json.dumps(samples[0].names_of_page)},\n"trees": {{\n{of_kinds}\n}}}}\n'
+
+
+def _lines(trees: list[Any]) -> str:
+    return ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in trees)
 
 
 def _tree(node: dict[str, Any]) -> Any:

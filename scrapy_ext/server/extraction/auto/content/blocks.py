@@ -10,8 +10,6 @@ import re
 from collections import Counter
 from typing import Final
 
-from lxml.html import HtmlElement
-
 from scrapy_ext.server.extraction.auto.page import Page
 
 #: Elements within a line of text: they begin no block.

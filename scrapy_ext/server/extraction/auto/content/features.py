@@ -1,7 +1,7 @@
-"""Features of a block of text and of its page, as numbers, for the model that finds the main content.
+"""Features of a block of text and of its page, as numbers, for the models that find the main content.
 
-:data:`BLOCK_NAMES` are the names of the numbers of a block in their order; those of the page follow. The model of
-``block_model.json`` is trained on exactly these: train it again after any change of them.
+:data:`BLOCK_NAMES` are the names of the numbers of a block in their order; those of the page follow. The models of
+``block_model.json`` and ``kind_model.json`` are trained on exactly these: train them again after any change of them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,8 @@ NAME_GROUPS: Final = _VOCABULARY.table("name_groups")
 HEADING_GROUPS: Final = _VOCABULARY.table("heading_groups")
 URL_GROUPS: Final = _VOCABULARY.table("url_groups")
 URL_SAYS: Final = {name: re.compile(words) for name, words in URL_GROUPS.items()}
-# Words of the texts themselves that are rarely content, or only on pages of some kinds.
-TEXT_GROUPS: Final = _VOCABULARY.table("text_groups")
 NAME_BITS: Final = {name: 1 << place for place, name in enumerate(NAME_GROUPS)}
 HEADING_BITS: Final = {name: 1 << place for place, name in enumerate(HEADING_GROUPS)}
-TEXT_BITS: Final = {name: 1 << place for place, name in enumerate(TEXT_GROUPS)}
 #: Longest names and headings that are read, in characters.
 MAX_NAMES_LENGTH: Final = 300
 
@@ -39,7 +36,6 @@ def _grouped(groups: dict[str, str], before: str, after: str) -> re.Pattern[str]
 
 _NAMED: Final = _grouped(NAME_GROUPS, r"(?<![a-z])", "")
 _SAYS: Final = _grouped(HEADING_GROUPS, r"(?<!\w)", r"(?!\w)")
-_TEXT: Final = _grouped(TEXT_GROUPS, r"(?<!\w)", r"(?!\w)")
 
 
 def name_bits(names: str) -> int:
@@ -50,11 +46,6 @@ def name_bits(names: str) -> int:
 def heading_bits(text: str) -> int:
     """Return the groups that the words of a heading belong to, a bit for each."""
     return _bits(_SAYS, HEADING_BITS, text.casefold())
-
-
-def text_bits(text: str) -> int:
-    """Return the groups that the first words of a text belong to, a bit for each."""
-    return _bits(_TEXT, TEXT_BITS, text[:MAX_NAMES_LENGTH].casefold())
 
 
 def _bits(pattern: re.Pattern[str], bits: dict[str, int], text: str) -> int:
@@ -143,7 +134,7 @@ def _address_features(page: Page) -> dict[str, float]:
 _STEPS: Final = (0, 1, 2, 3, 5)
 _PARTS: Final = (
     "nav", "footer", "header", "aside", "main", "article", "section", "form", "button", "ul", "ol", "table",
-    "figure", "dl", "blockquote",
+    "figure", "dl",
 )  # fmt: skip
 _PART_BITS: Final = {tag: 1 << place for place, tag in enumerate(_PARTS)}
 _ROLES: Final = {
@@ -175,14 +166,12 @@ BLOCK_NAMES: Final = (
     "next_words", "next_links", "previous_words", "previous_links", "twins", "twin_words",
     *(f"box{step}_{of}" for step in _STEPS for of in ("words", "links", "each")), *(f"in_{tag}" for tag in _PARTS),
     *(f"name_{name}" for name in NAME_BITS), *(f"under_{name}" for name in HEADING_BITS),
-    *(f"says_{name}" for name in TEXT_BITS), *(f"near_{name}" for name in TEXT_BITS),
     "article_share", "article_box", "article_noise",
 )  # fmt: skip
 
 _PARTS_OF: Final = tuple(_PART_BITS.values())
 _NAME_BITS_OF: Final = tuple(NAME_BITS.values())
 _HEADINGS_OF: Final = tuple(HEADING_BITS.values())
-_TEXTS_OF: Final = tuple(TEXT_BITS.values())
 _log = math.log1p
 
 
@@ -243,7 +232,7 @@ class _Group:
 class Features:
     """The numbers of the blocks of a page: ``rows`` has a row for each block, ``of_page`` is the same for all of them.
 
-    ``names`` are those of the numbers of a row and of the page after them.
+    ``names`` are those of the numbers of a row and of the page after them, ``names_of_page`` those of the page alone.
     """
 
     def __init__(self, page: Page, blocks: Blocks, article: ArticleMarks) -> None:
@@ -257,7 +246,8 @@ class Features:
         self._core = {box: float(level) for level, box in enumerate(reversed(_core(blocks.root)))}
         self._best = _levels(_best_parent(blocks))
         of_page = page_features(page, blocks, article)
-        self.names = (*BLOCK_NAMES, *of_page)
+        self.names_of_page = tuple(of_page)
+        self.names = (*BLOCK_NAMES, *self.names_of_page)
         self.of_page = list(of_page.values())
         self.rows = self._rows()
 
@@ -269,9 +259,7 @@ class Features:
         for block in blocks:
             copies[block.text] = copies.get(block.text, 0) + 1
         seen: dict[str, int] = {}
-        says = [text_bits(block.text) for block in blocks]
-        near, near_says = _Near(blocks), _NearSays(says)
-        article = self._article
+        near, article = _Near(blocks), self._article
         passed = since_heading = level = under = 0
         rows = []
         for at, block in enumerate(blocks):
@@ -291,7 +279,6 @@ class Features:
                 _log(inherited.twins), _log(inherited.twin_words), *_surroundings(box),
                 *_flags(0, inherited.parts, _PARTS_OF),
                 *_flags(own, inherited.names, _NAME_BITS_OF), *_flags(0, under, _HEADINGS_OF),
-                *_flags(0, says[at], _TEXTS_OF), *near_says.of(at),
                 article.share_of(block), float(article.is_around(block)), float(article.is_noise(block)),
             ]  # fmt: skip
             rows.append(row)
@@ -355,24 +342,6 @@ class _Near:
         after = self._own[at + 1] if at < last else (0.0, 0.0)
         before = self._own[at - 1] if at else (0.0, 0.0)
         return _log(words), links / (words or 1), *after, *before
-
-
-class _NearSays:
-    """Numbers of blocks around a block whose text belongs to a group, by group."""
-
-    def __init__(self, says: list[int]) -> None:
-        self._last = len(says) - 1
-        self._sums = []
-        for bit in _TEXTS_OF:
-            sums, found = [0], 0
-            for bits in says:
-                found += 1 if bits & bit else 0
-                sums.append(found)
-            self._sums.append(sums)
-
-    def of(self, at: int) -> list[float]:
-        first, end = max(0, at - _NEAR), min(self._last, at + _NEAR) + 1
-        return [float(sums[end] - sums[first]) for sums in self._sums]
 
 
 _Key = tuple[str, str, str]

@@ -22,7 +22,7 @@ _PLAIN_ID = re.compile(r"[\w-]{1,80}")
 def extract(page: Page) -> PageContent:
     """Return the content of a page. Only ``url`` and ``metadata`` are always present."""
     focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
-    content = main_content(page)
+    content = main_content(page, focus)
     # Every page with a text has content, and little text may be the wrong one.
     sure = round(min(1.0, 0.1 + 0.9 * len(content.text) / ENOUGH), 2) if content.text else 0.0
     return PageContent(
