@@ -61,7 +61,7 @@ def read_samples(folder: Path) -> list[Sample]:
     for name, label in sorted(wcxb_labels(folder).items()):
         source = Page(page(folder, name), label["url"] or "https://www.example.org/")
         blocks = Blocks(source, MAX_BLOCKS)
-        article = ArticleMarks(source)
+        article = ArticleMarks(source, blocks)
         features = Features(source, blocks, article)
         texts = [block.text for block in blocks]
         samples.append(

@@ -80,8 +80,8 @@ def main() -> int:
         write_scores(options.scores, scores)
     if options.write:
         folder = Path(models.__file__).parent
-        (folder / models.BLOCK_DATA).write_text(exported_blocks(samples), "utf-8")
-        (folder / models.KIND_DATA).write_text(exported_kinds(samples), "utf-8")
+        (folder / models.BLOCK_DATA).write_text(exported_blocks(samples, SEEDS[0]), "utf-8")
+        (folder / models.KIND_DATA).write_text(exported_kinds(samples, SEEDS[0]), "utf-8")
     return 0
 
 
@@ -126,11 +126,12 @@ def cross_validated(samples: list[Sample]) -> tuple[list[PageScore], dict[str, d
     for seed in SEEDS:
         for fold in range(FOLDS):
             seen = [sample for sample in samples if sample.fold != fold]
-            of_block, of_kind = block_model(seen, seed), kind_model(seen, seed)
+            of_block = models.read_block_model(exported_blocks(seen, seed))
+            of_kind = models.read_kind_model(exported_kinds(seen, seed))
             for sample in samples:
                 if sample.fold != fold:
                     continue
-                kinds = dict(zip(KINDS, of_kind.predict(np.array([sample.of_page]))[0].tolist(), strict=True))
+                kinds = of_kind.likelihoods(sample.of_page)
                 found[sample.name].append(_scores_of_page(sample, of_block, kinds))
                 if seed == SEEDS[0]:
                     likeliest[sample.kind, max(kinds, key=kinds.__getitem__)] += 1
@@ -144,8 +145,9 @@ def cross_validated(samples: list[Sample]) -> tuple[list[PageScore], dict[str, d
     return scores, table
 
 
-def _scores_of_page(sample: Sample, model: lightgbm.Booster, kinds: dict[str, float]) -> tuple[float, float, float]:
-    chances = np.asarray(model.predict(sample.rows)).tolist() if sample.blocks else []
+def _scores_of_page(sample: Sample, model: models.BlockModel, kinds: dict[str, float]) -> tuple[float, float, float]:
+    first = len(sample.names) - len(sample.names_of_page)
+    chances = model.likelihoods(sample.rows[:, :first].tolist(), sample.of_page)
     judged = [each._replace(chance=chance) for each, chance in zip(sample.candidates, chances, strict=True)]
     return scores_of(choose(judged, kinds), sample.blocks, sample.label)
 
@@ -154,14 +156,14 @@ def _highest(samples: list[Sample]) -> float:
     return mean([scores_of((each.truth >= 0.4).tolist(), each.blocks, each.label)[2] for each in samples])
 
 
-def exported_blocks(samples: list[Sample]) -> str:
-    model = block_model(samples, SEEDS[0])
+def exported_blocks(samples: list[Sample], seed: int) -> str:
+    model = block_model(samples, seed)
     trees = [_tree(tree["tree_structure"]) for tree in model.dump_model()["tree_info"]]
     return f'{{"features": {json.dumps(samples[0].names)},\n"trees": [\n{_lines(trees)}\n]}}\n'
 
 
-def exported_kinds(samples: list[Sample]) -> str:
-    model = kind_model(samples, SEEDS[0])
+def exported_kinds(samples: list[Sample], seed: int) -> str:
+    model = kind_model(samples, seed)
     # LightGBM has one tree a class in each round.
     trees = [_tree(tree["tree_structure"]) for tree in model.dump_model()["tree_info"]]
     of_kinds = ",\n".join(f'"{kind}": [\n{_lines(trees[at :: len(KINDS)])}\n]' for at, kind in enumerate(KINDS))

@@ -7,7 +7,6 @@ box is a block-level element around blocks; its sums include all blocks inside o
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.page import Page
@@ -57,7 +56,7 @@ class Box:
         self.parent = parent
         self.node, self.tag = outline.nodes[position], outline.tags[position]
         self.attributes, self.names = outline.attributes[position], page.all_names[position]
-        self.hidden = bool(parent and parent.hidden) or (bool(self.attributes) and self.node in page.hidden)
+        self.hidden: bool = bool(parent and parent.hidden) or (bool(self.attributes) and self.node in page.hidden)
         self.depth: int = parent.depth + 1 if parent else 0
         self.words = self.link_words = self.blocks = 0
         #: Number of sibling boxes, itself included, with the same tag and class.
@@ -84,12 +83,25 @@ class TextBlock:
 
     __slots__ = ("box", "inline", "link_words", "pieces", "tags", "text", "words")
 
-    def __init__(
-        self, box: Box, text: str, link_text: str, inline: str, tags: frozenset[str], pieces: tuple[int, ...]
-    ) -> None:
-        self.box, self.text, self.inline, self.tags, self.pieces = box, text, inline, tags, pieces
+    def __init__(self, box: Box, text: str, read: _Line) -> None:
+        self.box, self.text = box, text
+        self.inline, self.tags, self.pieces = " ".join(read.names), frozenset(read.tags), tuple(read.pieces)
         self.words = len(_WORD.findall(text))
-        self.link_words = min(self.words, len(_WORD.findall(link_text))) if link_text else 0
+        in_links = len(_WORD.findall(" ".join(read.link_texts))) if read.link_texts else 0
+        self.link_words = min(self.words, in_links)
+
+
+class _Line:
+    """What was read since the last block ended."""
+
+    __slots__ = ("link_texts", "names", "pieces", "tags", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.link_texts: list[str] = []
+        self.names: list[str] = []
+        self.tags: list[str] = []
+        self.pieces: list[int] = []
 
 
 class Blocks(list[TextBlock]):
@@ -102,12 +114,7 @@ class Blocks(list[TextBlock]):
         self._page, self._limit = page, limit
         self.root = Box(page, root, None)
         self._boxes = [self.root]
-        # The block that is being read.
-        self._texts: list[str] = []
-        self._link_texts: list[str] = []
-        self._inline: list[str] = []
-        self._tags: list[str] = []
-        self._pieces: list[int] = []
+        self._line = _Line()
         #: Links and buttons around the current text.
         self._links = 0
         self._read_tree(root)
@@ -136,7 +143,7 @@ class Blocks(list[TextBlock]):
             inline = tag in INLINE
             if tag == "br" or tag in _UNREAD or (inline and nodes[position] in hidden):
                 if tag == "br":
-                    self._texts.append(_BREAK)
+                    self._line.texts.append(_BREAK)
                 self._read(tails[position], 2 * position + 1)
                 position = ends[position]
                 continue
@@ -155,44 +162,35 @@ class Blocks(list[TextBlock]):
 
     def _space(self, tag: str) -> None:
         if tag not in _WITHIN_WORDS:
-            self._texts.append(" ")
+            self._line.texts.append(" ")
 
     def _name(self, position: int, tag: str) -> None:
         if names := self._page.all_names[position]:
-            self._inline.append(names)
-        self._tags.append(tag)
+            self._line.names.append(names)
+        self._line.tags.append(tag)
 
     def _read(self, text: str | None, piece: int) -> None:
         if text:
-            self._texts.append(text)
-            self._pieces.append(piece)
+            self._line.texts.append(text)
+            self._line.pieces.append(piece)
             if self._links:
-                self._link_texts.append(text)
+                self._line.link_texts.append(text)
 
     def _end(self, box: Box) -> None:
-        if self._texts:
-            text = "".join(self._texts)
-            if box.tag == "pre":
-                text = text.replace("\n", _BREAK)
-            text = " ".join(text.split())
-            if _BREAK in text:
-                text = "\n".join(line for part in text.split(_BREAK) if (line := part.strip()))
-            if text and len(self) < self._limit:
-                block = TextBlock(
-                    box,
-                    text,
-                    " ".join(self._link_texts),
-                    " ".join(self._inline),
-                    frozenset(self._tags),
-                    tuple(self._pieces),
-                )
-                if block.words:
-                    self.append(block)
-            self._texts.clear()
-        self._link_texts.clear()
-        self._inline.clear()
-        self._tags.clear()
-        self._pieces.clear()
+        line = self._line
+        if not line.texts and not line.tags:
+            return
+        text = "".join(line.texts)
+        if box.tag == "pre":
+            text = text.replace("\n", _BREAK)
+        text = " ".join(text.split())
+        if _BREAK in text:
+            text = "\n".join(stripped for part in text.split(_BREAK) if (stripped := part.strip()))
+        if text and len(self) < self._limit:
+            block = TextBlock(box, text, line)
+            if block.words:
+                self.append(block)
+        self._line = _Line()
 
     def _sum(self) -> None:
         for block in self:
@@ -213,6 +211,8 @@ class Blocks(list[TextBlock]):
 
 def _count_twins(boxes: list[Box]) -> None:
     keys = [(box.tag, box.attributes.get("class")) for box in boxes]
-    counts = Counter(keys)
+    counts: dict[tuple[str, str | None], int] = {}
+    for key in keys:
+        counts[key] = counts.get(key, 0) + 1
     for box, key in zip(boxes, keys, strict=True):
         box.twins = counts[key]

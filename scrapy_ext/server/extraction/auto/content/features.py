@@ -38,6 +38,8 @@ _NAMED: Final = _grouped(NAME_GROUPS, r"(?<![a-z])", "")
 _SAYS: Final = _grouped(HEADING_GROUPS, r"(?<!\w)", r"(?!\w)")
 
 
+# Names such as ``row`` and ``container`` are on many pages, and most names on many pages of a site.
+@lru_cache(maxsize=8192)
 def name_bits(names: str) -> int:
     """Return the groups that these names (in lower case) belong to, a bit for each."""
     return _bits(_NAMED, NAME_BITS, names)
@@ -104,7 +106,7 @@ def page_features(page: Page, blocks: Blocks, article: ArticleMarks) -> dict[str
 
 
 def _article_features(blocks: Blocks, article: ArticleMarks, words: int, prose: int) -> dict[str, float]:
-    taken = sum(block.words for block, is_taken in zip(blocks, article.taken(blocks), strict=True) if is_taken)
+    taken = sum(block.words for block, share in zip(blocks, article.shares, strict=True) if share > 0.5)
     return {
         "page_article_words": math.log1p(taken),
         "page_article_share": taken / words,
@@ -238,7 +240,6 @@ class Features:
     def __init__(self, page: Page, blocks: Blocks, article: ArticleMarks) -> None:
         self._blocks = blocks
         self._article = article
-        self._named: dict[str, int] = {}
         self._inherited: dict[Box, _Inherited] = {}
         self._title = set(_WORD.findall((page.title or "").casefold()))
         self._h1 = next((at for at, block in enumerate(blocks) if block.box.tag == "h1"), None)
@@ -266,7 +267,7 @@ class Features:
             box, words = block.box, block.words
             group = groups[keys[at]]
             inherited = self._of(box)
-            own = inherited.own | (self._names_of(block.inline) if block.inline else 0)
+            own = inherited.own | (name_bits(block.inline[:MAX_NAMES_LENGTH]) if block.inline else 0)
             copy = seen.get(block.text, 0)
             seen[block.text] = copy + 1
             row = [
@@ -279,7 +280,7 @@ class Features:
                 _log(inherited.twins), _log(inherited.twin_words), *_surroundings(box),
                 *_flags(0, inherited.parts, _PARTS_OF),
                 *_flags(own, inherited.names, _NAME_BITS_OF), *_flags(0, under, _HEADINGS_OF),
-                article.share_of(block), float(article.is_around(block)), float(article.is_noise(block)),
+                article.shares[at], float(article.inside[at]), float(article.noise[at]),
             ]  # fmt: skip
             rows.append(row)
             passed += words
@@ -307,19 +308,14 @@ class Features:
             return 0.0
         return len(self._title.intersection(_WORD.findall(block.text.casefold()))) / len(self._title)
 
-    def _names_of(self, names: str) -> int:
-        names = names[:MAX_NAMES_LENGTH]
-        found = self._named.get(names)
-        if found is None:
-            found = self._named[names] = name_bits(names)
-        return found
-
     def _of(self, box: Box) -> _Inherited:
         found = self._inherited.get(box)
         if found is None:
             above = self._of(box.parent) if box.parent else None
             # The names of <body> say nothing about its parts.
-            found = self._inherited[box] = _Inherited(box, above, self._names_of(box.names) if box.parent else 0)
+            found = self._inherited[box] = _Inherited(
+                box, above, name_bits(box.names[:MAX_NAMES_LENGTH]) if box.parent else 0
+            )
             found.core = self._core.get(box, above.core if above else _NO_WAY)
             found.best = self._best.get(box, above.best if above else _NO_WAY)
             found.h1 = self._h1_levels.get(box, above.h1 if above else -1.0)

@@ -42,7 +42,7 @@ def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> li
     """Return the blocks of the content, in the order of the page."""
     if not blocks:
         return []
-    article = ArticleMarks(page, focus)
+    article = ArticleMarks(page, blocks, focus)
     features = Features(page, blocks, article)
     of_kind, of_block = kind_model(), block_model()
     if features.names != of_block.features or features.names_of_page != of_kind.features:
@@ -56,8 +56,8 @@ def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> li
 def candidates(blocks: Sequence[TextBlock], chances: Sequence[float], article: ArticleMarks) -> list[Candidate]:
     """Return what the choice needs of each block."""
     return [
-        Candidate(block.text, block.words, chance, article.share_of(block), is_code=block.box.tag == "pre")
-        for block, chance in zip(blocks, chances, strict=True)
+        Candidate(block.text, block.words, chance, share, is_code=block.box.tag == "pre")
+        for block, chance, share in zip(blocks, chances, article.shares, strict=True)
     ]
 
 

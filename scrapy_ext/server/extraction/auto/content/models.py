@@ -17,6 +17,10 @@ from typing import Any, Final, NamedTuple
 
 BLOCK_DATA: Final = "block_model.json"
 KIND_DATA: Final = "kind_model.json"
+#: A block whose sum over the first trees is further than SURE from zero gets twice that, instead of the sum over all
+#: trees: this saves a third of the time, and changes the choice for two words in 10,000.
+FIRST_TREES: Final = 60
+SURE: Final = 2.0
 
 
 class BlockModel(NamedTuple):
@@ -30,9 +34,8 @@ class BlockModel(NamedTuple):
         # Evaluated once for the page rather than for every row: a third of all comparisons.
         first = len(self.features) - len(of_page)
         trees = [_partly_evaluated(tree, first, of_page) for tree in self.trees]
-        known = sum(tree for tree in trees if tree.__class__ is not tuple)
-        trees = [tree for tree in trees if tree.__class__ is tuple]
-        return [_likelihood(row, trees, known) for row in rows]
+        begin, rest = _parted(trees[:FIRST_TREES]), _parted(trees[FIRST_TREES:])
+        return [_likelihood(row, begin, rest) for row in rows]
 
 
 class KindModel(NamedTuple):
@@ -52,14 +55,26 @@ class KindModel(NamedTuple):
         return {kind: weight / total for kind, weight in weights.items()}
 
 
-def _likelihood(row: Sequence[float], trees: Sequence[Any], known: float) -> float:
+def _parted(trees: Sequence[Any]) -> tuple[float, list[Any]]:
+    """Return the sum of the trees that are leaves, and the other ones."""
+    known = float(sum(tree for tree in trees if tree.__class__ is not tuple))
+    return known, [tree for tree in trees if tree.__class__ is tuple]
+
+
+def _likelihood(row: Sequence[float], begin: tuple[float, list[Any]], rest: tuple[float, list[Any]]) -> float:
+    total = _sum_of(row, *begin)
+    total = total + _sum_of(row, *rest) if -SURE <= total <= SURE else 2 * total
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def _sum_of(row: Sequence[float], known: float, trees: list[Any]) -> float:
     total = known
     for tree in trees:
         node = tree
         while node.__class__ is tuple:
             node = node[2] if row[node[0]] <= node[1] else node[3]
         total += node
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+    return total
 
 
 def _partly_evaluated(node: Any, first: int, known: Sequence[float]) -> Any:
@@ -74,19 +89,30 @@ def _partly_evaluated(node: Any, first: int, known: Sequence[float]) -> Any:
 @cache
 def block_model() -> BlockModel:
     """Return the model of blocks of the package, read once."""
-    data = _read(BLOCK_DATA)
-    return BlockModel(tuple(data["features"]), tuple(map(_tree, data["trees"])))
+    return read_block_model(_text_of(BLOCK_DATA))
 
 
 @cache
 def kind_model() -> KindModel:
     """Return the model of kinds of pages of the package, read once."""
-    data = _read(KIND_DATA)
-    return KindModel(tuple(data["features"]), {kind: tuple(map(_tree, trees)) for kind, trees in data["trees"].items()})
+    return read_kind_model(_text_of(KIND_DATA))
 
 
-def _read(name: str) -> dict[str, Any]:
-    return dict(json.loads(files(__package__).joinpath(name).read_text("utf-8")))
+def read_block_model(text: str) -> BlockModel:
+    """Return the model of blocks that a file holds."""
+    data = json.loads(text)
+    return BlockModel(tuple(data["features"]), tuple(map(_tree, data["trees"])))
+
+
+def read_kind_model(text: str) -> KindModel:
+    """Return the model of kinds of pages that a file holds."""
+    data = json.loads(text)
+    trees = {kind: tuple(map(_tree, of_kind)) for kind, of_kind in data["trees"].items()}
+    return KindModel(tuple(data["features"]), trees)
+
+
+def _text_of(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
 
 
 def _tree(node: Any) -> Any:

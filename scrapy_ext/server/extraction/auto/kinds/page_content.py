@@ -10,7 +10,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.content.main_content import main_content
 from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
 from scrapy_ext.server.extraction.auto.items import DetailsMetadata, PageContent
-from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination, pagination_links
+from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.navigation.site_links import footer_links, header_links, sidebar_links
 from scrapy_ext.server.extraction.auto.page import Focus, Page, now
 
@@ -22,7 +22,7 @@ _PLAIN_ID = re.compile(r"[\w-]{1,80}")
 def extract(page: Page) -> PageContent:
     """Return the content of a page. Only ``url`` and ``metadata`` are always present."""
     focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
-    content = main_content(page, focus)
+    content, pagination = main_content(page, focus), Pagination(page)
     # Every page with a text has content, and little text may be the wrong one.
     sure = round(min(1.0, 0.1 + 0.9 * len(content.text) / ENOUGH), 2) if content.text else 0.0
     return PageContent(
@@ -36,8 +36,8 @@ def extract(page: Page) -> PageContent:
         navigationHeader=header_links(page),
         navigationFooter=footer_links(page),
         navigationSidebar=sidebar_links(page),
-        pagination=pagination_links(page),
-        nextPage=Pagination(page).next,
+        pagination=pagination.links,
+        nextPage=pagination.next,
         metadata=DetailsMetadata(dateDownloaded=now(), probability=sure),
     )
 

@@ -54,38 +54,43 @@ class SignsOfNext:
 
     def of(self, link: HtmlElement, *, inside: bool) -> float:
         """Return the score of a link, ``inside`` of a row of pages or not; zero for one without signs."""
-        page = self._page
-        pieces = list(islice((piece for part in link.itertext() if (piece := part.strip())), MAX_PIECES + 1))
+        page, outline = self._page, self._page.outline
+        position = page.order[link]
+        attributes = outline.attributes[position]
+        pieces = list(islice((piece for part in outline.texts_in(position) if (piece := part.strip())), MAX_PIECES + 1))
         if len(pieces) > MAX_PIECES or sum(map(len, pieces)) > 2 * MAX_LABEL:
             pieces = []
         text = one_line(" ".join(pieces))
         score = _of_text(text, pieces)
-        labels = [label for name in ("aria-label", "title") if (label := one_line(link.get(name))[:MAX_LABEL])]
-        images = list(islice(link.iter("img"), 2))
+        labels = [label for name in ("aria-label", "title") if (label := one_line(attributes.get(name))[:MAX_LABEL])]
+        inside_tags = outline.tags[position + 1 : outline.ends[position]]
+        images = list(islice(link.iter("img"), 2)) if "img" in inside_tags else []
         labels += [label for image in images if (label := one_line(image.get("alt"))[:MAX_LABEL])]
         labelled = any(NEXT_TEXT.fullmatch(label) for label in labels)
         said = score + (2.0 if labelled else 0.0)
-        score = said + (3.0 if "next" in (link.get("rel") or "").lower().split() else 0.0)
-        names, around = page.names(link), small_boxes(link, 2)
-        score += self._of_names(link, around, bare=len(text) < 3, images=images)
-        if score <= 0 or (names and _DISABLED.search(names)) or link.get("aria-disabled") == "true":
+        score = said + (3.0 if "next" in attributes.get("rel", "").lower().split() else 0.0)
+        names = page.all_names[position]
+        score += self._of_names(link, attributes, bare=len(text) < 3, images=images)
+        if score <= 0 or (names and _DISABLED.search(names)) or attributes.get("aria-disabled") == "true":
             return 0.0
         # A name for the next page beside a text for the previous one is that of a template.
         if not said and any(
             NOT_NEXT_TEXT.fullmatch(one) and not OLDER.fullmatch(one) for one in (*labels, text) if one
         ):
             return 0.0
-        if _AT_THE_ENDS.search(names) or any(_AT_THE_ENDS.search(page.names(node)) for node in around[:1]):
+        if _AT_THE_ENDS.search(names) or any(
+            _AT_THE_ENDS.search(page.names(node)) for node in small_boxes(link, 2)[:1]
+        ):
             score -= 1.5
         return score + 1.0 if score > 0 and inside else score
 
     def _of_names(
-        self, link: HtmlElement, around: list[HtmlElement], *, bare: bool, images: list[HtmlElement]
+        self, link: HtmlElement, attributes: dict[str, str], *, bare: bool, images: list[HtmlElement]
     ) -> float:
         score = 0.0
-        if link in self._named_next or any(_NEXT_NAME.search(value) for value in _data_of(link)):
+        if link in self._named_next or any(_NEXT_NAME.search(value) for value in _data_of(attributes)):
             score = 1.5
-        elif not self._named_next.isdisjoint(around):
+        elif self._named_next and not self._named_next.isdisjoint(small_boxes(link, 2)):
             score = 1.0
         if bare:
             # A link without words has an image.
@@ -119,10 +124,10 @@ def _of_text(text: str, pieces: list[str]) -> float:
     return 0.0
 
 
-def _data_of(link: HtmlElement) -> list[str]:
+def _data_of(attributes: dict[str, str]) -> list[str]:
     """Return the words for a link in data attributes, where its classes are generated."""
     return [
         _CAMEL.sub("-", value).lower()
-        for name, value in link.attrib.items()
+        for name, value in attributes.items()
         if name.startswith("data-") and len(value) <= MAX_LABEL and "next" in value.lower() and "/" not in value
     ]

@@ -72,13 +72,6 @@ class _Scored(NamedTuple):
     node: HtmlElement
 
 
-def pagination_links(page: Page) -> list[NamedLink]:
-    """Return the links from page to page of a list: by number, and to the first, the next, the last."""
-    pagination = Pagination(page)
-    parts = [*pagination.parts, *(row.node for row in pagination.rows)]
-    return [link for link in links_of(page, parts) if PAGE_NAME.search(link.name or "")]
-
-
 class Pagination:
     """The row of pages that a page belongs to, if there is one."""
 
@@ -106,6 +99,12 @@ class Pagination:
         if beside:
             return beside
         return found if len({address_of(next(iter(row.links.values()))[1]).path for row in found}) < MOST_ROWS else []
+
+    @cached_property
+    def links(self) -> list[NamedLink]:
+        """The links from page to page of a list: by number, and to the first, the next, the last."""
+        parts = [*self.parts, *(row.node for row in self.rows)]
+        return [link for link in links_of(self._page, parts) if PAGE_NAME.search(link.name or "")]
 
     @cached_property
     def next(self) -> Request | None:

@@ -104,7 +104,7 @@ def _runs(page: Page) -> Iterator[list[_Link]]:
     run: list[_Link] = []
     between = 0
     for link in islice(page.tree.iter("a"), MAX_LINKS):
-        number = number_in(link)
+        number = number_in(page, link)
         if number is None:
             between += 1
             continue
@@ -118,9 +118,9 @@ def _runs(page: Page) -> Iterator[list[_Link]]:
         yield run
 
 
-def number_in(node: HtmlElement) -> int | None:
+def number_in(page: Page, node: HtmlElement) -> int | None:
     """Return the number of a page that is the whole text of a node; None for any other text."""
-    pieces = list(islice((text for part in node.itertext() if (text := part.strip())), 5))
+    pieces = list(islice((text for part in page.outline.texts_in(page.order[node]) if (text := part.strip())), 5))
     if len(pieces) > 4 or sum(map(len, pieces)) > 60:
         return None
     said = one_line(" ".join(pieces)) or one_line(node.get("aria-label") or node.get("title"))
@@ -147,7 +147,7 @@ def _current(page: Page, row: PageRow, links: list[_Link]) -> int | None:
     marked = [number for number, link, _ in links if _is_marked(page, link)]
     if len(set(marked)) == 1:
         return marked[0]
-    said = _plain_numbers(row)
+    said = _plain_numbers(page, row)
     marked = [number for number, node in said if node is not None and _is_marked(page, node)]
     if len(set(marked)) == 1:
         return marked[0]
@@ -180,7 +180,7 @@ def _is_marked(page: Page, node: HtmlElement) -> bool:
     return "current" in label
 
 
-def _plain_numbers(row: PageRow) -> list[tuple[int, HtmlElement | None]]:
+def _plain_numbers(page: Page, row: PageRow) -> list[tuple[int, HtmlElement | None]]:
     """Return the numbers among the links that are no link, with their elements."""
     linked = {link for link, _ in row.links.values()}
     found: list[tuple[int, HtmlElement | None]] = []
@@ -197,7 +197,7 @@ def _plain_numbers(row: PageRow) -> list[tuple[int, HtmlElement | None]]:
                 continue
             own = (part.text or "").strip()
             if part.tag not in {"script", "option"} and own and len(own) < 30 and _IN_TEXT.search(own):
-                number = number_in(part) if part is not node else None
+                number = number_in(page, part) if part is not node else None
                 number = number if number is not None else int(_IN_TEXT.search(own).group(1))  # type: ignore[union-attr]
                 if part.tag != "a" or not (part.get("href") or "").strip(" #"):
                     found.append((number, part if part is not node else None))

@@ -58,6 +58,22 @@ class Outline:
             if tail := self.tails[child]:
                 yield tail
 
+    def texts_in(self, position: int) -> Iterator[str]:
+        """Yield the texts in an element in their order, however deep they are."""
+        if text := self.texts[position]:
+            yield text
+        begun: list[int] = []
+        for child in range(position + 1, self.ends[position]):
+            while begun and self.ends[begun[-1]] <= child:
+                if tail := self.tails[begun.pop()]:
+                    yield tail
+            if text := self.texts[child]:
+                yield text
+            begun.append(child)
+        while begun:
+            if tail := self.tails[begun.pop()]:
+                yield tail
+
 
 def _ends(parents: list[int]) -> list[int]:
     ends = [0] * len(parents)

@@ -7,16 +7,11 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
+from scrapy_ext.server.extraction.auto.content.article_marks import ArticleMarks
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks
 from scrapy_ext.server.extraction.auto.content.features import Features, heading_bits, name_bits
-from scrapy_ext.server.extraction.auto.content.main_content import (
-    MAX_BLOCKS,
-    Model,
-    block_model,
-    main_content,
-    most_likely,
-    text_of,
-)
+from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, main_content, text_of
+from scrapy_ext.server.extraction.auto.content.models import block_model, kind_model
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 URL = "https://www.example.org/shop/rope"
@@ -50,6 +45,13 @@ def test_words_in_elements_side_by_side_stay_apart_and_styled_letters_together()
     assert texts("<p><span>Price</span><span>12</span> <b>R</b>ope</p>") == ["Price 12 Rope"]
 
 
+def test_a_block_knows_where_in_the_page_its_text_stands() -> None:
+    source = page("<p>one <a href=x>two</a> three</p><p>four</p>")
+    outline = source.outline
+    found = [[(outline.texts, outline.tails)[at % 2][at // 2] for at in block.pieces] for block in Blocks(source)]
+    assert found == [["one ", "two", " three"], ["four"]]
+
+
 def test_breaks_and_the_lines_of_code_stay_lines() -> None:
     assert texts("<p>one<br>two</p><pre>a = 1\nb = 2</pre>") == ["one\ntwo", "a = 1\nb = 2"]
 
@@ -71,32 +73,13 @@ def test_the_text_has_paragraphs_lines_and_rows() -> None:
     assert text_of(Blocks(page(body))) == "One\n\nTwo\n\na\nb\n\nc d\ne"
 
 
-def test_a_doubtful_block_is_taken_only_where_no_sure_one_is() -> None:
-    assert most_likely([0.95, 0.3], [50, 50]) == [True, False]
-    assert most_likely([0.3, 0.01], [50, 50]) == [True, False]
-    assert most_likely([0.4, 0.4], [50, 50]) == [True, True]
-    assert most_likely([], []) == []
-
-
-def test_the_model_knows_the_numbers_that_are_counted() -> None:
+def test_the_models_know_the_numbers_that_are_counted() -> None:
     source = page(f"<h1>Rope</h1><p>{PROSE}</p>")
-    features = Features(source, Blocks(source))
+    blocks = Blocks(source)
+    features = Features(source, blocks, ArticleMarks(source, blocks))
     assert block_model().features == features.names
+    assert kind_model().features == features.names_of_page
     assert {len(row) + len(features.of_page) for row in features.rows} == {len(features.names)}
-
-
-def test_a_tree_is_walked_to_the_leaf_that_the_numbers_lead_to() -> None:
-    model = Model(("words",), ((0, 2.0, -30.0, (0, 5.0, 0.0, 30.0)),))
-    low, middle, high = model.likelihoods([[2.0], [5.0], [6.0]])
-    assert low < 0.001
-    assert middle == 0.5
-    assert high > 0.999
-
-
-def test_what_holds_for_the_page_decides_for_all_its_blocks() -> None:
-    model = Model(("words", "page_words"), ((1, 4.0, (0, 2.0, -30.0, 0.0), 30.0),))
-    assert model.likelihoods([[1.0], [3.0]], [4.0]) == pytest.approx([0.0, 0.5], abs=0.001)
-    assert model.likelihoods([[1.0], [3.0]], [5.0]) == pytest.approx([1.0, 1.0], abs=0.001)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +103,38 @@ def test_of_a_product_page_the_description_is_content_and_the_shop_around_it_is_
         f"""<main><div class="product"><h1>Mooring rope 14 mm</h1><div class="price">$ 49.00</div>
         <div class="product-description"><h2>Description</h2><p>{PROSE}</p><p>{PROSE.replace("rope", "line")}</p></div>
         <div class="specs"><h2>Specifications</h2><table><tr><th>Diameter</th><td>14 mm</td></tr>
-        <tr><th>Breaking load</th><td>4,200 daN</td></tr></table></div></div></main>
+        <tr><th>Length</th><td>10 m, with a spliced eye of 30 cm</td></tr><tr><th>Weight</th><td>1.4 kg</td></tr>
+        <tr><th>Breaking load</th><td>4,200 daN</td></tr><tr><th>Material</th><td>Polyester, three strands</td></tr>
+        <tr><th>Colour</th><td>White with a blue tracer thread</td></tr></table></div></div></main>
         <div class="newsletter-popup"><p>Subscribe to our newsletter and get ten per cent off</p></div>"""
     )
     assert "three strands" in text
     assert "Breaking load" in text
     assert "Anchors" not in text
     assert "Privacy policy" not in text
+
+
+def test_of_an_article_the_content_is_what_the_rules_for_articles_take() -> None:
+    prose = "".join(f"<p>Step {number}. {PROSE} {PROSE}</p>" for number in range(10))
+    body = f"""<article><h1>How a rope is laid</h1><p class="byline">By <a href="/u/1">A. Sailor</a>, 4 May 2024</p>
+    {prose}<div class="related-posts"><h3>Related</h3><p>{PROSE.replace("rope", "chain")}</p></div></article>"""
+    head = '<title>How a rope is laid</title><meta property="og:type" content="article">'
+    html = f"<html><head>{head}</head><body>{HEAD}{body}{FOOT}</body></html>"
+    item: dict[str, Any] = extract("pageContent", html, "https://www.example.org/blog/how-a-rope-is-laid")
+    text = str(item["itemMain"])
+    assert [f"Step {number}." in text for number in range(10)] == [True] * 10
+    assert "The chain" not in text
+
+
+def test_of_a_forum_a_post_that_others_quote_is_content_once() -> None:
+    quote = f"<blockquote><p>Answer 1: {PROSE}</p></blockquote>"
+    posts = "".join(
+        f"""<div class="post" id="p{number}"><div class="post-author"><a href="/u/{number}">sailor{number}</a></div>
+        <div class="post-body">{quote if number > 1 else ""}<p>Answer {number}: {PROSE}</p></div></div>"""
+        for number in range(1, 7)
+    )
+    text = item_main(f'<main class="thread"><h1>Which rope for mooring?</h1>{posts}</main>')
+    assert [text.count(f"Answer {number}:") for number in range(1, 7)] == [1] * 6
 
 
 def test_of_a_forum_all_posts_are_content() -> None:
