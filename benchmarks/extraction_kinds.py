@@ -16,12 +16,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from quality.data import page, resiliparse_text, timed, trafilatura_text, type_of, wcxb_labels
+from quality.data import resiliparse_text, timed, trafilatura_text
+from rig.labelled_site import articles
 from rig.rounds import alternate, median, options, percentile, report
 
 from scrapy_ext.server.extraction.auto import KINDS, preload
 
-_SIZES = range(60_000, 160_000)
 _PEERS: dict[str, Callable[[str], object]] = {
     "trafilatura": partial(trafilatura_text, precise=True),
     "resiliparse": resiliparse_text,
@@ -39,11 +39,7 @@ def main() -> None:
         return
     logging.disable(logging.CRITICAL)
     preload()
-    folder = Path(given.labelled, "labelled") if Path(given.labelled, "labelled").is_dir() else Path(given.labelled)
-    folder = folder / "wcxb-dev"
-    articles = {name: label["url"] for name, label in wcxb_labels(folder).items() if type_of(label) == "article"}
-    read = ((page(folder, name), url) for name, url in sorted(articles.items()))
-    pages = [(html, url) for html, url in read if len(html) in _SIZES][: given.pages]
+    pages = articles(Path(given.labelled), given.pages)
     runs = {kind: partial(_of_kind, kind, pages) for kind in KINDS}
     runs |= {name: partial(_of_peer, text, pages) for name, text in _PEERS.items()}
     # What is loaded with the first page is no part of the others.

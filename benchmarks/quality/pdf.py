@@ -35,7 +35,7 @@ _NO_SCRIPT = """<meta http-equiv="Content-Security-Policy" content="script-src '
 def measure_pdf(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
     texts: dict[str, list[tuple[str | None, str | None]]] = {"one_column": [], "two_columns": []}
     paragraphs: dict[str, list[float]] = {name: [] for name in texts}
-    recalls, times, pages = [], [], 0
+    recalls, times, unprinted, pages = [], [], list[str](), 0
     headlines: dict[str, list[float]] = {"printed": [], "whole_page": []}
     with tempfile.TemporaryDirectory() as made:
         printer = Printer(Path(made))
@@ -53,10 +53,16 @@ def measure_pdf(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
                 texts[style].append((found.get("itemMain"), true))
                 paragraphs[style].append(paragraph_f1(found.get("itemMain") or "", true))
                 headlines["printed"].append(found.get("headline") == headline)
-            whole, _ = _timed(printer.print(_NO_SCRIPT + html, furniture=True), label["url"])
+            pages += 1
+            try:
+                printed = printer.print(_NO_SCRIPT + html, furniture=True)
+            except subprocess.TimeoutExpired:
+                # A few pages are never laid out without their scripts and files.
+                unprinted.append(name)
+                continue
+            whole, _ = _timed(printed, label["url"])
             headlines["whole_page"].append(whole.get("headline") == headline)
             recalls.append(shingle_scores(whole.get("itemMain"), body)[1])
-            pages += 1
     return {
         "kind": "pdf",
         "articles": pages,
@@ -67,6 +73,7 @@ def measure_pdf(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
         },
         "headline": {name: mean(same) for name, same in headlines.items()},
         "whole_page_recall": mean(recalls),
+        "whole_pages_not_printed": unprinted,
         "ms_a_page": median_ms(times),
     }
 
@@ -107,6 +114,6 @@ class Printer:
         command = [str(self._browser), *_OPTIONS, f"--user-data-dir={self._folder}/profile", f"--print-to-pdf={target}"]
         command += [] if furniture else ["--no-pdf-header-footer"]
         subprocess.run(
-            [*command, source.as_uri()], check=True, capture_output=True, timeout=300, env=clean_environment(os.environ)
+            [*command, source.as_uri()], check=True, capture_output=True, timeout=120, env=clean_environment(os.environ)
         )
         return target.read_bytes()

@@ -38,6 +38,7 @@ RUNS: Final = (
     Run("extraction_relay", {"pages": 1500, "rounds": 3}, minutes=1),
     Run("browser_pool", {"at_once": [4], "pages": 30, "rounds": 2, "soak": 1000, "soak_seconds": 180}, minutes=5),
     Run("extraction_kinds", {"rounds": 3}, minutes=2, folder="labelled"),
+    Run("extraction_processes", {"rounds": 3}, minutes=2, folder="labelled"),
     # ── the platform service ──
     Run("platform_ingest", {"posts": 80, "rounds": 3}, minutes=3),
     Run("platform_engines", {"clients": [1, 4, 8], "rounds": 2}, minutes=4),

@@ -31,6 +31,9 @@ _SOME_LINKS: Final = 10
 _LINKS: Final = 40
 #: Visible characters of such a page that is no refusal.
 _SHORT: Final = 700
+#: Bytes of a ban page that is no refusal, such as a challenge with status 200, by HTTP. Larger pages are not read: for
+#: 100 KB, that took two thirds of the processor time of fetching them.
+_LARGEST_PASSED: Final = 64 * 1024
 #: Characters of a script that only sets a cookie.
 _SMALL: Final = 64 * 1024
 #: Statuses that may refuse this client alone.
@@ -67,7 +70,8 @@ def ban_of(answer: Received) -> Ban | None:
         if answer.headers.get(name, "").lower().startswith(beginnings):
             return Ban(service, scripted=True)
     kind = answer.headers.get("content-type", "").lower().strip()
-    if answer.body is None or len(answer.body) > LARGEST or (kind and not kind.startswith(_KINDS)):
+    largest = LARGEST if answer.rendered or answer.status in REFUSALS else _LARGEST_PASSED
+    if answer.body is None or len(answer.body) > largest or (kind and not kind.startswith(_KINDS)):
         return _suspicion(answer)
     body = answer.body
     page = (body if isinstance(body, str) else body.decode("latin-1")).lower()

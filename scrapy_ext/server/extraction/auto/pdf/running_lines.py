@@ -46,12 +46,12 @@ def without_running_lines(pages: Sequence[PdfPage]) -> list[PdfPage]:
         repeated = _repeated(found, min(MIN_PAGES, len(pages)))
         for number, line in repeated[1:] if repeated and repeated[0][1].size > large else repeated:
             running[number].add(id(line))
-    found = [
+    rest = [
         page._replace(lines=[line for line in page.lines if id(line) not in running[number]])
         for number, page in enumerate(pages)
     ]
     # Pages with nothing else, such as tickets, are no headers.
-    return found if any(page.lines for page in found) else list(pages)
+    return rest if any(page.lines for page in rest) else list(pages)
 
 
 def _edges(page: PdfPage) -> Iterator[tuple[bool, TextLine]]:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.extraction_service import Service
-from tests.support.handwritten_site import self_signed
-from tests.support.refusing_site import RefusingSite
+from tests.support.handwritten_site import Target, self_signed
+from tests.support.refusing_site import CAPTCHA, RefusingSite
 from tests.support.upstream_proxy import Upstream
 
 BODY = {"httpResponseBody": True}
@@ -129,6 +129,17 @@ def test_a_post_is_not_sent_again_after_a_proxy_failed(proxies: list[Upstream]) 
         assert site.calls.total() == answers.count(200)
 
 
+def test_a_post_that_was_redirected_to_a_ban_is_not_sent_again(target: Target, proxies: list[Upstream]) -> None:
+    target.page("/captcha", CAPTCHA, 403)
+    url = target.page("/order", "", 302, Location="/captcha")
+    with Service(allow_hosts=(target.host,), proxies=rules(proxies)) as service:
+        answer = service.extract(url=url, httpRequestMethod="POST", httpRequestText="one", **BODY)
+        assert (answer.status, answer.headers["extract-cause"]) == (520, "ban")
+        assert len(target.calls_of("/order")) == 1
+        service.extract(url=url, **BODY)
+        assert len(target.calls_of("/order")) >= 3
+
+
 def test_after_a_ban_of_the_servers_own_address_proxies_of_any_type_are_tried(proxies: list[Upstream]) -> None:
     with (
         RefusingSite(banned=("127.0.0.1",)) as site,
@@ -159,8 +170,6 @@ def test_without_detection_a_ban_page_is_a_result(proxies: list[Upstream]) -> No
 def test_every_kind_of_proxy_leads_to_sites_by_their_checked_address(
     tmp_path: Path, scheme: str, is_open: bool, secure: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tests.support.handwritten_site import Target
-
     caplog.set_level(logging.DEBUG)
     certificate = self_signed(tmp_path) if scheme == "https" or secure else None
     site = Target(ssl=certificate if secure else None).start()
@@ -213,7 +222,7 @@ def test_a_socks_proxy_that_fails_is_520_without_its_address_and_credentials(
         assert secret not in caplog.text
 
 
-def test_the_guard_checks_addresses_before_a_socks_proxy(forbidden) -> None:  # type: ignore[no-untyped-def]
+def test_the_guard_checks_addresses_before_a_socks_proxy(forbidden: Target) -> None:
     with Upstream(scheme="socks5") as proxy, Service(proxies=(f"*:*={proxy.address}",)) as service:
         assert "not public" in service.problem(421, "/website/domain-unreachable", url=forbidden.url(), **BODY)
         assert proxy.asked == []

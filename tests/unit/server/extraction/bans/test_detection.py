@@ -283,6 +283,12 @@ def test_no_page_takes_much_longer_than_one_of_tags_that_is_read_whole(name: str
     assert seconds(page) < 10 * usual
 
 
+def test_a_page_of_many_parts_is_not_read_to_its_end() -> None:
+    assert not Outline("<b></b>" * 100).is_long
+    for piece in ("<b></b>", "<script></script>", "<!-- -->", "<a>word </a>"):
+        assert Outline(piece * (LARGEST // len(piece))).is_long
+
+
 def test_an_outline_has_what_is_seen() -> None:
     page = Outline(
         "<title> a  b </title><style>no</style><script>no</script><!-- no --><h1>one\n two</h1>"
