@@ -27,6 +27,12 @@ def test_what_follows_the_end_of_a_page_is_of_its_body(html: str, body: str) -> 
     assert set(shown.iter()) < set(page.elements)
 
 
+def test_the_texts_of_an_element_come_in_their_order_from_the_outline() -> None:
+    page = Page("<p>a<b>b<i>c</i>d<u><s>e</s></u>f</b>g<br>h</p>i", URL)
+    paragraph = page.tree.find(".//p")
+    assert list(page.outline.texts_in(page.order[paragraph])) == list("abcdefgh") == list(paragraph.itertext())
+
+
 def test_markup_and_metadata_after_the_end_of_a_page_count() -> None:
     page = Page(
         f"""{START}</body></html><meta name="author" content="Ann"><link rel="canonical" href="/b">

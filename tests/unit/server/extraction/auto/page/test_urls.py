@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from scrapy_ext.server.extraction.auto.page import urls
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.urls import MAX_URL_LENGTH, absolute, same_page, site_of
 
@@ -34,6 +37,26 @@ def test_references_become_absolute_as_browsers_make_them(reference: str, url: s
 )
 def test_what_no_web_server_answers_is_no_url(reference: str | None) -> None:
     assert absolute(BASE, reference) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "reference"),
+    [
+        (base, reference)
+        for base in (BASE, "http://u:p@Example.com:8080/a/", "HTTPS://example.com", "ftp://example.com/a", "", "//x/a")
+        for reference in (
+            "/", "/a", "/a/b.html?c=d&e=%20", "/a/../b", "/a/./b", "/.b", "/a//b", "//b/c", "/a?", "/a;p", "/a#b", "/é",
+            "https://example.org/a", "https://example.org", "https://example.org?a", "HTTPS://Example.org/a",
+            "https://example.org/../a", "https:///a", "https://u@example.org/a", "http://example.org:80/", "/a\n",
+        )
+    ],
+)  # fmt: skip
+def test_plain_references_have_the_urls_that_joining_makes(
+    base: str, reference: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quickly = absolute(base, reference)
+    monkeypatch.setattr(urls, "_PLAIN", re.compile("(?!)"))
+    assert quickly == absolute(base, reference)
 
 
 def test_the_base_of_a_page_counts_unless_it_is_no_web_address() -> None:
