@@ -92,7 +92,7 @@ class TextBlock:
 
 
 class _Line:
-    """What was read since the last block ended."""
+    """Texts, links and inline elements read since the last block ended."""
 
     __slots__ = ("link_texts", "names", "pieces", "tags", "texts")
 

@@ -25,7 +25,7 @@ SURE: Final = 0.4
 
 
 class Candidate(NamedTuple):
-    """What the choice needs of a block."""
+    """A block as the choice sees it."""
 
     text: str
     words: int
