@@ -64,11 +64,18 @@ class Learned:
         """Return whether a request got a refusal by every way lately."""
         return self._urls.is_cooling(hash(request))
 
-    def refused(self, request: Hashable) -> None:
+    def is_banned(self, request: Hashable) -> bool:
+        """Return whether the refusal was a ban, and not only the suspicion of one."""
+        return self._urls.is_cooling(hash(("ban", request)))
+
+    def refused(self, request: Hashable, *, certain: bool = False) -> None:
         self._urls.banned(hash(request))
+        if certain:
+            self._urls.banned(hash(("ban", request)))
 
     def answered(self, request: Hashable) -> None:
         self._urls.forget(hash(request))
+        self._urls.forget(hash(("ban", request)))
 
     # ── challenges ──
 

@@ -8,7 +8,7 @@
 * A ban counts for the cool-down of a proxy: fully where another one got the page, else a little, once for each URL. A
   URL that was refused by every way lately gets one try.
 * Where all proxies cool down, one request at a time is a probe, by one proxy: its pass ends the cool-down. A URL that
-  was refused lately is none.
+  was banned lately is none.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Tries(Generic[P, R]):
         """Return the first answer that is no ban; ``is_enough``: no other proxy is tried after a ban."""
         chosen = self._choose()
         if chosen is None:
-            if self.is_known or self.tried:
+            if self._learned.is_banned(self.request):
                 return None
             probing = self._learned.probing(self.scope)
             waits = probing.locked()
@@ -237,7 +237,7 @@ class Tries(Generic[P, R]):
             if ban.certain:
                 self._pool.banned(self.scope, upstream, weight)
         if self.bans:
-            self._learned.refused(self.request)
+            self._learned.refused(self.request, certain=True)
         raise self._problem()
 
     def _problem(self) -> ExtractionError:

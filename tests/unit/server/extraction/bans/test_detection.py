@@ -202,14 +202,14 @@ ORDINARY = {
     ),
     "login-by-link": (
         401,
-        html('<p>Verify you are human<input name=e><div class="cf-turnstile"></div>'),
-    ),  # prose: turnstile
+        html('<p>Verify you are human<input name=e><div class="cf-turnstile"></div>'),  # prose: turnstile
+    ),
     "code-in-a-short-text": (200, html('A short text: use <code>id="px-captcha"</code> to find it.')),
     "code-in-a-comment": (200, html("<!-- window.gokuprops -->A page")),
     "code-in-data": (200, html('A page<script type="application/json">{"text": "window.gokuProps"}</script>')),
     "words-in-a-short-text": (
         200,
-        html("<p>" + "The page tells you to verify you are human by completing a task. " * 6),
+        html("<p>" + "This page of the help says: verify you are human by completing a task. " * 6),
     ),
     "title-of-a-short-article": (200, html("<p>An article", "Pardon our interruption: a page explained")),
     "code-in-json": (200, '{"sig": ["_cf_chl_opt", "window.gokuProps"]}'),
