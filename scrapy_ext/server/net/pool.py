@@ -191,7 +191,8 @@ class ProxyPool:
         for each in (self._health(scope, upstream), self._totals[upstream]):
             each.passed += 1
             each.recover()
-        self._rests.passed((scope, upstream), recovered=recovered)
+        if self._all:
+            self._rests.passed((scope, upstream), recovered=recovered)
 
     def banned(self, scope: Scope, upstream: Upstream | None, weight: int = SINGLE) -> None:
         """Note a ban by a site; ``weight`` is that of the cool-down."""

@@ -48,7 +48,8 @@ class Learned:
         self._urls: Rests[int] = Rests(_MOST_URLS)
         self._challenged: Rests[Scope] = Rests(MOST_SITES)
         self._in_vain: Rests[Scope] = Rests(MOST_SITES)
-        self._cleared: OrderedDict[tuple[Scope, Upstream | None, str], _Clearance] = OrderedDict()
+        #: By site, the one with the newest last; then by proxy and device.
+        self._cleared: OrderedDict[Scope, dict[tuple[Upstream | None, str], _Clearance]] = OrderedDict()
         self._probes: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
 
     def probing(self, scope: Scope) -> asyncio.Lock:
@@ -91,7 +92,7 @@ class Learned:
             self._challenged.banned(scope, SINGLE)
 
     def passed_by_http(self, scope: Scope) -> None:
-        self._challenged.passed(scope)
+        self._challenged.forget(scope)
 
     def is_in_vain(self, scope: Scope) -> bool:
         """Return whether the browser did not pass the challenges of the site."""
@@ -101,7 +102,7 @@ class Learned:
         self._in_vain.banned(scope, SINGLE)
 
     def passed_challenge(self, scope: Scope) -> None:
-        self._in_vain.passed(scope, recovered=True)
+        self._in_vain.forget(scope)
 
     # ── cookies of passed challenges ──
 
@@ -114,15 +115,15 @@ class Learned:
         size = sum(len(each["name"]) + len(each["value"]) for each in cookies)
         if not _is_plain(todo) or not cookies or len(cookies) > _MOST_COOKIES or size > _MOST_BYTES:
             return
-        key = (scope, upstream, todo.device)
-        self._cleared[key] = _Clearance(time.monotonic() + _CLEARED, cookies)
-        self._cleared.move_to_end(key)
-        if len(self._cleared) > _MOST_CLEARANCES:
+        of_site = self._cleared.setdefault(scope, {})
+        of_site[upstream, todo.device] = _Clearance(time.monotonic() + _CLEARED, cookies)
+        self._cleared.move_to_end(scope)
+        while len(self._cleared) > 1 and sum(map(len, self._cleared.values())) > _MOST_CLEARANCES:
             self._cleared.popitem(last=False)
 
     def with_clearance(self, scope: Scope, todo: HttpPlan, upstream: Upstream | None) -> HttpPlan:
         """Return a request with the cookies of a challenge that was passed through the same proxy, if any."""
-        found = self._cleared.get((scope, upstream, todo.device))
+        found = self._cleared.get(scope, {}).get((upstream, todo.device))
         if found is None or not _is_plain(todo):
             return todo
         now = time.time()
@@ -134,10 +135,10 @@ class Learned:
     def has_clearance(self, scope: Scope) -> bool:
         """Return whether a challenge of the site was passed lately, through any proxy."""
         now = time.monotonic()
-        return any(key[0] == scope and found.until >= now for key, found in self._cleared.items())
+        return any(found.until >= now for found in self._cleared.get(scope, {}).values())
 
     def drop_clearance(self, scope: Scope, todo: HttpPlan, upstream: Upstream | None) -> None:
-        self._cleared.pop((scope, upstream, todo.device), None)
+        self._cleared.get(scope, {}).pop((upstream, todo.device), None)
 
 
 def _sent(cookie: dict[str, Any]) -> Cookie:

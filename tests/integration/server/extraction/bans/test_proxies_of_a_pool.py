@@ -203,10 +203,10 @@ def test_the_certificate_of_an_https_proxy_is_verified(tmp_path: Path) -> None:
     with (
         RefusingSite() as site,
         Upstream(scheme="https", tls=certificate) as proxy,
-        Service(allow_hosts=(site.host,), proxies=(f"*:*={proxy.address}",)) as service,
+        Service(allow_hosts=(site.host,), proxies=(f"*:*={proxy.address}?name=secure",)) as service,
     ):
         detail = service.problem(520, "/download/temporary-error", url=f"{site.url}/page/1", **BODY)
-        assert detail == "The proxy *:* did not answer."
+        assert detail == "The proxy secure did not answer."
         assert proxy.asked == []
 
 
