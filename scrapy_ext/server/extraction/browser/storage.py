@@ -26,12 +26,50 @@ _log = logging.getLogger(__name__)
 _MOST_VISITS: Final = 50
 #: Origins of a page, with its frames, beyond which its storage is not read.
 _MOST_ORIGINS: Final = 200
-#: Bytes in the browser for a byte of a session: databases count their logs as well.
-_OVERHEAD: Final = 4
 _SIZE_OF_LOCAL_STORAGE: Final = """() => {
   try {
     return Object.entries(localStorage).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   } catch { return 0; }
+}"""
+#: The characters of names, keys and values, until they are more than there is room for: one record at a time is read.
+_SIZE_OF_DATABASES: Final = """async (room) => {
+  const done = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = request.onblocked = () => reject(request.error);
+  });
+  const sizeOf = (record) => {
+    const seen = new Set(), left = [record];
+    let size = 32;
+    while (left.length && size <= room) {
+      const value = left.pop();
+      size += 8;
+      if (typeof value === 'string') size += value.length;
+      else if (typeof value === 'bigint') size += value.toString(16).length;
+      else if (value && typeof value === 'object' && !seen.has(value)) {
+        seen.add(value);
+        if (value.byteLength !== undefined) size += value.byteLength;
+        else if (value instanceof Map || value instanceof Set) left.push(...value);
+        else for (const name in value) { size += name.length; left.push(value[name]); }
+      }
+    }
+    return size;
+  };
+  let size = 0;
+  for (const { name } of await indexedDB.databases()) {
+    const database = await done(indexedDB.open(name));
+    for (const store of database.objectStoreNames) {
+      size += 32 + name.length + store.length;
+      const reading = database.transaction(store).objectStore(store).openCursor();
+      for (let cursor = await done(reading); cursor && size <= room; cursor = await done(reading)) {
+        size += sizeOf([cursor.key, cursor.value]);
+        cursor.continue();
+      }
+      if (size > room) break;
+    }
+    database.close();
+    if (size > room) break;
+  }
+  return size;
 }"""
 
 
@@ -71,7 +109,8 @@ class SessionStorage:
 
     A page can store hundreds of megabytes. So the size of each store is measured in the browser first, and a store
     beyond what a session can have is deleted there: it never comes into this process. The browser visits each origin
-    with an empty document for that, which ends the page and its scripts, so nothing grows after it was measured.
+    with an empty document for that, which ends the page and its scripts, so nothing grows after it was measured. The
+    usage that the browser reports is no measure, since databases are compressed, to a hundredth and less.
     """
 
     def __init__(self, page: Page, devtools: CDPSession, before: SessionState, limits: ServiceLimits) -> None:
@@ -118,7 +157,7 @@ class SessionStorage:
         if len(origins) > _MOST_ORIGINS:
             raise Error(f"it has more than {_MOST_ORIGINS} origins")
         await self._page.route("**/*", _answer_with_nothing)
-        room = _OVERHEAD * self._limits.session_bytes
+        room = self._limits.session_bytes
         for number, origin in enumerate(origins):
             if number >= _MOST_VISITS:
                 await self._delete(origin, "all")
@@ -130,14 +169,13 @@ class SessionStorage:
         try:
             await self._page.goto(f"{origin}/", wait_until="commit")
             local = int(await self._page.evaluate(_SIZE_OF_LOCAL_STORAGE))
+            indexed = int(await self._page.evaluate(_SIZE_OF_DATABASES, room))
         except Error:
             await self._delete(origin, "all")
             return 0
         if local > room:
             await self._page.evaluate("localStorage.clear()")
             local = 0
-        usage = await self._devtools.send("Storage.getUsageAndQuota", {"origin": origin})
-        indexed = sum(int(part["usage"]) for part in usage["usageBreakdown"] if part["storageType"] == "indexeddb")
         if local + indexed > room:
             await self._delete(origin, "indexeddb")
             indexed = 0
