@@ -65,9 +65,9 @@ def taken(failure: Failure, response: Response | Failure, time: int) -> FailedPa
     request = getattr(response, "request", None) or page.request
     snapshot = Snapshot(
         time=time,
-        url=without_secrets(page.url[: snapshots.MAX_URL]),
+        url=without_secrets(page.url[: snapshots.MAX_URL])[: snapshots.MAX_URL],
         status=page.status,
-        error=type(error).__name__,
+        error=type(error).__name__[: snapshots.MAX_NAME],
         message=_message(error),
         callback=_raised_in(error, request) if request is not None else "",
     )
@@ -143,7 +143,7 @@ def _codes(error: BaseException) -> Iterator[CodeType]:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))[:200]
+    return str(getattr(function, "__name__", type(function).__name__))[: snapshots.MAX_NAME]
 
 
 # ── content ──

@@ -97,7 +97,7 @@ def test_no_key_takes_the_bytes_of_others_and_storage_goes_before_cookies() -> N
     new = opened(sessions, TWO, **context(("a", "1")))
     sessions.update(new, SessionState(), cookies(1, 3000))
     assert len(new.state.cookies) == 1
-    # Where cookies alone are too many, sessions of the key with the most end, and it is told.
+    # Where cookies alone are too many, sessions of the key with the most end, and a caller gets to know.
     for session in theirs:
         sessions.update(session, session.state, cookies(2, 1000))
     assert figures(sessions)[1] <= 20_000
