@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -166,9 +166,11 @@ class ExtractionService:
         self._rates.take(caller, host)
         first = first_page(request, todo) if request.session_context_parameters else None
         with self._sessions.of(request, caller) as session:
+            # Before the permits, so that those that wait for the beginning hold none.
+            if session is not None and first is not None:
+                await session.begin(partial(self._begin, session, first, host, hold, caller))
             async with self._requests.permit(), self._domains.permit(host):
                 if session is not None:
-                    await self._begin(session, first, request, hold, caller)
                     todo = session.apply(todo)
                 if isinstance(todo, PagePlan):
                     result, state = await self._by_browser(request, todo, hold, caller)
@@ -184,31 +186,24 @@ class ExtractionService:
         result.job_id = request.job_id
         return result
 
-    async def _begin(
-        self, session: ExtractionSession, first: PagePlan | None, request: ExtractRequest, hold: Hold, caller: Caller
-    ) -> None:
-        """Begin a session of the service by its actions, once; other requests of it wait."""
-        if first is None:
-            return
-        async with session.beginning:
-            if session.is_begun:
-                return
-            try:
-                todo = session.apply(first)
-                self._rates.take(caller, domain_of(todo.url))
+    async def _begin(self, session: ExtractionSession, first: PagePlan, host: str, hold: Hold, caller: Caller) -> None:
+        """Load the page that begins a session of the service, with its actions."""
+        try:
+            todo = session.apply(first)
+            self._rates.take(caller, host)
+            async with self._requests.permit(), self._domains.permit(host):
                 page = await self._load_without_ban(todo, hold, caller)
-                failed = next((acted for acted in page.actions or () if acted["status"] == "returned"), None)
-                if failed is not None:
-                    raise ExtractionError(
-                        "/problem/session-creation-error",
-                        f"sessionContextParameters.actions: {failed['action']} failed: {failed['error']}. "
-                        "Correct the actions, or send the request again.",
-                    )
-            except ExtractionError:
-                self.pool.end_session(session.name)
-                raise
-            self._sessions.update(session, todo.state or SessionState(), page.state)
-            session.is_begun = True
+            failed = next((acted for acted in page.actions or () if acted["status"] == "returned"), None)
+            if failed is not None:
+                raise ExtractionError(
+                    "/problem/session-creation-error",
+                    f"sessionContextParameters.actions: {failed['action']} failed: {failed['error']}. "
+                    "Correct the actions, or send the request again.",
+                )
+        except ExtractionError:
+            self.pool.end_session(session.name)
+            raise
+        self._sessions.update(session, todo.state or SessionState(), page.state)
 
     async def tried(
         self, request: ExtractRequest, caller: Caller, exchange: RequestContext | None

@@ -33,11 +33,10 @@ from scrapy_ext.server.extraction.browser.capture import NetworkCapture
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
 from scrapy_ext.server.extraction.browser.page_result import PageResult
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
-from scrapy_ext.server.extraction.browser.storage import cookies_of, restore_cookies, state_of
+from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of, restore_cookies
 from scrapy_ext.server.extraction.documents import DownloadError
 from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
-from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.guard import without_credentials
 from scrapy_ext.server.net.proxy import PageProxy
 
@@ -115,6 +114,7 @@ class _Loading:
         self._redirects: list[Redirect] | None = None
         self._passed_challenge = False
         self._capture = NetworkCapture(page, plan.captures, limits) if plan.captures else None
+        self._storage = SessionStorage(page, devtools, plan.state, limits) if plan.state is not None else None
         self._action_context: ActionContext | None = None
         if plan.actions:
             self._action_context = ActionContext(page, devtools, self._traffic, limits.quiet, self._response)
@@ -144,13 +144,14 @@ class _Loading:
             html=html,
             styles=styles,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
-            captured=await self._capture.results(self._limits.read_page) if self._capture else None,
-            state=await self._state(plan.state) if plan.state is not None else None,
+            captured=await self._capture.results() if self._capture else None,
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
             document=await self._document(response) if plan.document and response else None,
             retry_after=response.headers.get("retry-after", "") if response else "",
             passed_challenge=self._passed_challenge,
+            # Last, because it leaves the page.
+            state=await self._storage.read() if self._storage else None,
         )
 
     async def _has_moved(self, before: Request | None, html: str) -> bool:
@@ -203,6 +204,8 @@ class _Loading:
             await restore_cookies(self._devtools, plan.state)
         if plan.cookies:
             await set_cookies(self._devtools, plan.cookies, plan.url)
+        if self._capture:
+            await self._capture.start(self._devtools)
         await send_headers(self._devtools, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
@@ -313,9 +316,6 @@ class _Loading:
         hosts = {urlsplit(url).hostname or "" for url in places}
         cookies = await self._within(cookies_of(self._page.context))
         return [cookie for cookie in cookies if any(is_of_host(cookie["domain"], host) for host in hosts)]
-
-    async def _state(self, before: SessionState) -> SessionState:
-        return await state_of(self._page.context, before, self._limits.read_page)
 
     async def _html(self) -> str:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
