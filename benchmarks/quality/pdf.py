@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -30,6 +31,9 @@ _MEDIA = re.compile(r"<(?:img|iframe|video|audio|embed|source)\b[^>]*>", re.IGNO
 _OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND")
 #: With their scripts, some pages would never be finished.
 _NO_SCRIPT = """<meta http-equiv="Content-Security-Policy" content="script-src 'none'">"""
+
+#: For a page. Those that take longer are never finished.
+_SECONDS = 120
 
 
 def measure_pdf(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +117,19 @@ class Printer:
         source.write_text(html, "utf-8")
         command = [str(self._browser), *_OPTIONS, f"--user-data-dir={self._folder}/profile", f"--print-to-pdf={target}"]
         command += [] if furniture else ["--no-pdf-header-footer"]
-        subprocess.run(
-            [*command, source.as_uri()], check=True, capture_output=True, timeout=120, env=clean_environment(os.environ)
+        printing = subprocess.Popen(
+            [*command, source.as_uri()],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=clean_environment(os.environ),
+            start_new_session=True,
         )
+        try:
+            if printing.wait(_SECONDS):
+                raise RuntimeError(f"the browser ended with {printing.returncode}")
+        except subprocess.TimeoutExpired:
+            # With its renderers, which outlive it.
+            os.killpg(printing.pid, signal.SIGKILL)
+            printing.wait()
+            raise
         return target.read_bytes()

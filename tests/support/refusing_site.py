@@ -20,6 +20,10 @@ CHALLENGE = (
     "</script></body></html>"
 )
 COOKIE = "clearance=1"
+#: A challenge that nobody passes.
+ENDLESS = (
+    "<html><head><title>Just a moment...</title></head><body><script>window._cf_chl_opt = {}</script></body></html>"
+)
 
 
 class RefusingSite:

@@ -39,6 +39,8 @@ class Upstream:
         self._source = source
         self.lie = lie
         self.endless = endless
+        #: Targets (``address:port``) to which CONNECT gets 502.
+        self.unreached: set[str] = set()
         #: What was asked for: ``address:port``.
         self.asked: list[str] = []
         self.port = 0
@@ -79,7 +81,7 @@ class Upstream:
             assert method == "CONNECT"
             expected = base64.b64encode(b"user-7:pass@word").decode()
             known = self._is_open or f"Proxy-Authorization: Basic {expected}\r\n" in head
-            status = self.status if known else 407
+            status = 407 if not known else 502 if target in self.unreached else self.status
             self.asked.append(target)
             if self.lie is not None:
                 writer.write(self.lie)

@@ -80,6 +80,10 @@ EXTRACT_TYPES: Final = (
 #: The options field of each kind.
 OPTIONS: Final = {kind: f"{kind}Options" for kind in EXTRACT_TYPES}
 
+#: Those that the contract does not define. They are no extensions in :data:`EXTENSIONS_HEADER`: hosted services have
+#: them as well.
+UNDEFINED_OPTIONS: Final = tuple(name for name in OPTIONS.values() if name != "serpOptions")
+
 #: Outputs of which at least one must be true (rule 1).
 OUTPUTS: Final = (
     "browserHtml",

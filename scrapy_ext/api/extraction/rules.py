@@ -145,10 +145,11 @@ def problem_of(error: ContractError) -> Problem:
 
 def _beyond_contract(body: Mapping[str, Any], admitted: Collection[str]) -> Iterator[Violation]:
     remedy = "Remove it, or set EXTRACT_API_STRICT = False for a service that has it."
-    for name in fields.EXTENSIONS:
+    extension = "is an extension of the included service, which EXTRACT_API_STRICT excludes"
+    undefined = "is not in the document of the API, to which EXTRACT_API_STRICT keeps"
+    for name in (*fields.EXTENSIONS, *fields.UNDEFINED_OPTIONS):
         if name in body and name not in admitted:
-            rule = "is an extension of the included service, which EXTRACT_API_STRICT excludes"
-            yield Violation(name, rule, remedy)
+            yield Violation(name, extension if name in fields.EXTENSIONS else undefined, remedy)
 
 
 def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> Iterator[Violation]:

@@ -6,12 +6,16 @@ import msgspec
 
 
 class ProxyFigures(msgspec.Struct, frozen=True):
-    """Requests by one proxy, to a site or (``site`` null) to all. ``proxy`` is ``direct`` for no proxy."""
+    """Requests by one proxy, to a site or (``site`` null) to all. ``proxy`` is ``direct`` for no proxy.
+
+    ``site`` is a host, with its port unless that is the usual one; ``by`` is ``http`` or ``browser``, null as ``site``.
+    """
 
     proxy: str
     #: Scheme, host and port, without credentials; empty for no proxy.
     address: str
     site: str | None
+    by: str | None
     #: Requests by result: the page, a ban, a failure of the proxy.
     passed: int
     banned: int

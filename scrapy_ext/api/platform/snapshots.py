@@ -33,6 +33,10 @@ MAX_SCREENSHOT: Final = 8 * 2**20
 #: Characters of a URL and of a message.
 MAX_URL: Final = 2000
 MAX_MESSAGE: Final = 1000
+#: Characters of the name of an error or a callback.
+MAX_NAME: Final = 200
+#: The last millisecond with a year of four digits.
+_LAST_TIME: Final = 253_402_300_799_999
 #: Base64 characters of one piece, below the limit of a record to leave room for its other members.
 _PIECE: Final = 900_000
 #: The most pieces: those of a screenshot, whose Base64 has a third more bytes. A page is compressed.
@@ -82,28 +86,31 @@ REASONS: Final[dict[str, str]] = {
 class Content(msgspec.Struct, frozen=True, omit_defaults=True):
     """A part that is there: its bytes, and its pieces in the collection. ``cut``: the rest of it was left out."""
 
-    bytes: int
+    bytes: Annotated[int, Meta(ge=0, le=MAX_SCREENSHOT)]
     pieces: Annotated[int, Meta(ge=1, le=_MOST_PIECES)] = 1
     cut: bool = False
 
 
-class Snapshot(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A page whose callback or errback raised. ``time`` in milliseconds."""
+_Name = Annotated[str, Meta(max_length=MAX_NAME)]
 
-    time: int
-    url: str
-    status: int
+
+class Snapshot(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A page whose callback or errback raised. ``time`` in milliseconds. A record with other values is no snapshot."""
+
+    time: Annotated[int, Meta(ge=0, le=_LAST_TIME)]
+    url: Annotated[str, Meta(max_length=MAX_URL)]
+    status: Annotated[int, Meta(ge=0, le=999)]
     #: Name of the exception's class, and its text.
-    error: str
-    message: str = ""
+    error: _Name
+    message: Annotated[str, Meta(max_length=MAX_MESSAGE)] = ""
     #: Name of the callback or errback that raised.
-    callback: str = ""
+    callback: _Name = ""
     #: Format of the page: html, xml, json or txt.
-    format: str = "txt"
+    format: _Name = "txt"
     page: Content | None = None
-    no_page: str = ""
+    no_page: _Name = ""
     screenshot: Content | None = None
-    no_screenshot: str = ""
+    no_screenshot: _Name = ""
 
     def content(self, part: Part) -> Content | None:
         return self.page if part is Part.PAGE else self.screenshot

@@ -12,6 +12,7 @@ _COUNT: Final = 100
 _COLUMNS: Final = (
     Column.field("proxy"),
     Column("site", lambda row: row["site"] or "all"),
+    Column("by", lambda row: row["by"] or "all"),
     Column.field("passed", right=True),
     Column.field("banned", right=True),
     Column.field("failed", right=True),
@@ -40,7 +41,7 @@ SUBCOMMANDS: Final = (
         ),
         arguments=(
             argument("--sites", action="store_true", help="a line for each proxy at each site"),
-            argument("--site", metavar="HOST", help="only this host"),
+            argument("--site", metavar="HOST", help="only this host, or HOST:PORT"),
             argument("--count", type=positive_number, metavar="N", help=f"N lines at most (default: {_COUNT})"),
             output_options(),
         ),

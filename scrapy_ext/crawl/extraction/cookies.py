@@ -1,4 +1,5 @@
-"""``requestCookies``: the cookies that Scrapy would send with a request, as ``{name, value, domain}`` objects.
+"""``requestCookies``: the cookies that Scrapy would send with a request, as ``{name, value, domain}`` objects, with
+``path`` where it is not ``/``.
 
 Some sites set cookies that break the rules of HTTP; browsers and Scrapy send them nevertheless. A cookie that no
 service can send is left out with a warning: it never makes a request fail. Cookies that the user gave as a field are
@@ -9,9 +10,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scrapy import Request
 from scrapy.utils.httpobj import urlparse_cached
@@ -28,23 +29,33 @@ _BROWSERS_SIZE: Final = 4096
 _reported: Final[set[str]] = set()
 
 
+class Place(NamedTuple):
+    """The part of the web that a cookie is for. ``domain`` is None for the host of the request alone."""
+
+    domain: str | None
+    path: str
+
+
+_UNKNOWN: Final = Place(None, "/")
+
+
 def cookies_of(
     request: Request,
     *,
     own: bool,
     own_alone: bool,
     nameless: bool,
-    domains: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    places: Mapping[tuple[str, str], Sequence[Place]] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Return the cookies of the Cookie header, which CookiesMiddleware made.
 
     ``own``: read the cookies of the request itself for their domains, which a header lacks.
     ``own_alone``: return those of the request if there is no header.
     ``nameless``: the service accepts cookies without a name.
-    ``domains``: those of cookies, by name and value, that are for more hosts than that of the request.
+    ``places``: those of cookies that are known, by name and value, in the order of the header.
     """
     given = [*_own_cookies(request)] if own and request.cookies and not request.meta.get("dont_merge_cookies") else []
-    cookies = [*_header_cookies(request, given, domains)] or (given if own_alone else [])
+    cookies = [*_header_cookies(request, given, places)] or (given if own_alone else [])
     sent = [cookie for cookie in cookies if _can_be_sent(cookie, nameless=nameless)]
     if len(sent) > MAX_COOKIES:
         _warn_left_out(sent[MAX_COOKIES]["name"], f"the request has more than {MAX_COOKIES}")
@@ -67,16 +78,20 @@ def as_text(value: Any) -> str:
 
 
 def _header_cookies(
-    request: Request, own: Iterable[Mapping[str, Any]], of_jar: Mapping[tuple[str, str], str]
+    request: Request, own: Iterable[Mapping[str, Any]], places: Mapping[tuple[str, str], Sequence[Place]]
 ) -> Iterator[dict[str, Any]]:
-    domains = {**of_jar, **{(cookie["name"], cookie["value"]): cookie["domain"] for cookie in own}}
+    domains = {(cookie["name"], cookie["value"]): cookie["domain"] for cookie in own}
+    left = {key: iter(of_key) for key, of_key in places.items()}
     host = urlparse_cached(request).hostname
     for pair in as_text(b";".join(request.headers.getlist("Cookie"))).split(";"):
         name, separator, value = (part.strip(" \t") for part in pair.partition("="))
         if not separator:
             name, value = "", name
         if name or value:
-            yield {"name": name, "value": value, "domain": domains.get((name, value), host)}
+            domain, path = next(left.get((name, value), iter(())), _UNKNOWN)
+            domain = domains.get((name, value)) or domain or host
+            cookie = {"name": name, "value": value, "domain": domain}
+            yield cookie if path == "/" else {**cookie, "path": path}
 
 
 def _own_cookies(request: Request) -> Iterator[dict[str, Any]]:

@@ -137,7 +137,7 @@ class Extraction:
             own_cookies=False,
             omitted_headers=omitted_headers(settings),
             extensions=frozenset(self._extra_fields),
-            cookie_domains=self._cookies.domains,
+            cookie_places=self._cookies.places,
         )
         self._redirects = Redirects(crawler)
         self._known: frozenset[str] | None = None

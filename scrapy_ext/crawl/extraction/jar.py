@@ -9,7 +9,8 @@ COOKIES_DEBUG, the rules of domains and a middleware of the user's apply as to a
 * Where a cookie is for one host alone, its line names no domain, and belongs to a response of that host. Otherwise the
   jar would have the cookie twice, and send an old value beside the new one.
 * A cookie of another host than those of the request, of its redirects and of the page is refused.
-* A cookie that comes back as it was sent is left alone: the jar knows more of it, such as its path.
+* A cookie is sent with its path, so that a page that deletes or changes it does so to that one.
+* A cookie that comes back as it was sent is left alone: the jar knows more of it, such as its end.
 * A cookie that was sent and does not come back was deleted by the site, and is deleted from the jar.
 """
 
@@ -30,6 +31,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction.forms import CONTROL
 from scrapy_ext.client.extraction.budget import kind_of
+from scrapy_ext.crawl.extraction.cookies import Place
 from scrapy_ext.crawl.extraction.redirects import FIELD as FOLLOW_REDIRECT
 from scrapy_ext.crawl.session.scrapy_engine import cookies_for_host
 
@@ -45,13 +47,18 @@ class CrawlCookies:
         self._crawler = crawler
         self.extensions: Collection[str] = ()
 
-    def domains(self, request: Request) -> Mapping[tuple[str, str], str]:
-        """Return the domains of the cookies, by name and value, that are for more hosts than one."""
-        return {
-            (cookie.name, cookie.value or ""): cookie.domain
-            for cookie in self._kept(request)
-            if cookie.domain.startswith(".")
-        }
+    def places(self, request: Request) -> Mapping[tuple[str, str], Sequence[Place]]:
+        """Return the domains and paths of the cookies, by name and value: those of long paths first, as in a Cookie
+        header. A domain is for more hosts than one, else None. The contract has no paths of cookies: of a service that
+        may not accept them, they are ``/``."""
+        found: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
+        path = urlparse_cached(request).path or "/"
+        for cookie in sorted(self._kept(request), key=lambda each: len(each.path), reverse=True):
+            if path == cookie.path or path.startswith(f"{cookie.path.removesuffix('/')}/"):
+                domain = cookie.domain if cookie.domain.startswith(".") else None
+                place = Place(domain, cookie.path if FIELD in self.extensions else "/")
+                found[cookie.name, cookie.value or ""].append(place)
+        return found
 
     def are_wanted(self, request: Request, fields: Mapping[str, Any]) -> bool:
         """Return true for a request whose cookies do not come by response headers that Scrapy reads."""
@@ -75,7 +82,7 @@ class CrawlCookies:
             return
         cookies = [cookie for cookie in returned if _is_readable(cookie)]
         as_sent = {_identity(cookie) for cookie in sent.get("requestCookies", ()) if _is_readable(cookie)}
-        self._delete(request, response, {(name, domain) for name, _, domain in as_sent}, cookies)
+        self._delete(request, response, {(name, *place) for name, _, *place in as_sent}, cookies)
         url, hosts = urlparse_cached(response), _hosts(request, response)
         lines: defaultdict[str, list[str]] = defaultdict(list)
         for cookie in cookies:
@@ -93,16 +100,16 @@ class CrawlCookies:
         self,
         request: Request,
         response: Response,
-        sent: Collection[tuple[str, str]],
+        sent: Collection[tuple[str, ...]],
         returned: Collection[Mapping[str, Any]],
     ) -> None:
         """Delete the cookies that were sent and are not returned. Only the included service returns all of them, those
         of the page's host."""
         if FIELD not in self.extensions or urlparse_cached(request).hostname != urlparse_cached(response).hostname:
             return
-        left = {(cookie["name"], _bare(cookie.get("domain"))) for cookie in returned}
+        left = {(name, *place) for name, _, *place in map(_identity, returned)}
         for cookie in list(self._kept(request)):
-            key = cookie.name, _bare(cookie.domain)
+            key = cookie.name, _bare(cookie.domain), cookie.path
             if key in sent and key not in left:
                 self._jar(request).clear(cookie.domain, cookie.path, cookie.name)
 
@@ -130,13 +137,13 @@ def _is_readable(cookie: Any) -> bool:
     return len(texts) == 4 and bool(name) and not any(CONTROL.search(text) or ";" in text for text in texts)
 
 
-def _identity(cookie: Mapping[str, Any]) -> tuple[str, str, str]:
-    return cookie["name"], cookie.get("value", ""), _bare(cookie.get("domain"))
+def _identity(cookie: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return cookie["name"], cookie.get("value", ""), _bare(cookie.get("domain")), cookie.get("path") or "/"
 
 
 def _is_plain(cookie: Mapping[str, Any]) -> bool:
-    """Return true for a cookie with nothing but a name, a value and a domain, as they are sent."""
-    return cookie.get("path", "/") == "/" and cookie.get("expires") is None and not cookie.get("httpOnly")
+    """Return true for a cookie with nothing but a name, a value, a domain and a path, as they are sent."""
+    return cookie.get("expires") is None and not cookie.get("httpOnly")
 
 
 def _bare(domain: Any) -> str:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -40,7 +40,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy_ext.api.extraction import OUTPUTS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import kind_of
-from scrapy_ext.crawl.extraction.cookies import as_text, cookies_of, for_browser
+from scrapy_ext.crawl.extraction.cookies import Place, as_text, cookies_of, for_browser
 from scrapy_ext.crawl.frontier.marks import DefaultHeaders, own_names
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``own_cookies``: whether those of a request without a Cookie header are, as without CookiesMiddleware.
     ``omitted_headers``: headers that are not sent with a request that does not set them (:func:`omitted_headers`).
     ``extensions``: fields that the service accepts besides those of the contract.
-    ``cookie_domains``: returns the domains of a request's cookies, by name and value, that are for more hosts than one.
+    ``cookie_places``: returns the domains and paths of a request's cookies, by name and value.
     """
 
     params: Mapping[str, Any] = {}
@@ -100,7 +100,7 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
     own_cookies: bool = True
     omitted_headers: Collection[str] = ()
     extensions: Collection[str] = ()
-    cookie_domains: Callable[[Request], Mapping[tuple[str, str], str]] | None = None
+    cookie_places: Callable[[Request], Mapping[tuple[str, str], Sequence[Place]]] | None = None
 
 
 def omitted_headers(settings: BaseSettings) -> list[str]:
@@ -343,10 +343,8 @@ def _cookies(request: Request, options: BodyOptions, *, by_http: bool) -> dict[s
         return {}
     # Only the service of this package, which its own fields show, accepts cookies without a name.
     nameless = "followRedirect" in options.extensions
-    domains = options.cookie_domains(request) if options.cookie_domains is not None else {}
-    cookies = cookies_of(
-        request, own=options.cookies, own_alone=options.own_cookies, nameless=nameless, domains=domains
-    )
+    places = options.cookie_places(request) if options.cookie_places is not None else {}
+    cookies = cookies_of(request, own=options.cookies, own_alone=options.own_cookies, nameless=nameless, places=places)
     cookies = cookies if by_http else for_browser(cookies)
     return {"requestCookies": cookies} if cookies else {}
 

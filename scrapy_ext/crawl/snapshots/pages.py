@@ -1,7 +1,8 @@
 """From an exception of a callback to a snapshot: the page, its screenshot, and the reasons for what is missing.
 
 No header, cookie or field of a request or response is part of a snapshot: the page, the screenshot, the URL without its
-secrets, and the exception. :func:`taken` runs where the exception is reported, in microseconds. :func:`content_of`
+secrets, and the exception. :func:`taken` runs where the exception is reported. It keeps the bytes that a snapshot can
+have and nothing else: the rest of the response, and the memory that it counts, is free at once. :func:`content_of`
 decodes the page, and runs in a thread.
 """
 
@@ -31,21 +32,21 @@ _DATA: Final = (*EXTRACT_TYPES, "customAttributes")
 
 @dataclass(frozen=True)
 class FailedPage:
-    """A response whose callback raised, and the snapshot without its content."""
+    """A page whose callback raised: the snapshot without its content, and what that is made of.
 
-    response: Response
-    result: Mapping[str, Any] | None
+    ``page``: a response with the body alone, or JSON of the extracted data; ``is_cut`` to what a snapshot can have.
+    """
+
     snapshot: Snapshot
+    page: TextResponse | Missing
+    screenshot: bytes | Missing
+    is_cut: bool = False
 
     @property
     def size(self) -> int:
         """Bytes that it keeps in memory."""
-        return len(self.response.body) + len(self.screenshot or b"")
-
-    @property
-    def screenshot(self) -> bytes | None:
-        value = self.result.get("screenshot") if self.result else None
-        return value if isinstance(value, bytes) else None
+        page = 0 if isinstance(self.page, Missing) else len(self.page.body)
+        return page + (0 if isinstance(self.screenshot, Missing) else len(self.screenshot))
 
 
 class PageContent(NamedTuple):
@@ -64,13 +65,19 @@ def taken(failure: Failure, response: Response | Failure, time: int) -> FailedPa
     request = getattr(response, "request", None) or page.request
     snapshot = Snapshot(
         time=time,
-        url=without_secrets(page.url[: snapshots.MAX_URL]),
+        url=without_secrets(page.url[: snapshots.MAX_URL])[: snapshots.MAX_URL],
         status=page.status,
-        error=type(error).__name__,
+        error=type(error).__name__[: snapshots.MAX_NAME],
         message=_message(error),
         callback=_raised_in(error, request) if request is not None else "",
     )
-    return FailedPage(page, _result_of(page), snapshot)
+    result = _result_of(page)
+    whole = _whole_page(page, result)
+    if isinstance(whole, Missing) or len(whole.body) <= snapshots.MAX_PAGE:
+        return FailedPage(snapshot, whole, _screenshot_of(result))
+    # Not all of a large page is decoded.
+    kept = whole.replace(body=whole.body[: snapshots.MAX_PAGE])
+    return FailedPage(snapshot, kept, _screenshot_of(result), is_cut=True)
 
 
 def _page_of(response: Response | Failure) -> Response | None:
@@ -85,6 +92,30 @@ def _result_of(page: Response) -> Mapping[str, Any] | None:
     except LostResultError:
         return None
     return result if isinstance(result, Mapping) else None
+
+
+def _whole_page(response: Response, result: Mapping[str, Any] | None) -> TextResponse | Missing:
+    """Return a response of Scrapy's class with the content of another one, without its request and its result."""
+    if not response.body:
+        data = {name: result[name] for name in _DATA if result and result.get(name) is not None}
+        if not data:
+            return Missing.EMPTY
+        return JsonResponse(response.url, body=msgspec.json.format(msgspec.json.encode(data)), encoding="utf-8")
+    if not isinstance(response, TextResponse):
+        return Missing.BINARY
+    kind = next((kind for kind, _ in _FORMATS if isinstance(response, kind)), TextResponse)
+    return kind(response.url, body=response.body, encoding=response.encoding)
+
+
+def _screenshot_of(result: Mapping[str, Any] | None) -> bytes | Missing:
+    screenshot = result.get("screenshot") if result else None
+    if isinstance(screenshot, bytes) and screenshot:
+        if len(screenshot) > snapshots.MAX_SCREENSHOT:
+            return Missing.TOO_LARGE
+        return screenshot if snapshots.image_type(screenshot) else Missing.NO_IMAGE
+    if result is None:
+        return Missing.DIRECT
+    return Missing.HTTP if result.get("httpResponseBody") is not None else Missing.NOT_REQUESTED
 
 
 def _message(error: BaseException) -> str:
@@ -112,7 +143,7 @@ def _codes(error: BaseException) -> Iterator[CodeType]:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))[:200]
+    return str(getattr(function, "__name__", type(function).__name__))[: snapshots.MAX_NAME]
 
 
 # ── content ──
@@ -122,49 +153,23 @@ def content_of(page: FailedPage) -> PageContent:
     """Return the content of a page and its screenshot, with reasons for what is missing."""
     parts: dict[Part, bytes] = {}
     changes: dict[str, Any] = {}
-    text, form = _text_of(page)
-    if isinstance(text, Missing):
-        changes["no_page"] = text.value
+    if isinstance(page.page, Missing):
+        changes["no_page"] = page.page.value
     else:
+        text = page.page.text
         whole = text.encode("utf-8", "replace")
         kept = _cut(whole)
-        is_cut = len(kept) < len(whole) or len(page.response.body) > snapshots.MAX_PAGE
         parts[Part.PAGE] = kept
-        changes |= {"format": form, "page": Content(len(kept), cut=is_cut)}
-    screenshot = _screenshot_of(page)
-    if isinstance(screenshot, Missing):
-        changes["no_screenshot"] = screenshot.value
+        form = next((name for kind, name in _FORMATS if isinstance(page.page, kind)), "txt")
+        changes |= {"format": form, "page": Content(len(kept), cut=page.is_cut or len(kept) < len(whole))}
+    if isinstance(page.screenshot, Missing):
+        changes["no_screenshot"] = page.screenshot.value
     else:
-        parts[Part.SCREENSHOT] = screenshot
-        changes["screenshot"] = Content(len(screenshot))
+        parts[Part.SCREENSHOT] = page.screenshot
+        changes["screenshot"] = Content(len(page.screenshot))
     return PageContent(msgspec.structs.replace(page.snapshot, **changes), parts)
-
-
-def _text_of(page: FailedPage) -> tuple[str | Missing, str]:
-    response = page.response
-    if not response.body:
-        data = {name: page.result[name] for name in _DATA if page.result and page.result.get(name) is not None}
-        return (msgspec.json.format(msgspec.json.encode(data)).decode(), "json") if data else (Missing.EMPTY, "")
-    if not isinstance(response, TextResponse):
-        return Missing.BINARY, ""
-    if len(response.body) > snapshots.MAX_PAGE:
-        # Not all of a large page is decoded.
-        response = response.replace(body=response.body[: snapshots.MAX_PAGE])
-    form = next((name for kind, name in _FORMATS if isinstance(response, kind)), "txt")
-    return response.text, form
 
 
 def _cut(text: bytes) -> bytes:
     """Return the longest part of UTF-8 text within the limit that ends with a whole character."""
     return text if len(text) <= snapshots.MAX_PAGE else text[: snapshots.MAX_PAGE].decode("utf-8", "ignore").encode()
-
-
-def _screenshot_of(page: FailedPage) -> bytes | Missing:
-    screenshot = page.screenshot
-    if screenshot:
-        if len(screenshot) > snapshots.MAX_SCREENSHOT:
-            return Missing.TOO_LARGE
-        return screenshot if snapshots.image_type(screenshot) else Missing.NO_IMAGE
-    if page.result is None:
-        return Missing.DIRECT
-    return Missing.HTTP if page.result.get("httpResponseBody") is not None else Missing.NOT_REQUESTED

@@ -85,16 +85,16 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     look: float = 0.25
     ask: float = 2.0
 
-    #: Bytes of all bodies that ``networkCapture`` returns.
+    #: Bytes of all headers and bodies that ``networkCapture`` returns.
     capture_bytes: int = 16 * MIB
 
     # ── sessions ──
-    #: Open sessions, of all keys and of one; a new one beyond it gets 422.
+    #: Open sessions, of all keys and of one. Beyond it, idle ones make room for a new one, or it gets 422.
     sessions: int = 1000
     sessions_of_key: int = 500
     #: A session that no request has used for this long expires; its identifier is refused for as long again.
     session_idle: float = 900.0
-    #: State of one session (cookies, storage of its pages), and of all of them together. Storage beyond it is not kept.
+    #: State of one session (cookies, storage of its pages), and of all of them together. Storage goes before cookies.
     session_bytes: int = 512 * 1024
     sessions_bytes: int = 64 * MIB
 

@@ -19,6 +19,7 @@ import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
+from urllib.parse import urlsplit
 
 from scrapy_ext.api.extraction.problems import ExtractionError, over_limit
 from scrapy_ext.server.auth.keyring import Caller
@@ -29,6 +30,10 @@ from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
 #: Domains whose last start is remembered for the delay.
 _REMEMBERED: Final = 10_000
+
+
+def domain_of(url: str) -> str:
+    return (urlsplit(url).hostname or "").rstrip(".")
 
 
 class _Domain:
@@ -75,6 +80,11 @@ class DomainLimits:
                 self._domains.pop(host, None)
             elif len(self._domains) > _REMEMBERED:
                 self._forget()
+
+    async def next_start(self, host: str) -> None:
+        """Wait, within the permit of a domain, for its next start; raises :class:`ExtractionError` (429)."""
+        if self._delay:
+            await self._delay_start(self._domains[host], host)
 
     async def _delay_start(self, domain: _Domain, host: str) -> None:
         now = asyncio.get_running_loop().time()

@@ -119,8 +119,8 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     timezone: str | None = None
     #: The body of the page's own document, as it was received.
     document: bool = False
-    #: Wait for the page behind a challenge that scripts pass.
-    passes_challenges: bool = False
+    #: Share of ``limits.challenge`` to wait for the page behind a challenge that scripts pass.
+    challenge: float = 0.0
     proxies: Tiers = ((None,),)
     upstream: Upstream | None = None
 

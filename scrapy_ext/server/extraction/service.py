@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 import pybase64
@@ -28,8 +27,9 @@ from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionTask
 from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
+from scrapy_ext.server.extraction.bans.tries import Sender
 from scrapy_ext.server.extraction.documents import KINDS_OF_PDF, DownloadError, is_pdf, not_of_pdf, plan_by_http
-from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
+from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates, domain_of
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.hold import Hold, no_count
 from scrapy_ext.server.extraction.measures import BrowserFigures, ExtractionMetrics
@@ -47,7 +47,7 @@ from scrapy_ext.telemetry.spans import inner_span, redacted
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.browser.browser import Browser
-    from scrapy_ext.server.extraction.browser.page import PageResult
+    from scrapy_ext.server.extraction.browser.page_result import PageResult
     from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
     from scrapy_ext.server.extraction.http.robots import Robots
 
@@ -56,8 +56,7 @@ class ExtractionService:
     """``POST /v1/extract``.
 
     ``caller_of`` returns the caller of an API key, None for an unknown key. ``resolve`` replaces the system's resolver
-    in
-    tests. Raises :class:`ConfigError` for a configuration with unreadable hosts, proxies or block list.
+    in tests. Raises :class:`ConfigError` for a configuration with unreadable hosts, proxies or block list.
     """
 
     def __init__(
@@ -163,13 +162,15 @@ class ExtractionService:
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
         todo = plan(request, self.pool)
-        host = (urlsplit(todo.url).hostname or "").rstrip(".")
+        host = domain_of(todo.url)
         self._rates.take(caller, host)
         first = first_page(request, todo) if request.session_context_parameters else None
         with self._sessions.of(request, caller) as session:
+            # Before the permits, so that those that wait for the beginning hold none.
+            if session is not None and first is not None:
+                await session.begin(partial(self._begin, session, first, host, hold, caller))
             async with self._requests.permit(), self._domains.permit(host):
                 if session is not None:
-                    await self._begin(session, first, request, hold, caller)
                     todo = session.apply(todo)
                 if isinstance(todo, PagePlan):
                     result, state = await self._by_browser(request, todo, hold, caller)
@@ -185,31 +186,24 @@ class ExtractionService:
         result.job_id = request.job_id
         return result
 
-    async def _begin(
-        self, session: ExtractionSession, first: PagePlan | None, request: ExtractRequest, hold: Hold, caller: Caller
-    ) -> None:
-        """Begin a session of the service by its actions, once; other requests of it wait."""
-        if first is None:
-            return
-        async with session.beginning:
-            if session.is_begun:
-                return
-            try:
-                todo = session.apply(first)
-                self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
-                page = await self._bans.load(todo, lambda one: self._load(one, hold, caller), session=todo.session)
-                failed = next((acted for acted in page.actions or () if acted["status"] == "returned"), None)
-                if failed is not None:
-                    raise ExtractionError(
-                        "/problem/session-creation-error",
-                        f"sessionContextParameters.actions: {failed['action']} failed: {failed['error']}. "
-                        "Correct the actions, or send the request again.",
-                    )
-            except ExtractionError:
-                self.pool.end_session(session.name)
-                raise
-            self._sessions.update(session, todo.state or SessionState(), page.state)
-            session.is_begun = True
+    async def _begin(self, session: ExtractionSession, first: PagePlan, host: str, hold: Hold, caller: Caller) -> None:
+        """Load the page that begins a session of the service, with its actions."""
+        try:
+            todo = session.apply(first)
+            self._rates.take(caller, host)
+            async with self._requests.permit(), self._domains.permit(host):
+                page = await self._load_without_ban(todo, hold, caller)
+            failed = next((acted for acted in page.actions or () if acted["status"] == "returned"), None)
+            if failed is not None:
+                raise ExtractionError(
+                    "/problem/session-creation-error",
+                    f"sessionContextParameters.actions: {failed['action']} failed: {failed['error']}. "
+                    "Correct the actions, or send the request again.",
+                )
+        except ExtractionError:
+            self.pool.end_session(session.name)
+            raise
+        self._sessions.update(session, todo.state or SessionState(), page.state)
 
     async def tried(
         self, request: ExtractRequest, caller: Caller, exchange: RequestContext | None
@@ -237,7 +231,7 @@ class ExtractionService:
             try:
                 if action.url:
                     await self._check_target(todo, action.url)
-                    count((urlsplit(action.url).hostname or "").rstrip("."))
+                    count(domain_of(action.url))
                 actions.append(action)
             except ExtractionError as refusal:
                 actions.append(msgspec.structs.replace(action, refused=str(refusal)))
@@ -263,7 +257,20 @@ class ExtractionService:
             todo,
             lambda one: self._fetch(one, self._check_of(one), hold),
             lambda page: self._load(page, hold, caller),
-            session=todo.session,
+            self._sender(todo, caller),
+        )
+
+    async def _load_without_ban(self, todo: PagePlan, hold: Hold, caller: Caller) -> PageResult:
+        return await self._bans.load(todo, lambda one: self._load(one, hold, caller), self._sender(todo, caller))
+
+    def _sender(self, todo: HttpPlan | PagePlan, caller: Caller) -> Sender:
+        """Return the sender of further tries, which count and wait like requests of their own."""
+        host = domain_of(todo.url)
+        return Sender(
+            caller.organisation,
+            todo.session,
+            take=lambda: self._rates.take(caller, host),
+            start=lambda: self._domains.next_start(host),
         )
 
     async def _result_of_answer(self, request: ExtractRequest, fetched: HttpResult, caller: Caller) -> ExtractResult:
@@ -279,7 +286,7 @@ class ExtractionService:
             result.http_response_headers = fetched.headers
         kind = request.extract_type
         if kind is not None:
-            if not is_pdf(_content_type(fetched), fetched.body):
+            if not is_pdf(fetched.content_type, fetched.body):
                 html = await asyncio.to_thread(_decode, fetched)
                 await self._add_item(result, request, kind, html, caller)
             elif kind in KINDS_OF_PDF:
@@ -292,13 +299,13 @@ class ExtractionService:
         self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller
     ) -> tuple[ExtractResult, SessionState | None]:
         try:
-            page = await self._bans.load(todo, lambda one: self._load(one, hold, caller), session=todo.session)
+            page = await self._load_without_ban(todo, hold, caller)
         except DownloadError as download:
             by_http = plan_by_http(request, todo) if download.may_be_pdf else None
             if by_http is None:
                 raise
             fetched = await self._fetch_without_ban(by_http, hold, caller)
-            if not is_pdf(_content_type(fetched), fetched.body):
+            if not is_pdf(fetched.content_type, fetched.body):
                 raise
             return await self._result_of_answer(request, fetched, caller), fetched.state
         result = ExtractResult(
@@ -367,7 +374,7 @@ class ExtractionService:
             attributes=asked if asked and not by_text else None,
             text=bool(asked) and by_text,
         )
-        domain = (urlsplit(request.url).hostname or "").rstrip(".")
+        domain = domain_of(request.url)
         with inner_span("extract", {"scrapy_ext.kind": kind}):
             found = await self.extractors.work(task, domain=domain, key=caller.name)
         setattr(result, _ATTRIBUTES[kind], found.item)
@@ -386,14 +393,10 @@ def _import_browser() -> None:
     import scrapy_ext.server.extraction.browser.browser  # noqa: F401
 
 
-def _content_type(fetched: HttpResult) -> str | None:
-    return next((header.value for header in fetched.headers if header.name.lower() == "content-type"), None)
-
-
 def _decode(fetched: HttpResult) -> str:
     from scrapy_ext.server.extraction.http.bodies import text_of
 
-    return text_of(_content_type(fetched), fetched.body)
+    return text_of(fetched.content_type, fetched.body)
 
 
 _ATTRIBUTES: dict[str, Any] = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractResult)}

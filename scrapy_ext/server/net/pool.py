@@ -7,78 +7,70 @@ Rules of the choice:
   with the server's own address where there is none; after a ban, proxies for ``*`` of any type follow, since the
   contract lets the service pick the type that avoids bans.
 * Within a tier the choice is random, by weight and success at the site.
-* A proxy that a site bans is not used for that site for :data:`FIRST_COOL_DOWN`, twice as long after each further ban,
-  up to :data:`LONGEST_COOL_DOWN`. A proxy that fails is avoided for :data:`FAILURE_COOL_DOWN` likewise, but used when
-  no other is left, because trying costs nothing.
+* A proxy that a site bans cools down (:mod:`~scrapy_ext.server.net.health`): it is not used for requests of the same
+  :class:`Scope`. One that fails, or of which a site demands a pause, is avoided, but used when no other is left.
+* When all cool down, :meth:`ProxyPool.nearest` is the one to probe.
 * A session keeps its proxy while that one is available.
 
-The server's own address takes part in the figures, under the name :data:`DIRECT`, but never cools down. All figures are
-those of this process since its start; sites and sessions are bounded, the least recently used are forgotten.
+The server's own address takes part, under the name :data:`DIRECT`, and cools down where there are others. Where it is
+the only way, it is always used. All figures are those of this process since its start; sites and sessions are bounded,
+the least recently used are forgotten.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from scrapy_ext.api.platform.proxies import ProxyFigures
 from scrapy_ext.api.violations import Violation
+from scrapy_ext.server.net.health import LONGEST_COOL_DOWN, SINGLE, Health, Rests
 from scrapy_ext.server.net.upstream import ANY, ProxyRuleError, Upstream
 
 DIRECT: Final = "direct"
 #: Seconds.
-FIRST_COOL_DOWN: Final = 60.0
-LONGEST_COOL_DOWN: Final = 3600.0
 FAILURE_COOL_DOWN: Final = 10.0
 LONGEST_FAILURE_COOL_DOWN: Final = 600.0
 SESSION_EXPIRY: Final = 3600.0
 #: Bounds of what is remembered.
 MOST_SITES: Final = 2000
+_MOST_RESTS: Final = 20_000
 MOST_SESSIONS: Final = 10_000
 #: Failures in a row, at one site or another, after which a proxy counts as failing for all sites.
 _FAILURES: Final = 3
-#: Weight of the newest answer in the success at a site, and the least success, with which a proxy is still tried.
-_NEWEST: Final = 0.3
+#: The least success at a site, with which a proxy is still tried.
 _LEAST: Final = 0.02
 
 #: Proxies that a request may use, the best first; None is the server's own address.
 Tiers = tuple[tuple["Upstream | None", ...], ...]
 _ALONE: Final[Tiers] = ((None,),)
+_PORTS: Final = {"http": 80, "https": 443}
 
 
-class Health:
-    """Answers of one proxy, at one site or at all."""
+class Scope(NamedTuple):
+    """Requests whose bans count together: those of one organisation to a site, by HTTP or by the browser.
 
-    __slots__ = ("banned", "failed", "in_a_row", "passed", "success", "until")
+    So no organisation can shut a site for another one, and a challenge that only a browser passes shuts none for it.
+    """
 
-    def __init__(self) -> None:
-        #: Numbers of requests by result.
-        self.passed = 0
-        self.banned = 0
-        self.failed = 0
-        #: Recent success, from 0 to 1; a proxy without answers is tried like one that always passes.
-        self.success = 1.0
-        #: Bans, or failures, in a row.
-        self.in_a_row = 0
-        #: End of the cool-down.
-        self.until = 0.0
+    #: Host, with its port unless that is the usual one.
+    site: str
+    #: ``http`` or ``browser``.
+    by: str = "http"
+    organisation: str = ""
 
-    def lower(self) -> None:
-        self.success *= _NEWEST
 
-    def cool_down(self, now: float, first: float, longest: float) -> None:
-        """Begin or extend a cool-down; answers to requests that were under way when it began do not extend it."""
-        if now >= self.until:
-            self.until = now + min(first * 2.0 ** min(self.in_a_row, 20), longest)
-            self.in_a_row += 1
-
-    def recover(self) -> None:
-        self.in_a_row = 0
-        self.until = 0.0
-        self.success += _NEWEST * (1 - self.success)
+def site_of(url: str) -> str:
+    """Return the host of a URL, with its port unless that is the usual one."""
+    parts = urlsplit(url)
+    host, port = (parts.hostname or "").rstrip("."), parts.port
+    host = f"[{host}]" if ":" in host else host
+    return host if port in (None, _PORTS.get(parts.scheme)) else f"{host}:{port}"
 
 
 class ProxyPool:
@@ -88,10 +80,15 @@ class ProxyPool:
         # Each once: the command line adds to the environment, which the settings of a project may repeat.
         self._all = [Upstream(rule) for rule in dict.fromkeys(map(str.strip, rules))]
         self._labels: dict[Upstream | None, str] = {None: DIRECT, **_labels(self._all)}
+        for upstream in self._all:
+            upstream.label = self._labels[upstream]
         self._clock = clock
-        #: In the order of last use.
-        self._sites: OrderedDict[str, dict[Upstream | None, Health]] = OrderedDict()
+        #: By site and by HTTP or browser, in the order of last use.
+        self._sites: OrderedDict[tuple[str, str], dict[Upstream | None, Health]] = OrderedDict()
         self._totals: dict[Upstream | None, Health] = {upstream: Health() for upstream in self._labels}
+        #: Cool-downs after bans, and ends of the pauses that sites demand.
+        self._rests: Rests[tuple[Scope, Upstream | None]] = Rests(_MOST_RESTS, clock)
+        self._pauses: OrderedDict[tuple[Scope, Upstream | None], float] = OrderedDict()
         self._sessions: OrderedDict[str, tuple[float, Upstream | None]] = OrderedDict()
 
     # ── the choice ──
@@ -114,57 +111,63 @@ class ProxyPool:
         return (tuple(first), tuple(others)) if others else (tuple(first),), []
 
     def choose(
-        self, site: str, tiers: Tiers, *, tried: Iterable[Upstream | None] = (), session: str | None = None
+        self, scope: Scope, tiers: Tiers, *, tried: Iterable[Upstream | None] = (), session: str | None = None
     ) -> tuple[Upstream | None] | None:
         """Return a proxy in a tuple, or None when all were tried or cool down after bans.
 
         ``session``: key of a session, which keeps its proxy.
         """
         left = [[each for each in tier if each not in tried] for tier in tiers]
-        kept = self._of_session(session, site, left)
+        if tiers == _ALONE:
+            return (None,) if left[0] else None
+        kept = self._of_session(session, scope, left)
         if kept is not None:
             return kept
-        for failing in (False, True):
+        for avoided in (False, True):
             for tier in left:
-                ready = [each for each in tier if self._is_ready(site, each, failing=failing)]
+                ready = [each for each in tier if self._is_ready(scope, each, avoided=avoided)]
                 if ready:
-                    chosen = random.choices(ready, [self._share(site, each) for each in ready])[0]
+                    chosen = random.choices(ready, [self._share(scope, each) for each in ready])[0]
                     self._keep_session(session, chosen)
                     return (chosen,)
         return None
 
-    def next_free(self, site: str, tiers: Tiers) -> float:
-        """Return the seconds until a cool-down of these proxies at a site ends."""
-        known = self._sites.get(site, {})
-        ends = [known[each].until for tier in tiers for each in tier if each in known]
-        return max(min(ends, default=0.0) - self._clock(), 0.0)
+    def has_choice(self, tiers: Tiers) -> bool:
+        """Return whether there is another way than the server's own address."""
+        return tiers != _ALONE
 
-    def _is_ready(self, site: str, upstream: Upstream | None, *, failing: bool) -> bool:
-        if upstream is None:
-            return True
-        now = self._clock()
-        health = self._sites.get(site, {}).get(upstream)
-        if health is not None and now < health.until:
+    def nearest(self, scope: Scope, tiers: Tiers) -> tuple[Upstream | None]:
+        """Return the proxy whose cool-down ends first, in a tuple."""
+        return (min((each for tier in tiers for each in tier), key=lambda each: self._rests.left((scope, each))),)
+
+    def next_free(self, scope: Scope, tiers: Tiers) -> float:
+        """Return the seconds until one of these proxies does not cool down at the site."""
+        if tiers == _ALONE:
+            return 0.0
+        return min((self._rests.left((scope, each)) for tier in tiers for each in tier), default=0.0)
+
+    def _is_ready(self, scope: Scope, upstream: Upstream | None, *, avoided: bool) -> bool:
+        if self._rests.is_cooling((scope, upstream)):
             return False
-        return failing or now >= self._totals[upstream].until
+        now = self._clock()
+        return avoided or now >= max(self._totals[upstream].until, self._pauses.get((scope, upstream), 0.0))
 
-    def _share(self, site: str, upstream: Upstream | None) -> float:
-        if upstream is None:
-            return 1.0
-        health = self._sites.get(site, {}).get(upstream)
-        return upstream.weight * max((health.success if health else 1.0) ** 2, _LEAST)
+    def _share(self, scope: Scope, upstream: Upstream | None) -> float:
+        health = self._sites.get((scope.site, scope.by), {}).get(upstream)
+        weight = 1 if upstream is None else upstream.weight
+        return weight * max((health.success if health else 1.0) ** 2, _LEAST)
 
     # ── sessions ──
 
     def _of_session(
-        self, session: str | None, site: str, left: list[list[Upstream | None]]
+        self, session: str | None, scope: Scope, left: list[list[Upstream | None]]
     ) -> tuple[Upstream | None] | None:
         if session is None:
             return None
         until, upstream = self._sessions.get(session, (0.0, None))
         if until <= self._clock() or not any(upstream in tier for tier in left):
             return None
-        if not self._is_ready(site, upstream, failing=False):
+        if self._rests.is_cooling((scope, upstream)) or self._totals[upstream].until > self._clock():
             return None
         self._keep_session(session, upstream)
         return (upstream,)
@@ -183,41 +186,46 @@ class ProxyPool:
 
     # ── results ──
 
-    def passed(self, site: str, upstream: Upstream | None, *, recovered: bool = False) -> None:
-        """Note an answer of a site that is no ban; ``recovered``: it ends a cool-down, as the newest answer."""
-        health, total = self._health(site, upstream), self._totals[upstream]
-        for each in (health, total):
+    def passed(self, scope: Scope, upstream: Upstream | None, *, recovered: bool = False) -> None:
+        """Note an answer of a site that is no ban; ``recovered``: it was sent during a cool-down, and ends it."""
+        for each in (self._health(scope, upstream), self._totals[upstream]):
             each.passed += 1
-        # The site's proxies that pass during a cool-down were asked before it.
-        if recovered or self._clock() >= health.until:
-            health.recover()
-        total.recover()
+            each.recover()
+        if self._all:
+            self._rests.passed((scope, upstream), recovered=recovered)
 
-    def banned(self, site: str, upstream: Upstream | None) -> None:
-        """Note a ban by a site."""
-        health, total = self._health(site, upstream), self._totals[upstream]
-        for each in (health, total):
+    def banned(self, scope: Scope, upstream: Upstream | None, weight: int = SINGLE) -> None:
+        """Note a ban by a site; ``weight`` is that of the cool-down."""
+        total = self._totals[upstream]
+        for each in (self._health(scope, upstream), total):
             each.banned += 1
             each.lower()
         # The proxy itself works.
         total.in_a_row, total.until = 0, 0.0
-        if upstream is not None:
-            health.cool_down(self._clock(), FIRST_COOL_DOWN, LONGEST_COOL_DOWN)
+        self._rests.banned((scope, upstream), weight)
 
-    def failed(self, site: str, upstream: Upstream | None, *, everywhere: bool) -> None:
+    def pause(self, scope: Scope, upstream: Upstream | None, seconds: float) -> None:
+        """Note that a site demands a pause, by 429."""
+        self._pauses[scope, upstream] = self._clock() + min(seconds, LONGEST_COOL_DOWN)
+        self._pauses.move_to_end((scope, upstream))
+        if len(self._pauses) > MOST_SITES:
+            self._pauses.popitem(last=False)
+
+    def failed(self, scope: Scope, upstream: Upstream | None, *, everywhere: bool) -> None:
         """Note that a proxy failed, at this site, or ``everywhere``."""
-        health, total = self._health(site, upstream), self._totals[upstream]
+        health, total = self._health(scope, upstream), self._totals[upstream]
         for each in (health, total):
             each.failed += 1
             each.lower()
         if upstream is None:
             return
         if everywhere or total.in_a_row >= _FAILURES:
-            total.cool_down(self._clock(), FAILURE_COOL_DOWN, LONGEST_FAILURE_COOL_DOWN)
+            total.avoid(self._clock(), FAILURE_COOL_DOWN, LONGEST_FAILURE_COOL_DOWN)
         else:
             total.in_a_row += 1
 
-    def _health(self, site: str, upstream: Upstream | None) -> Health:
+    def _health(self, scope: Scope, upstream: Upstream | None) -> Health:
+        site = (scope.site, scope.by)
         known = self._sites.get(site)
         if known is None:
             known = self._sites[site] = {}
@@ -239,25 +247,34 @@ class ProxyPool:
     def totals(self) -> Iterator[ProxyFigures]:
         """Yield the figures of each proxy at all sites, the server's own address first."""
         for upstream, health in self._totals.items():
-            yield self._figures(upstream, None, health)
+            yield self._figures(upstream, None, None, health, health.until - self._clock())
 
     def by_site(self) -> Iterator[ProxyFigures]:
-        """Yield the figures of each proxy at each site, the most recently used site first."""
-        for site in reversed(self._sites):
-            for upstream, health in self._sites[site].items():
-                yield self._figures(upstream, site, health)
+        """Yield the figures of each proxy at each site, the most recently used site first, then as configured.
+
+        A cool-down is the longest of those of all organisations.
+        """
+        left: dict[tuple[str, str, Upstream | None], float] = {}
+        for (scope, upstream), seconds in self._rests.cooling():
+            key = (scope.site, scope.by, upstream)
+            left[key] = max(seconds, left.get(key, 0.0))
+        for site, by in reversed(self._sites):
+            healths = self._sites[site, by]
+            for upstream in filter(healths.__contains__, self._labels):
+                yield self._figures(upstream, site, by, healths[upstream], left.get((site, by, upstream), 0.0))
 
     def cooling(self) -> int:
-        """Return the number of cool-downs: of proxies that fail, and of pairs of a proxy and a site."""
+        """Return the number of cool-downs: of proxies that fail, and of proxies at a site."""
         now = self._clock()
-        both = (self._totals, *self._sites.values())
-        return sum(now < health.until for each in both for health in each.values())
+        return sum(now < health.until for health in self._totals.values()) + sum(1 for _ in self._rests.cooling())
 
-    def _figures(self, upstream: Upstream | None, site: str | None, health: Health) -> ProxyFigures:
+    def _figures(
+        self, upstream: Upstream | None, site: str | None, by: str | None, health: Health, left: float
+    ) -> ProxyFigures:
         address = upstream.address if upstream is not None else ""
-        left = max(health.until - self._clock(), 0.0)
         numbers = (health.passed, health.banned, health.failed, round(health.success, 2))
-        return ProxyFigures(self.label(upstream), address, site, *numbers, cooling=-int(-left // 1))
+        cooling = math.ceil(max(left, 0.0))
+        return ProxyFigures(self.label(upstream), address, site, by, *numbers, cooling=cooling)
 
     def _none(self, country: str | None, ip_type: str | None) -> Violation:
         # If the country alone is available, the type is the missing part.

@@ -4,8 +4,8 @@
 or ``socks5``. ``*`` as country or type means any. :mod:`~scrapy_ext.server.net.pool` chooses among several.
 
 The guard applies nevertheless: the proxy is given a checked address, also for http, never a host that it would resolve
-in its own network. The proxy's own address may be private, since the operator configured it. Errors name the proxy's
-country and type; the log also has its address, and its credentials appear nowhere.
+in its own network. The proxy's own address may be private, since the operator configured it. Errors name the proxy
+as figures do; the log also has its address, and its credentials appear nowhere.
 
 Pages of the browser use these proxies, too, through the proxy of the page (:mod:`~scrapy_ext.server.net.proxy`). So
 Chromium's own limits (no SOCKS5 with a password) do not matter.
@@ -53,15 +53,21 @@ class ProxyRuleError(ConfigError):
 
 
 class ProxyFailedError(ExtractionError):
-    """A proxy failed, not the site (520). ``everywhere``: for all sites, as it seems, not only for this one."""
+    """A proxy failed, not the site (520). ``everywhere``: for all sites, as it seems, not only for this one.
+
+    It failed before anything was sent to the site by this connection; ``is_unsent`` is false where an earlier hop of
+    the request was sent.
+    """
 
     def __init__(self, detail: str, *, everywhere: bool) -> None:
         super().__init__("/download/temporary-error", detail, Cause.PROXY)
         self.everywhere = everywhere
+        self.is_unsent = True
 
 
 class Upstream:
-    """One proxy; :attr:`name` (``US:residential``) and :attr:`given_name` are its only parts for callers."""
+    """One proxy; :attr:`name` (``US:residential``), :attr:`given_name` and :attr:`label` are its only parts for
+    callers."""
 
     def __init__(self, text: str) -> None:
         self.name, separator, address = text.strip().partition("=")
@@ -84,6 +90,8 @@ class Upstream:
         #: The name that the operator gave it, its share among equals, and whether its certificate is verified.
         self.given_name, self.weight, self._verify = "", 1, True
         self._read_options(parts.query)
+        #: Its name in figures and errors, which the pool makes different for each.
+        self.label = self.given_name or self.name
         self._user, self._password = None, None
         if parts.username is not None:
             self._user, self._password = unquote(parts.username), unquote(parts.password or "")
@@ -140,7 +148,7 @@ class Upstream:
                 return found
             reason = found
         raise ProxyFailedError(
-            f"The proxy for {self.name} did not reach {host}; its answer had the status {reason}.", everywhere=False
+            f"The proxy {self.label} did not reach {host}; its answer had the status {reason}.", everywhere=False
         )
 
     # ── HTTP and HTTPS ──
@@ -210,5 +218,5 @@ class Upstream:
             raise
 
     def _failed(self, what: str, why: str, *, everywhere: bool = True) -> ProxyFailedError:
-        _log.warning("The proxy for %s (%s:%d) %s: %s", self.name, self._host, self._port, what, why)
-        return ProxyFailedError(f"The proxy for {self.name} {what}.", everywhere=everywhere)
+        _log.warning("The proxy %s (%s:%d) %s: %s", self.label, self._host, self._port, what, why)
+        return ProxyFailedError(f"The proxy {self.label} {what}.", everywhere=everywhere)

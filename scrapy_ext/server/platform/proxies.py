@@ -26,7 +26,7 @@ _MOST: Final = 10_000
     schemas.value("Requests by result, and cool-downs.", Proxies),
     parameters=(
         schemas.page_size(_MOST),
-        schemas.Parameter("site", "only this host", schemas.STRING),
+        schemas.Parameter("site", "only this host, on any port or on that of HOST:PORT", schemas.STRING),
     ),
     access=Access.SERVER,
 )
@@ -34,5 +34,9 @@ async def _read(call: Call) -> Response:
     pool = call.service(ProxyPool)
     count = call.page_size(_COUNT, _MOST, "Name a site.")
     site = call.query.get("site")
-    found = (each for each in pool.by_site() if site is None or each.site == site.lower())
+    found = (each for each in pool.by_site() if site is None or _is_of(each.site or "", site.lower()))
     return json(Proxies(list(pool.totals()), list(islice(found, count))))
+
+
+def _is_of(site: str, asked: str) -> bool:
+    return asked in (site, site.rpartition(":")[0])

@@ -46,6 +46,7 @@ from scrapy.settings import Settings
 from scrapy_ext.addon import Addon
 from scrapy_ext.api.extraction import check
 from scrapy_ext.settings import SETTINGS
+from tests.support import pdfs
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -58,6 +59,35 @@ FROM_NOTHING = (
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst", "howto/sessions.rst", "howto/snapshots.rst")
 TIMEOUT = 180
+REPORT = [
+    *pdfs.lines(["The road in winter"], size=20),
+    *pdfs.lines(["It is dark by four o'clock, and the paths are wet.", "Take the lantern with you."], top=120),
+]
+WITH_A_FILE = """
+import runpy
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+folder = Path(__file__).parent
+respond = BaseHTTPRequestHandler.parse_request
+
+
+def parse_request(self):
+    known = respond(self)
+    if known and self.path == "/report.pdf":
+        content = (folder / "report.pdf").read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/pdf")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+        return False
+    return known
+
+
+BaseHTTPRequestHandler.parse_request = parse_request
+runpy.run_path(str(folder / "shop_site.py"), run_name="__main__")
+"""
 
 _MARK = re.compile(r"^(?:\.\. test: (?P<rst>.+)|<!-- test: (?P<md>.+) -->)$")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
@@ -324,10 +354,13 @@ def clean_environment() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def shop_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The tutorial's shop on a free port."""
+    """The tutorial's shop on a free port, which has a PDF as well."""
     port = free_port()
-    script = tmp_path_factory.mktemp("shop") / "shop_site.py"
-    script.write_text(SHOP.read_text("utf-8").replace("8610", port), "utf-8")
+    folder = tmp_path_factory.mktemp("shop")
+    (folder / "report.pdf").write_bytes(pdfs.pdf(REPORT))
+    (folder / "shop_site.py").write_text(SHOP.read_text("utf-8").replace("8610", port), "utf-8")
+    script = folder / "with_a_file.py"
+    script.write_text(WITH_A_FILE, "utf-8")
     with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline()

@@ -58,11 +58,10 @@ def expected() -> list[list[str]]:
         [f"{page.page_bytes // MIB} MiB of loaded data, {page.html_bytes // MIB} MiB of HTML"],
         [f"{page.page_heap_mib} MiB of JavaScript heap, {page.page_memory_mib} MiB in all"],
         [f"together: {page.browser_memory_mib} MiB"],
-        [
-            f"{page.sessions} open, {page.sessions_of_key} of one key",
-            f"each with {page.session_bytes // KIB} KiB, together {page.sessions_bytes // MIB} MiB",
-        ],
-        [f"{MAX_CAPTURED}, with {page.capture_bytes // MIB} MiB of bodies"],
+        [f"{page.sessions} open, {page.sessions_of_key} of one key"],
+        [f"a session: {page.session_bytes // KIB} KiB"],
+        [f"all sessions: {page.sessions_bytes // MIB} MiB"],
+        [f"{MAX_CAPTURED}, with {page.capture_bytes // MIB} MiB of headers and bodies"],
         [f"{page.extract:g} s each"],
         [
             f"{reading.MAX_PAGES} pages, {_spaced(reading.MAX_LENGTH)} characters, {_spaced(reading.MAX_LINES)} lines, "

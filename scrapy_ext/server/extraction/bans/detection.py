@@ -1,13 +1,14 @@
 """Recognition of bans in answers of sites.
 
 A ban is *certain* when the answer has a sign that only block and challenge pages have. Else it may be a *suspicion*: a
-plain 403 or 429, an empty page, or a script that only sets a cookie and reloads. A suspicion is tried again by another
-proxy where the server has one, but it never fails a request: many sites refuse some pages to everybody, and a page that
-is lost for a false alarm costs more than a ban that is not recognised.
+plain 403, 429 or 999, an empty page, or a script that only sets a cookie and reloads. A suspicion is tried again by
+another proxy where the server has one, but it never fails a request: many sites refuse some pages to everybody, and a
+page that is lost for a false alarm costs more than a ban that is not recognised. So a status alone is never certain.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -16,13 +17,16 @@ from scrapy_ext.server.extraction.bans.outline import LARGEST, Outline
 from scrapy_ext.server.extraction.bans.signs import (
     BLAME,
     HEADERS,
+    JSON_REFUSALS,
     PLAIN_ERRORS,
     PLAIN_WORDS,
     REDIRECTED_TO,
     REFUSALS,
     REQUESTS,
     SIGNS,
+    TYPED_WIDGETS,
     WIDGETS,
+    Sign,
 )
 
 #: Links of the page of a CAPTCHA at most: where nothing else speaks for a ban, after a redirect to it, in a refusal.
@@ -31,14 +35,19 @@ _SOME_LINKS: Final = 10
 _LINKS: Final = 40
 #: Visible characters of such a page that is no refusal.
 _SHORT: Final = 700
+#: And of one that only says so.
+_SHORTEST: Final = 300
 #: Bytes of a ban page that is no refusal, such as a challenge with status 200, by HTTP. Larger pages are not read: for
 #: 100 KB, that took two thirds of the processor time of fetching them.
 _LARGEST_PASSED: Final = 64 * 1024
 #: Characters of a script that only sets a cookie.
 _SMALL: Final = 64 * 1024
 #: Statuses that may refuse this client alone.
-_SUSPECT: Final = frozenset({403, 429})
-_KINDS: Final = ("text/html", "application/xhtml", "text/plain", "application/json", "text/json")
+_SUSPECT: Final = frozenset({403, 429, 999})
+_HTML: Final = ("text/html", "application/xhtml")
+_PLAIN: Final = ("text/plain", "application/json", "text/json")
+#: Characters of a refusal that is plain text or JSON.
+_SHORT_PLAIN: Final = 4096
 
 
 class Ban(NamedTuple):
@@ -71,17 +80,22 @@ def ban_of(answer: Received) -> Ban | None:
             return Ban(service, scripted=True)
     kind = answer.headers.get("content-type", "").lower().strip()
     largest = LARGEST if answer.rendered or answer.status in REFUSALS else _LARGEST_PASSED
-    if answer.body is None or len(answer.body) > largest or (kind and not kind.startswith(_KINDS)):
+    if answer.body is None or len(answer.body) > largest or (kind and not kind.startswith((*_HTML, *_PLAIN))):
         return _suspicion(answer)
     body = answer.body
     page = (body if isinstance(body, str) else body.decode("latin-1")).lower()
+    is_html = answer.rendered or kind.startswith(_HTML) or (not kind and page.lstrip().startswith("<"))
+    if not is_html:
+        return _by_form(answer, page) or _suspicion(answer)
     outline = Outline(page)
     if not outline.is_long:
-        found = _by_marks(answer, page) or _by_words(answer, page, outline)
+        # The browser shows JSON and plain text as HTML, and some sites declare them as such.
+        found = _by_form(answer, outline.text)
+        if found is None and not outline.text.startswith(("{", "[")):
+            found = _by_marks(answer, page, outline) or _by_words(answer, page, outline)
         if found is not None:
             return found
-        is_page = "html" in kind or "<html" in page[:1000] or answer.rendered
-        if answer.status == 200 and is_page and (empty := _empty(answer, page, outline)):
+        if answer.status == 200 and (empty := _empty(answer, page, outline)):
             return empty
     return _suspicion(answer)
 
@@ -90,14 +104,42 @@ def _suspicion(answer: Received) -> Ban | None:
     return Ban("refused", certain=False) if answer.status in _SUSPECT else None
 
 
-def _by_marks(answer: Received, page: str) -> Ban | None:
+def _by_marks(answer: Received, page: str, outline: Outline) -> Ban | None:
     refused = answer.status in REFUSALS
+    if not refused and (outline.links > _SOME_LINKS or len(outline.text) > _SHORT):
+        return None
+    where = page if refused else outline.markup
     for sign in SIGNS:
-        if (refused or not sign.refused) and all(mark in page for mark in sign.marks):
+        if (refused or not sign.refused) and _has(sign, where, outline, refused=refused):
             return Ban(sign.service, scripted=sign.scripted)
-    if refused and page.strip().startswith(PLAIN_ERRORS):
+    return None
+
+
+def _has(sign: Sign, where: str, outline: Outline, *, refused: bool) -> bool:
+    if sign.title:
+        is_titled = outline.title.startswith(sign.title)
+        if not is_titled or not (refused or outline.title.rstrip(" .…") == sign.title):
+            return False
+    return outline.text.startswith(sign.text) and all(mark in where for mark in sign.marks)
+
+
+def _by_form(answer: Received, text: str) -> Ban | None:
+    """Find the refusal of a service in plain text or JSON: the whole answer has its form."""
+    text = text.strip()
+    if answer.status not in REFUSALS or len(text) > _SHORT_PLAIN:
+        return None
+    if text in PLAIN_ERRORS:
         return Ban("cloudflare")
-    return Ban("status") if answer.status == 999 else None
+    if not text.startswith("{"):
+        return None
+    try:
+        members = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    for service, form in JSON_REFUSALS:
+        if all(str(members.get(name, "-")).startswith(value) and name in members for name, value in form.items()):
+            return Ban(service, scripted=service == "datadome")
+    return None
 
 
 def _by_words(answer: Received, page: str, outline: Outline) -> Ban | None:
@@ -105,11 +147,15 @@ def _by_words(answer: Received, page: str, outline: Outline) -> Ban | None:
     if outline.passwords or (outline.inputs > 1) or outline.links > _LINKS:
         return None
     seen = f"{outline.title} {outline.text}"
-    widget = any(mark in page for mark in WIDGETS)
+    refused = answer.status in REFUSALS
+    # A field is to be filled in with the solution, or it is that of a form.
+    widgets = TYPED_WIDGETS if outline.inputs else WIDGETS
+    where = page if refused else outline.markup
+    widget = any(mark in where for mark in widgets)
     blamed = any(words in seen for words in BLAME)
     asked = blamed or any(words in seen for words in REQUESTS)
-    if answer.status in REFUSALS:
-        return Ban("captcha") if widget and asked else Ban("words") if blamed else None
+    if refused:
+        return Ban("captcha") if widget and asked else Ban("words") if blamed and not outline.inputs else None
     if len(outline.text) > _SHORT:
         return None
     redirected = _is_redirected(answer)
@@ -119,7 +165,8 @@ def _by_words(answer: Received, page: str, outline: Outline) -> Ban | None:
         return None
     if widget and asked:
         return Ban("captcha")
-    if (redirected and asked) or any(words in seen for words in PLAIN_WORDS):
+    is_alone = len(outline.text) <= _SHORTEST and any(words in seen for words in PLAIN_WORDS)
+    if is_alone or (redirected and asked):
         return Ban("words")
     return None
 

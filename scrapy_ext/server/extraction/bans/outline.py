@@ -45,6 +45,7 @@ class Outline:
         # Only the first title is looked for: of many without an end, each look would read the rest of the page.
         self._is_titled = False
         self._pieces: list[str] = []
+        self._markup: list[str] = []
         self._length = 0
         self._read(page)
 
@@ -52,6 +53,11 @@ class Outline:
     def text(self) -> str:
         """The visible text, with single spaces."""
         return " ".join(self._pieces)
+
+    @property
+    def markup(self) -> str:
+        """The tags and scripts, without texts, comments and data."""
+        return "".join(self._markup)
 
     def _read(self, page: str) -> None:
         at = 0
@@ -66,6 +72,8 @@ class Outline:
             if end < 0:
                 return
             at = end + (3 if is_comment else 1)
+            if not is_comment:
+                self._markup.append(page[start:at])
             name = _NAME.match(page, start + 1)
             if name is not None and name[0] in _KNOWN:
                 at = self._note(name[0], page, name.end(), end)
@@ -88,7 +96,10 @@ class Outline:
         self.media += name in _SEEN_MEDIA
         if name in _UNSEEN and page[end - 1] != "/":
             self.scripts += name == "script"
-            return max(page.find(f"</{name}", at), 0)
+            close = page.find(f"</{name}", at)
+            if name != "script" or "json" not in page[start : min(end, start + _LONGEST_TAG)]:
+                self._markup.append(page[at:close] if close >= 0 else page[at:])
+            return max(close, 0)
         return at
 
     def _field(self, name: str, tag: str) -> None:

@@ -19,7 +19,6 @@ from collections.abc import Awaitable
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
 from playwright.async_api import BrowserContext, CDPSession, Error, Page, Request, Response
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
@@ -32,12 +31,12 @@ from scrapy_ext.server.extraction.actions.running import run_actions
 from scrapy_ext.server.extraction.bans.detection import Received, ban_of
 from scrapy_ext.server.extraction.browser.capture import NetworkCapture
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
+from scrapy_ext.server.extraction.browser.page_result import PageResult
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
-from scrapy_ext.server.extraction.browser.storage import cookies_of, restore_cookies, state_of
+from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of, restore_cookies
 from scrapy_ext.server.extraction.documents import DownloadError
 from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
-from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.guard import without_credentials
 from scrapy_ext.server.net.proxy import PageProxy
 
@@ -79,27 +78,6 @@ class PageCrashedError(ExtractionError):
         super().__init__("/download/temporary-error", f"{url} made its page crash; it may need too much memory.")
 
 
-class PageResult(msgspec.Struct, kw_only=True):
-    """The data that was taken from a page."""
-
-    url: str
-    status: int | None
-    #: Redirects from the URL of the request to the page. Navigations by the page itself are no redirects.
-    redirects: list[Redirect] | None = None
-    headers: list[Header] | None = None
-    html: str | None = None
-    #: The HTML with computed styles, for automatic extraction; None where they are not available.
-    styles: str | None = None
-    screenshot: bytes | None = None
-    captured: list[dict[str, Any]] | None = None
-    #: Of the session of the request.
-    state: SessionState | None = None
-    actions: list[dict[str, Any]] | None = None
-    cookies: list[dict[str, Any]] | None = None
-    #: The body of the document as received; None where it is not available.
-    document: bytes | None = None
-
-
 async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
     """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it was closed."""
     page = await context.new_page()
@@ -134,7 +112,9 @@ class _Loading:
         self._limits = limits
         self._traffic = Traffic(page)
         self._redirects: list[Redirect] | None = None
+        self._passed_challenge = False
         self._capture = NetworkCapture(page, plan.captures, limits) if plan.captures else None
+        self._storage = SessionStorage(page, devtools, plan.state, limits) if plan.state is not None else None
         self._action_context: ActionContext | None = None
         if plan.actions:
             self._action_context = ActionContext(page, devtools, self._traffic, limits.quiet, self._response)
@@ -144,7 +124,7 @@ class _Loading:
         await self._within(self._prepare())
         await self._navigate()
         await self._settle()
-        if self._action_context and plan.passes_challenges:
+        if self._action_context and plan.challenge:
             await self._pass_challenge(await self._content())
         acted = await self._act(self._action_context) if self._action_context else None
         arrived = self._traffic.arrived
@@ -153,7 +133,7 @@ class _Loading:
         if self._traffic.is_disturbed:
             await self._traffic.quiet(self._limits.quiet, self._limits.settle)
             styles, html = await self._read()
-        if plan.passes_challenges and await self._has_moved(arrived, styles or html or ""):
+        if plan.challenge and await self._has_moved(arrived, styles or html or ""):
             response = await self._response()
             styles, html = await self._read()
         return PageResult(
@@ -164,11 +144,14 @@ class _Loading:
             html=html,
             styles=styles,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
-            captured=await self._capture.results(self._limits.read_page) if self._capture else None,
-            state=await self._state(plan.state) if plan.state is not None else None,
+            captured=await self._capture.results() if self._capture else None,
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
             document=await self._document(response) if plan.document and response else None,
+            retry_after=response.headers.get("retry-after", "") if response else "",
+            passed_challenge=self._passed_challenge,
+            # Last, because it leaves the page.
+            state=await self._storage.read() if self._storage else None,
         )
 
     async def _has_moved(self, before: Request | None, html: str) -> bool:
@@ -182,7 +165,7 @@ class _Loading:
         """Wait until a challenge that the page's scripts pass has led to the page; return whether it did."""
         if not await self._is_challenge(html):
             return False
-        ends = asyncio.get_running_loop().time() + self._limits.challenge
+        ends = asyncio.get_running_loop().time() + self._plan.challenge * self._limits.challenge
         while asyncio.get_running_loop().time() < ends:
             challenge = self._traffic.arrived
             for _ in range(_POLLS):
@@ -191,6 +174,7 @@ class _Loading:
                     await self._settle()
                     break
             if not await self._is_challenge(await self._within(self._content())):
+                self._passed_challenge = True
                 return True
         return False
 
@@ -220,6 +204,8 @@ class _Loading:
             await restore_cookies(self._devtools, plan.state)
         if plan.cookies:
             await set_cookies(self._devtools, plan.cookies, plan.url)
+        if self._capture:
+            await self._capture.start(self._devtools)
         await send_headers(self._devtools, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
@@ -330,9 +316,6 @@ class _Loading:
         hosts = {urlsplit(url).hostname or "" for url in places}
         cookies = await self._within(cookies_of(self._page.context))
         return [cookie for cookie in cookies if any(is_of_host(cookie["domain"], host) for host in hosts)]
-
-    async def _state(self, before: SessionState) -> SessionState:
-        return await state_of(self._page.context, before, self._limits.read_page)
 
     async def _html(self) -> str:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()

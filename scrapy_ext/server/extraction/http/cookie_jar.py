@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from http.cookiejar import http2time  # type: ignore[attr-defined]  # typeshed lacks it
-from http.cookies import Morsel
+from http.cookies import BaseCookie, Morsel
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -62,10 +62,35 @@ class FetchCookies:
     def header(self, url: URL, *, first: bool) -> str:
         """Return the value of the Cookie header for a hop, of the ``first`` one with repeated names."""
         kept = self._jar.filter_cookies(url)
-        pairs = [cookie_pair(name, morsel.value) for name, morsel in kept.items()]
+        others = self._others(kept, url) if len(kept) < len(self._jar) else []
+        pairs = [cookie_pair(morsel.key, morsel.value) for morsel in (*kept.values(), *others)]
         if first:
             pairs += [cookie_pair(cookie.name, cookie.value) for cookie in self._repeated if cookie.name in kept]
         return "; ".join(pairs)
+
+    def _others(self, kept: BaseCookie[str], url: URL) -> list[Morsel[str]]:
+        """Return further cookies of the same names for a URL, those of long paths first: aiohttp's jar returns one of a
+        name, while browsers and Scrapy send all."""
+        others = sorted(
+            (morsel for morsel in self._jar if morsel.key in kept and self._is_for(morsel, url)),
+            key=lambda morsel: (-len(morsel["path"]), morsel["path"], morsel["domain"], morsel.key),
+        )
+        left = {(name, morsel.value) for name, morsel in kept.items()}
+        for morsel in list(others):
+            if (morsel.key, morsel.value) in left:
+                left.remove((morsel.key, morsel.value))
+                others.remove(morsel)
+        return others
+
+    def _is_for(self, morsel: Morsel[str], url: URL) -> bool:
+        domain, path = morsel["domain"], (morsel["path"] or "/").rstrip("/")
+        wide = self._notes.get((domain, path, morsel.key), _PLAIN).wide
+        host = url.raw_host or ""
+        return (
+            (is_of_host(domain, host) if wide else domain == host)
+            and (url.raw_path == path or url.raw_path.startswith(f"{path}/"))
+            and (url.scheme == "https" or not morsel["secure"])
+        )
 
     def of_hosts(self, hosts: Collection[str]) -> list[dict[str, Any]]:
         """Return the cookies that belong to any of these hosts, for results."""

@@ -42,6 +42,7 @@ from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.guard import Guard, address_of, target_of
 from scrapy_ext.server.net.proxy import PageProxy
+from scrapy_ext.server.net.upstream import ProxyFailedError
 from scrapy_ext.telemetry.spans import Span, client_span
 
 #: Real sites send policies of tens of kilobytes in one header.
@@ -65,6 +66,17 @@ class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
     cookies: list[dict[str, Any]] | None = None
     redirects: list[Redirect] = []
     state: SessionState | None = None
+
+    @property
+    def content_type(self) -> str | None:
+        return self._header("content-type")
+
+    @property
+    def retry_after(self) -> str:
+        return self._header("retry-after") or ""
+
+    def _header(self, name: str) -> str | None:
+        return next((header.value for header in self.headers if header.name.lower() == name), None)
 
 
 class Fetcher:
@@ -235,7 +247,10 @@ class _Exchange:
             )
 
     def _proxy_failure(self) -> ExtractionError | None:
-        return self.proxy.failure(str(self._url)) if self.proxy else None
+        failure = self.proxy.failure(str(self._url)) if self.proxy else None
+        if isinstance(failure, ProxyFailedError):
+            failure.is_unsent = not self._redirects
+        return failure
 
     def _headers_with_cookies(self) -> CIMultiDict[str]:
         if self._jar is None:

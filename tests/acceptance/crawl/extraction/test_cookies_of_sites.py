@@ -51,6 +51,16 @@ def site() -> Iterator[Target]:
         writer.write(head.encode() + page)
         await writer.drain()
 
+    async def show(call: Call, writer: asyncio.StreamWriter) -> None:
+        page = (call.header("cookie") or "nothing").encode()
+        writer.write(b"HTTP/1.1 200 X\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (len(page), page))
+        await writer.drain()
+
+    site.handle("/account/show", show)
+    site.page("/account/login", "<p>in", Set_Cookie="sid=1; Path=/account; HttpOnly")
+    site.page("/account/again", "<p>in", Set_Cookie="sid=2; Path=/account")
+    site.page("/account/logout", "<p>out", Set_Cookie="sid=x; Path=/account; Max-Age=0")
+    site.page("/whole", "<p>in", Set_Cookie="sid=1; Path=/")
     site.handle("/login", login)
     site.handle("/home", home)
     site.page("/by-script", "<script>document.cookie = 'sid=secret'; document.cookie = 'seen=1; max-age=900'</script>")
@@ -104,6 +114,22 @@ def test_a_spider_that_logs_in_works_routed_as_it_does_direct(
         "<p>end",
         "<p>hop=1 sid=secret</p>",
     ]
+
+
+def test_a_cookie_keeps_its_path_so_that_a_page_can_change_and_delete_it(
+    tmp_path: Path, site: Target, server: RunningServer
+) -> None:
+    paths = ["whole", "account/login", "account/again", "account/show", "account/logout", "account/show"]
+    steps = [
+        {"path": f"/{path}", "dont_filter": True, "meta": {"cookiejar": number, **meta}}
+        for number, meta in enumerate(({}, BROWSER))
+        for path in paths
+    ]
+    routed, _ = crawled(tmp_path / "routed", site, server, steps)
+    direct, _ = crawled(tmp_path / "direct", site, server, steps, EXTRACT_API_ENABLED=False)
+    for crawl in (routed, direct):
+        shown = [text for text, step in zip(texts(crawl), steps, strict=True) if step["path"].endswith("show")]
+        assert shown == ["sid=2; sid=1", "sid=1"] * 2
 
 
 def test_cookies_of_a_browser_are_sent_by_http_and_come_from_it(

@@ -146,12 +146,13 @@ def test_the_meta_keys_that_are_known_are_those_of_the_reference() -> None:
 def test_names_of_scrapy_zyte_api_are_reported_with_their_equivalent(caplog: pytest.LogCaptureFixture) -> None:
     given = {"ZYTE_API_URL": "x", "ZYTE_API_SESSION_POOL_SIZE": 1, "ZYTE_API_NEW": 1}
     found = warned(caplog, given, {"zyte_api_automap": True}, {"zyte_api_session_enabled": True})
-    ending = "of scrapy-zyte-api, which is not active."
-    assert [warning.split(" With")[0].split(" True")[0].split(" Sessions")[0] for warning in sorted(found)] == [
+    ending, none = "of scrapy-zyte-api, which is not active.", "scrapy-ext has no equivalent."
+    sessions = "Send the fields session or sessionContext of the included service yourself."
+    assert [warning.split(" With")[0].split(" True")[0] for warning in sorted(found)] == [
         f"The meta key zyte_api_automap is {ending} Use extract_api instead.",
-        f"The meta key zyte_api_session_enabled is {ending} scrapy-ext has no equivalent.",
-        f"The setting ZYTE_API_NEW is {ending} scrapy-ext has no equivalent.",
-        f"The setting ZYTE_API_SESSION_POOL_SIZE is {ending} scrapy-ext has no equivalent.",
+        f"The meta key zyte_api_session_enabled is {ending} {none} {sessions}",
+        f"The setting ZYTE_API_NEW is {ending} {none}",
+        f"The setting ZYTE_API_SESSION_POOL_SIZE is {ending} {none} {sessions}",
         f"The setting ZYTE_API_URL is {ending} Use EXTRACT_API_URL instead.",
     ]
 

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.outgoing import language_of
-from scrapy_ext.server.net.pool import ProxyPool
+from scrapy_ext.server.net.pool import ProxyPool, Scope
 from scrapy_ext.server.net.upstream import ProxyRuleError
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target, self_signed
@@ -137,7 +137,7 @@ def test_a_proxy_that_does_not_reach_the_site_is_520(target: Target) -> None:
         Service(allow_hosts=(target.host,), proxies=(f"*={refusing.address}",)) as running,
     ):
         detail = running.problem(520, "/download/temporary-error", url=target.url(), geolocation="DE", **BODY)
-    assert detail == "The proxy for * did not reach localhost; its answer had the status 502."
+    assert detail == "The proxy * did not reach localhost; its answer had the status 502."
 
 
 OPEN = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -204,7 +204,7 @@ def chosen(rules: str, country: str | None, ip_type: str | None) -> str | None:
     tiers, violations = pool.tiers(country, ip_type)
     if violations:
         return "422"
-    found = pool.choose("shop.example", tiers)
+    found = pool.choose(Scope("shop.example"), tiers)
     assert found is not None
     return found[0] and found[0].name
 

@@ -40,7 +40,8 @@ async def test_the_success_of_each_proxy_at_each_site_is_shown_without_its_passw
             async with Http(server.url, server.platform_key) as http:
                 found = (await http.get("/api/proxies")).json
                 at_site = {row["proxy"]: row for row in found["sites"]}
-                assert {row["site"] for row in found["sites"]} == {"localhost"}
+                assert {row["site"] for row in found["sites"]} == {site.host}
+                assert {row["by"] for row in found["sites"]} == {"http"}
                 assert at_site["two"]["passed"] == 12
                 assert at_site["two"]["cooling"] == 0
                 assert [row["proxy"] for row in found["proxies"]] == ["direct", "one", "two"]
@@ -51,7 +52,7 @@ async def test_the_success_of_each_proxy_at_each_site_is_shown_without_its_passw
                 assert (await http.get("/api/proxies?site=none.example")).json["sites"] == []
                 assert (await http.get("/api/proxies?count=0")).status == 400
                 shown = await http.get("/ui/extract/proxies")
-                assert {"one", "two", "direct", "localhost"} <= set(texts(page(shown), "//td"))
+                assert {"one", "two", "direct", site.host} <= set(texts(page(shown), "//td"))
                 metrics = await http.get("/metrics")
                 assert 'scrapy_ext_proxy_requests_total{proxy="two",result="passed"} 12' in metrics.text
                 fields = {"action": "add", "name": "limited", "opens": "platform", "projects": "1"}
@@ -65,8 +66,8 @@ async def test_the_success_of_each_proxy_at_each_site_is_shown_without_its_passw
             settings = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key, "PLATFORM_PROJECT": 1}
             for arguments, sites in (
                 ([], {None}),
-                (["--sites"], {"localhost"}),
-                (["--site", "localhost"], {"localhost"}),
+                (["--sites"], {site.host}),
+                (["--site", "localhost"], {site.host}),
             ):
                 chosen = load("proxies")
                 options = parser_of(chosen).parse_args(arguments)

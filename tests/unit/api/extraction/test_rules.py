@@ -392,4 +392,9 @@ def test_extensions_can_be_excluded():
     faults = check(body, extra_fields=["device"], strict=True)
     assert [(fault.field, fault.status) for fault in faults] == [("followRedirect", 400), ("session", 400)]
     assert "EXTRACT_API_STRICT" in faults[0].remedy
+    for kind, name in OPTIONS.items():
+        body = {"url": URL, kind: True, name: {"extractFrom": "httpResponseBody"}}
+        refused = [] if kind == "serp" else [name]
+        assert [fault.field for fault in check(body, strict=True)] == refused
+        assert check(body) == check(body, extra_fields=[name], strict=True) == []
     assert check(body) == check({"url": URL, "browserHtml": True, "requestCookies": []}, strict=True) == []

@@ -9,6 +9,7 @@ import pytest
 from scrapy import Request
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 
+from scrapy_ext.crawl.extraction.cookies import cookies_of
 from scrapy_ext.crawl.extraction.jar import CrawlCookies
 from scrapy_ext.crawl.extraction.results import to_response
 from tests.support.crawlers import get_crawler
@@ -78,16 +79,20 @@ def test_an_expired_cookie_is_deleted_and_one_that_expires_later_is_kept(jar: Ja
 
 
 def test_a_cookie_that_comes_back_as_it_was_sent_does_not_replace_the_one_in_the_jar(jar: Jar) -> None:
-    jar.store(cookie("a", path="/x"))
-    sent = [{"name": "a", "value": "1", "domain": "www.a.example"}]
-    jar.store(cookie("a"), sent=sent)
-    assert jar.header("https://www.a.example/") == ""
-    jar.store(cookie("a", "2", path="/x"), cookie("a"), sent=sent)
+    jar.store(cookie("a", path="/x", expires=4e9))
+    sent = [{"name": "a", "value": "1", "domain": "www.a.example", "path": "/x"}]
+    jar.store(cookie("a", path="/x"), sent=sent)
+    (kept,) = jar.middleware.jars[None].jar
+    assert (kept.path, kept.expires) == ("/x", 4e9)
+    jar.store(cookie("a", "2", path="/x"), sent=sent)
     assert jar.header() == "a=2"
 
 
 def test_a_cookie_that_does_not_come_back_was_deleted(jar: Jar) -> None:
-    sent = [{"name": "a", "value": "1", "domain": "www.a.example"}, {"name": "w", "value": "1", "domain": ".a.example"}]
+    sent = [
+        {"name": "a", "value": "1", "domain": "www.a.example", "path": "/x"},
+        {"name": "w", "value": "1", "domain": ".a.example"},
+    ]
     jar.store(cookie("a", path="/x"), cookie("w", domain=".a.example"), cookie("kept"))
     jar.store(cookie("other"), sent=sent)
     assert jar.header() == "kept=1; other=1"
@@ -104,9 +109,36 @@ def test_jars_are_apart_and_may_be_left_alone(jar: Jar) -> None:
     assert (jar.header(), jar.header(cookiejar=7)) == ("", "a=1")
 
 
-def test_domains_of_cookies_for_several_hosts_are_sent(jar: Jar) -> None:
-    jar.store(cookie("host"), cookie("wide", domain=".a.example"))
-    assert jar.cookies.domains(Request(URL)) == {("wide", "1"): ".a.example"}
+def test_a_cookie_is_sent_with_its_domain_and_its_path(jar: Jar) -> None:
+    jar.store(
+        cookie("host"),
+        cookie("wide", domain=".a.example"),
+        cookie("a", "1", path="/x"),
+        cookie("a", "1"),
+        cookie("a", "2", path="/x/"),
+        cookie("b", path="/"),
+        cookie("b", "1", path="/other"),
+    )
+    url = "https://www.a.example/x/y"
+
+    def sent() -> list[tuple[str, ...]]:
+        request = Request(url)
+        jar.middleware.process_request(request)
+        found = cookies_of(request, own=False, own_alone=False, nameless=True, places=jar.cookies.places(request))
+        return [tuple(each.values()) for each in found]
+
+    here = "www.a.example"
+    assert sorted(sent()) == [
+        ("a", "1", here),
+        ("a", "1", here, "/x"),
+        ("a", "2", here, "/x/"),
+        ("b", "1", here),
+        ("host", "1", here),
+        ("wide", "1", ".a.example"),
+    ]
+    # The contract has no paths: of another service, they are unknown.
+    jar.cookies.extensions = ()
+    assert {each[3:] for each in sent()} == {()}
 
 
 @pytest.mark.parametrize(

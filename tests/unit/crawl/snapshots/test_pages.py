@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
+import weakref
 from typing import Any
 
+import msgspec
 import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
@@ -122,6 +125,37 @@ def test_a_long_page_is_cut_at_a_character_and_a_large_screenshot_is_left_out() 
     assert snapshot.page is not None
     assert snapshot.page.cut
     assert snapshot.no_screenshot == Missing.TOO_LARGE
+
+
+def test_a_page_that_waits_keeps_nothing_but_the_content_of_its_snapshot() -> None:
+    capture = [{"httpResponseBody": "x" * snapshots.MAX_PAGE}]
+    found: list[Any] = []
+    fields: dict[str, Any]
+    for fields in (
+        {"browserHtml": "<p>a", "screenshot": PNG + bytes(snapshots.MAX_SCREENSHOT)},
+        {"product": {"name": "Lamp"}},
+        {"browserHtml": "a" * 2 * snapshots.MAX_PAGE},
+    ):
+        response = result(**fields, networkCapture=capture)
+        response.hold = Held()  # type: ignore[attr-defined]
+        released = weakref.ref(response.hold)  # type: ignore[attr-defined]
+        error = failure_of(lambda response=response: SPIDER.parse_lamp(response))
+        error.cleanFailure()
+        error.value.__traceback__ = None
+        found.append(taken(error, response, 17))
+        del response, error
+        gc.collect()
+        assert released() is None
+    assert [page.size for page in found] == [
+        4,
+        len(b'{\n  "product": {\n    "name": "Lamp"\n  }\n}'),
+        snapshots.MAX_PAGE,
+    ]
+    assert len(msgspec.json.encode([content_of(page).snapshot for page in found])) < 2000
+
+
+class Held:
+    """The memory that a response counts."""
 
 
 def test_no_header_cookie_or_secret_of_a_url_is_kept() -> None:

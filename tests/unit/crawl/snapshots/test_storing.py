@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from scrapy_ext.api.platform.snapshots import Snapshot
+from scrapy_ext.api.platform.snapshots import Missing, Snapshot
 from scrapy_ext.crawl.snapshots import storing
 from scrapy_ext.crawl.snapshots.pages import FailedPage
 from scrapy_ext.crawl.snapshots.storing import SnapshotFolder, SnapshotQueue
@@ -22,7 +21,7 @@ from tests.support.crawlers import get_crawler
 def failed_page(number: int, body: bytes = b"<p>a page") -> FailedPage:
     url = f"https://shop.example/{number}"
     snapshot = Snapshot(time=1_700_000_000_000 + number, url=url, status=200, error="KeyError", callback="parse")
-    return FailedPage(HtmlResponse(url, body=body, request=Request(url)), None, snapshot)
+    return FailedPage(snapshot, HtmlResponse(url, body=body), Missing.DIRECT)
 
 
 class Stored:

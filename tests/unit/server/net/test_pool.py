@@ -7,10 +7,12 @@ from collections import Counter
 import pytest
 
 from scrapy_ext.server.net import pool as pool_module
-from scrapy_ext.server.net.pool import DIRECT, FIRST_COOL_DOWN, LONGEST_COOL_DOWN, MOST_SESSIONS, MOST_SITES, ProxyPool
+from scrapy_ext.server.net.health import COMPARED, FIRST_COOL_DOWN, LONGEST_COOL_DOWN, NONE, SINGLE
+from scrapy_ext.server.net.pool import DIRECT, MOST_SESSIONS, MOST_SITES, ProxyPool, Scope, site_of
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
 
-SITE = "shop.example"
+SITE = Scope("shop.example")
+OTHER = Scope("other.example")
 
 
 class Clock:
@@ -38,7 +40,7 @@ def upstream(pool: ProxyPool, label: str) -> Upstream | None:
     return next(each for each, name in pool._labels.items() if name == label)
 
 
-def chosen(pool: ProxyPool, site: str = SITE, session: str | None = None, **wishes: str | None) -> str | None:
+def chosen(pool: ProxyPool, site: Scope = SITE, session: str | None = None, **wishes: str | None) -> str | None:
     tiers, _ = pool.tiers(wishes.get("country"), wishes.get("ip_type"))
     found = pool.choose(site, tiers, session=session)
     return None if found is None else pool.label(found[0])
@@ -56,12 +58,12 @@ def test_weights_are_shares(clock: Clock) -> None:
 
 def test_success_at_a_site_counts_there_only(clock: Clock) -> None:
     pool = named(clock, "ab")
-    pool.banned(SITE, upstream(pool, "a"))
+    pool.banned(SITE, upstream(pool, "a"), COMPARED)
     clock.now += FIRST_COOL_DOWN
     found = counts(pool)
     # It is tried again after its cool-down, but rarely until it passes.
     assert 0 < found["a"] < found["b"] / 4
-    elsewhere = Counter(chosen(pool, "other.example") for _ in range(2000))
+    elsewhere = Counter(chosen(pool, OTHER) for _ in range(2000))
     assert 0.7 < elsewhere["a"] / elsewhere["b"] < 1.4
     for _ in range(10):
         pool.passed(SITE, upstream(pool, "a"))
@@ -74,9 +76,9 @@ def test_a_cool_down_doubles_with_each_further_ban_up_to_a_bound(clock: Clock) -
     tiers, _ = pool.tiers(None, None)
     waits = []
     for _ in range(10):
-        pool.banned(SITE, upstream(pool, "a"))
+        pool.banned(SITE, upstream(pool, "a"), COMPARED)
         # Requests that were under way when it was banned change nothing.
-        pool.banned(SITE, upstream(pool, "a"))
+        pool.banned(SITE, upstream(pool, "a"), COMPARED)
         pool.passed(SITE, upstream(pool, "a"))
         assert chosen(pool) is None
         waits.append(pool.next_free(SITE, tiers))
@@ -85,33 +87,101 @@ def test_a_cool_down_doubles_with_each_further_ban_up_to_a_bound(clock: Clock) -
     assert waits[:3] == [FIRST_COOL_DOWN, 2 * FIRST_COOL_DOWN, 4 * FIRST_COOL_DOWN]
     assert max(waits) == LONGEST_COOL_DOWN
     pool.passed(SITE, upstream(pool, "a"))
-    pool.banned(SITE, upstream(pool, "a"))
+    for _ in range(2):
+        pool.banned(SITE, upstream(pool, "a"), COMPARED)
     assert pool.next_free(SITE, tiers) == FIRST_COOL_DOWN
 
 
-def test_a_pass_by_the_browser_ends_a_cool_down(clock: Clock) -> None:
-    pool = named(clock, "a")
-    pool.banned(SITE, upstream(pool, "a"))
+def test_a_pass_of_a_probe_ends_a_cool_down(clock: Clock) -> None:
+    pool = named(clock, "ab")
+    tiers, _ = pool.tiers(None, None)
+    pool.banned(SITE, upstream(pool, "a"), COMPARED)
+    clock.now += 1
+    pool.banned(SITE, upstream(pool, "b"), COMPARED)
+    assert chosen(pool) is None
+    # The one whose cool-down ends first is probed.
+    assert pool.nearest(SITE, tiers) == (upstream(pool, "a"),)
     pool.passed(SITE, upstream(pool, "a"), recovered=True)
     assert chosen(pool) == "a"
+
+
+def test_pages_that_ban_every_proxy_cool_one_down_only_in_a_row(clock: Clock) -> None:
+    pool = named(clock, "a")
+    for _ in range(20):
+        pool.banned(SITE, upstream(pool, "a"), SINGLE)
+        pool.banned(SITE, upstream(pool, "a"), SINGLE)
+        assert chosen(pool) == "a"
+        pool.passed(SITE, upstream(pool, "a"))
+    for _ in range(20):
+        pool.banned(SITE, upstream(pool, "a"), NONE)
+    assert chosen(pool) == "a"
+    bans = 0
+    while chosen(pool) == "a":
+        pool.banned(SITE, upstream(pool, "a"), SINGLE)
+        bans += 1
+    assert bans == 4
+    fresh = named(clock, "a")
+    for expected in ("a", "a", None):
+        fresh.banned(SITE, upstream(fresh, "a"), SINGLE)
+        assert chosen(fresh) == expected
+
+
+def test_cool_downs_are_apart_by_organisation_by_port_and_for_the_browser(clock: Clock) -> None:
+    pool = named(clock, "a")
+    pool.banned(SITE, upstream(pool, "a"), COMPARED)
+    assert chosen(pool) is None
+    for other in (
+        Scope(SITE.site, "browser"),
+        Scope(SITE.site, organisation="another"),
+        Scope(site_of("http://shop.example:8080/")),
+    ):
+        assert chosen(pool, other) == "a"
+    pool.passed(Scope(SITE.site, organisation="another"), upstream(pool, "a"))
+    assert chosen(pool) is None
+    (row,) = pool.by_site()
+    assert (row.site, row.by, row.passed, row.banned, row.cooling) == ("shop.example", "http", 1, 1, FIRST_COOL_DOWN)
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://Shop.example/a", "shop.example"),
+        ("http://shop.example.:80/", "shop.example"),
+        ("http://shop.example:443/", "shop.example:443"),
+        ("https://[::1]:8080/", "[::1]:8080"),
+    ],
+)
+def test_a_site_is_a_host_with_its_port(url: str, site: str) -> None:
+    assert site_of(url) == site
+
+
+def test_a_proxy_of_which_a_site_demands_a_pause_is_used_when_it_is_the_last(clock: Clock) -> None:
+    pool = named(clock, "ab")
+    pool.pause(SITE, upstream(pool, "a"), 20)
+    assert {chosen(pool) for _ in range(100)} == {"b"}
+    assert {chosen(pool, OTHER) for _ in range(100)} == {"a", "b"}
+    pool.pause(SITE, upstream(pool, "b"), 20)
+    assert chosen(pool) is not None
+    clock.now += 20
+    assert {chosen(pool) for _ in range(100)} == {"a", "b"}
 
 
 def test_a_proxy_that_fails_is_avoided_at_all_sites_but_used_when_it_is_the_last(clock: Clock) -> None:
     pool = named(clock, "ab")
     pool.failed(SITE, upstream(pool, "a"), everywhere=True)
-    assert {chosen(pool, "other.example") for _ in range(200)} == {"b"}
+    assert {chosen(pool, OTHER) for _ in range(200)} == {"b"}
     pool.failed(SITE, upstream(pool, "b"), everywhere=True)
     assert chosen(pool) in ("a", "b")
     pool.passed(SITE, upstream(pool, "a"))
-    assert {chosen(pool, "other.example") for _ in range(200)} == {"a"}
+    assert {chosen(pool, OTHER) for _ in range(200)} == {"a"}
 
 
 def test_failures_at_several_sites_are_those_of_the_proxy(clock: Clock) -> None:
     pool = named(clock, "ab")
     for number in range(4):
-        assert "a" in {chosen(pool, "new.example") for _ in range(200)}
-        pool.failed(f"{number}.example", upstream(pool, "a"), everywhere=False)
-    assert {chosen(pool, "new.example") for _ in range(200)} == {"b"}
+        assert "a" in {chosen(pool, Scope("new.example")) for _ in range(200)}
+        pool.failed(Scope(f"{number}.example"), upstream(pool, "a"), everywhere=False)
+    assert {chosen(pool, Scope("new.example")) for _ in range(200)} == {"b"}
 
 
 def test_the_next_tier_follows_when_the_better_one_cools_down(clock: Clock) -> None:
@@ -120,20 +190,30 @@ def test_the_next_tier_follows_when_the_better_one_cools_down(clock: Clock) -> N
     for expected in ("US:residential", "US:*", "*:*", None):
         assert chosen(pool, **wishes) == expected
         if expected is not None:
-            pool.banned(SITE, upstream(pool, expected))
-    assert chosen(pool, "other.example", **wishes) == "US:residential"
+            pool.banned(SITE, upstream(pool, expected), COMPARED)
+    assert chosen(pool, OTHER, **wishes) == "US:residential"
 
 
-def test_the_servers_own_address_does_not_cool_down_and_others_follow_it(clock: Clock) -> None:
+def test_the_servers_own_address_cools_down_where_others_follow_it(clock: Clock) -> None:
     pool = made(clock, "*:residential", "US:residential")
-    pool.banned(SITE, None)
-    assert chosen(pool) == DIRECT
     tiers, _ = pool.tiers(None, None)
-    found = pool.choose(SITE, tiers, tried=[None])
-    assert found is not None
+    assert chosen(pool) == DIRECT
+    pool.banned(SITE, None, COMPARED)
+    assert chosen(pool) == "*:residential"
     # A country that was not requested is not used.
-    assert pool.label(found[0]) == "*:residential"
-    assert pool.choose(SITE, tiers, tried=[None, found[0]]) is None
+    assert pool.choose(SITE, tiers, tried=[upstream(pool, "*:residential")]) is None
+    assert chosen(pool, OTHER) == DIRECT
+    clock.now += FIRST_COOL_DOWN
+    assert chosen(pool) == DIRECT
+
+
+def test_the_servers_own_address_is_used_always_where_it_is_the_only_way(clock: Clock) -> None:
+    pool = made(clock, "US:residential")
+    tiers, _ = pool.tiers(None, None)
+    assert not pool.has_choice(tiers)
+    pool.banned(SITE, None, COMPARED)
+    assert chosen(pool) == DIRECT
+    assert pool.next_free(SITE, tiers) == 0
 
 
 def test_a_session_keeps_its_proxy_until_that_is_banned_or_the_session_expires(clock: Clock) -> None:
@@ -141,7 +221,7 @@ def test_a_session_keeps_its_proxy_until_that_is_banned_or_the_session_expires(c
     first = chosen(pool, session="1")
     assert {chosen(pool, session="1") for _ in range(100)} == {first}
     assert len({chosen(pool, session=str(number)) for number in range(100)}) == 3
-    pool.banned(SITE, upstream(pool, first or ""))
+    pool.banned(SITE, upstream(pool, first or ""), COMPARED)
     second = chosen(pool, session="1")
     assert second != first
     clock.now += FIRST_COOL_DOWN + 1
@@ -155,7 +235,7 @@ def test_a_session_keeps_its_proxy_until_that_is_banned_or_the_session_expires(c
 def test_what_is_remembered_is_bounded(clock: Clock) -> None:
     pool = named(clock, "ab")
     for number in range(MOST_SITES + 10):
-        pool.passed(f"{number}.example", upstream(pool, "a"))
+        pool.passed(Scope(f"{number}.example"), upstream(pool, "a"))
     for number in range(MOST_SESSIONS + 10):
         chosen(pool, session=str(number))
     assert len(list(pool.by_site())) == MOST_SITES

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.acceptance.server.extraction.browser.conftest import LIMITS
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import self_signed
-from tests.support.refusing_site import COOKIE, RefusingSite
+from tests.support.refusing_site import COOKIE, ENDLESS, RefusingSite
 from tests.support.upstream_proxy import Upstream
 
 #: Addresses of this machine from which the proxies connect.
@@ -98,7 +101,7 @@ def test_a_captcha_is_520_with_retry_after(refusing: RefusingSite, output: str) 
     by_http = output == "httpResponseBody"
     assert ("Tried: direct, the browser." if by_http else "Tried: direct.") in answer.json["detail"]
     assert calls == 1 + by_http
-    # After a ban of the browser in place of an HTTP request, it is left alone for a while.
+    # A page that the browser did not get lately is not loaded again in place of an HTTP request.
     assert again.status == 520
     assert refusing.calls["127.0.0.1"] == calls + (1 if by_http else 2)
 
@@ -119,3 +122,77 @@ def test_a_page_arrives_by_the_browser_through_the_proxy_that_is_left(refusing: 
             assert f"Page /page/{number}" in result["browserHtml"]
     assert all(refusing.calls[source] <= 1 for source in SOURCES[:2])
     assert refusing.calls["127.0.0.1"] == 0
+
+
+@pytest.fixture
+def rules() -> Iterator[tuple[str, ...]]:
+    with ExitStack() as stack:
+        running = [stack.enter_context(Upstream(source=source)) for source in SOURCES]
+        yield tuple(f"*:*={proxy.address}?name=p{number}" for number, proxy in enumerate(running))
+
+
+def test_requests_at_once_through_proxies_pass_a_challenge_and_reuse_its_cookies(
+    refusing: RefusingSite, rules: tuple[str, ...]
+) -> None:
+    refusing.challenges = True
+    with Service(allow_hosts=(refusing.host,), proxies=rules, limits=LIMITS) as service:
+
+        def status(number: int) -> int:
+            time.sleep(0.2 * number)
+            return service.extract(url=f"{refusing.url}/page/{number}", httpResponseBody=True).status
+
+        with ThreadPoolExecutor(10) as pool:
+            assert list(pool.map(status, range(10))) == [200] * 10
+        assert service.service.pool.cooling() == 0
+        # By now HTTP has the cookies of each proxy that is used, or gets them once.
+        before = retries(service)["browser"]
+        for number in range(12):
+            assert status(0) == 200, number
+        assert retries(service)["browser"] - before <= len(rules)
+        # Another organisation does not get them.
+        assert [scope.organisation for scope in service.service._bans.learned._cleared] == ["tests"]
+
+
+def test_a_challenge_of_a_post_does_not_stop_pages_of_the_browser(
+    refusing: RefusingSite, rules: tuple[str, ...]
+) -> None:
+    refusing.challenges = True
+    with Service(allow_hosts=(refusing.host,), proxies=rules, limits=LIMITS) as service:
+        for number in range(4):
+            fields = {"httpRequestMethod": "POST", "httpResponseBody": True}
+            assert service.extract(url=f"{refusing.url}/page/{number}", **fields).status == 520
+        assert service.result(url=f"{refusing.url}/page/5", browserHtml=True)["statusCode"] == 200
+
+
+def test_a_page_without_javascript_does_not_wait_for_a_challenge(refusing: RefusingSite) -> None:
+    refusing.banned, ban, refusing.ban = {"127.0.0.1"}, refusing.ban, (403, ENDLESS)
+    limits = msgspec.structs.replace(LIMITS, challenge=600)
+    try:
+        with Service(allow_hosts=(refusing.host,), limits=limits) as service:
+            # The wait would end the connection of the test.
+            answer = service.extract(url=f"{refusing.url}/page/1", browserHtml=True, javascript=False)
+        assert (answer.status, answer.headers["extract-cause"]) == (520, "ban")
+    finally:
+        refusing.ban = ban
+
+
+@pytest.mark.long
+def test_pages_of_a_site_whose_challenges_do_not_pass_wait_a_shorter_time(
+    refusing: RefusingSite, rules: tuple[str, ...]
+) -> None:
+    refusing.banned, ban, refusing.ban = set(SOURCES), refusing.ban, (403, ENDLESS)
+    limits = msgspec.structs.replace(LIMITS, challenge=4)
+    times = []
+    try:
+        with Service(allow_hosts=(refusing.host,), proxies=rules, limits=limits) as service:
+            for number in (1, 2, 3, 4, 4):
+                begun = time.monotonic()
+                assert service.extract(url=f"{refusing.url}/page/{number}", browserHtml=True).status == 520
+                times.append(time.monotonic() - begun)
+            learned = service.service._bans.learned
+            assert [scope.by for scope, _ in learned._in_vain.cooling()] == ["browser"]
+    finally:
+        refusing.ban = ban
+    # The first try of a page waits for 4 s, its others for one.
+    assert min(times[:3]) >= 6
+    assert times[4] < min(times[:3]) / 2

@@ -342,6 +342,13 @@ def test_cookies_of_one_name_are_all_sent(service: Service, target: Target) -> N
     assert "b=3" in sent
 
 
+def test_cookies_of_one_name_are_sent_by_their_paths(service: Service, target: Target) -> None:
+    paths = (("/", "1"), ("/paths", "2"), ("/paths/here", "3"), ("/pa", "4"), ("/else", "5"))
+    cookies = [{"name": "a", "value": value, "path": path} for path, value in paths]
+    service.result(url=target.page("/paths/here", "ok"), requestCookies=cookies, **BODY)
+    assert target.calls_of("/paths/here")[-1].header("cookie") == "a=3; a=2; a=1"
+
+
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
