@@ -49,17 +49,23 @@ class Calls(NamedTuple):
     system_v: tuple[int, ...]
     #: Refused: calls that reach into other processes, open files past their folders, or change the system.
     refused: tuple[int, ...]
+    #: Calls that a process needs not that only computes: sockets, programs, signals.
+    beside_computing: tuple[int, ...]
+    #: Limits of a process; 0 is the caller.
+    prlimit: int
 
 
 #: The newer calls for mounts (the last: open_tree_attr), and pidfd_getfd, with the same numbers on each architecture.
 _ANYWHERE: Final = (428, 429, 430, 431, 432, 433, 438, 442, 467)
 #: Refused like unknown calls: io_uring, and clone3, whose flags a filter cannot read; libraries then use clone.
 _HIDDEN: Final = (425, 426, 427, 435)
-_NEW_USER: Final = 0x10000000
+_PIDFD_SEND_SIGNAL: Final = 424
+_NEW_USER, _THREAD = 0x10000000, 0x00010000
 _CALLS: Final = {
     # In this order: ptrace, process_vm_readv, process_vm_writev, kcmp, open_by_handle_at, mount, umount2, pivot_root,
     # setns, bpf, perf_event_open, userfaultfd, add_key, request_key, keyctl, init_module, finit_module, delete_module,
-    # kexec_load, kexec_file_load.
+    # kexec_load, kexec_file_load. Beside computing: socket, socketpair, connect, bind, execve, execveat, fork and vfork
+    # where there are such, kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo.
     "x86_64": Calls(
         0xC000003E,
         317,
@@ -72,6 +78,8 @@ _CALLS: Final = {
         56,
         (29, 30, 31, *range(64, 72), 220),
         (101, 310, 311, 312, 304, 165, 166, 155, 308, 321, 298, 323, 248, 249, 250, 175, 313, 176, 246, 320),
+        (41, 53, 42, 49, 59, 322, 57, 58, 62, 200, 234, 129, 297),
+        302,
     ),
     "aarch64": Calls(
         0xC00000B7,
@@ -85,6 +93,8 @@ _CALLS: Final = {
         220,
         tuple(range(186, 198)),
         (117, 270, 271, 272, 265, 40, 39, 41, 268, 280, 241, 282, 217, 218, 219, 105, 273, 106, 104, 294),
+        (198, 199, 203, 200, 221, 281, 129, 130, 131, 138, 240),
+        261,
     ),
 }
 CALLS: Final = _CALLS.get(MACHINE)
@@ -100,16 +110,58 @@ _NETLINK: Final = 16
 def install(*, notify: bool) -> int:
     """Set the filter for this process. Returns the descriptor that receives calls with addresses, or -1 without
     ``notify``. Raises ``OSError``."""
-    if CALLS is None:
-        raise OSError(errno.ENOSYS, f"no filter of system calls for {MACHINE}")
-    program = b"".join(_program(CALLS, notify=notify))
-    held = ctypes.create_string_buffer(program, len(program))
-    head = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(held))
-    found = system_call(CALLS.seccomp, _SET_MODE_FILTER, _FLAG_NEW_LISTENER if notify else 0, head)
+    calls = _calls()
+    found = _set(calls, _program(calls, notify=notify), _FLAG_NEW_LISTENER if notify else 0)
     return found if notify else -1
 
 
+def install_for_computing() -> None:
+    """Set the filter of a process that only computes: no socket, program, process or signal. Raises ``OSError``."""
+    calls = _calls()
+    _set(calls, _computing(calls), 0)
+
+
+def _calls() -> Calls:
+    if CALLS is None:
+        raise OSError(errno.ENOSYS, f"no filter of system calls for {MACHINE}")
+    return CALLS
+
+
+def _set(calls: Calls, steps: Iterable[bytes], flags: int) -> int:
+    program = b"".join(steps)
+    held = ctypes.create_string_buffer(program, len(program))
+    head = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(held))
+    return system_call(calls.seccomp, _SET_MODE_FILTER, flags, head)
+
+
 def _program(calls: Calls, *, notify: bool) -> Iterable[bytes]:
+    yield from _always_refused(calls)
+    for number in (calls.unshare, calls.clone):
+        yield from _if(number, list(_without_new_user()))
+    yield from _if(calls.socket, list(_sockets()))
+    if notify:
+        for number in (calls.connect, calls.sendmsg, calls.sendmmsg):
+            yield from _if(number, [_step(_RETURN, _NOTIFY)])
+        yield from _if(calls.sendto, list(_with_address()))
+    yield _step(_RETURN, _ALLOW)
+
+
+def _computing(calls: Calls) -> Iterable[bytes]:
+    yield from _always_refused(calls)
+    for number in (*calls.beside_computing, _PIDFD_SEND_SIGNAL, calls.unshare):
+        yield from _if(number, [_refuse(errno.EPERM)])
+    yield from _if(
+        calls.clone,
+        [_step(_LOAD, _ARGUMENTS), _step(_HAS_BITS, _THREAD, 1, 0), _refuse(errno.EPERM), _step(_RETURN, _ALLOW)],
+    )
+    yield from _if(
+        calls.prlimit,
+        [_step(_LOAD, _ARGUMENTS), _step(_EQUAL, 0, 1, 0), _refuse(errno.EPERM), _step(_RETURN, _ALLOW)],
+    )
+    yield _step(_RETURN, _ALLOW)
+
+
+def _always_refused(calls: Calls) -> Iterable[bytes]:
     yield _step(_LOAD, _ARCHITECTURE)
     yield _step(_EQUAL, calls.architecture, 1, 0)
     yield _refuse(errno.ENOSYS)
@@ -120,14 +172,6 @@ def _program(calls: Calls, *, notify: bool) -> Iterable[bytes]:
         yield from _if(number, [_refuse(errno.ENOSYS)])
     for number in (*calls.refused, *_ANYWHERE):
         yield from _if(number, [_refuse(errno.EPERM)])
-    for number in (calls.unshare, calls.clone):
-        yield from _if(number, list(_without_new_user()))
-    yield from _if(calls.socket, list(_sockets()))
-    if notify:
-        for number in (calls.connect, calls.sendmsg, calls.sendmmsg):
-            yield from _if(number, [_step(_RETURN, _NOTIFY)])
-        yield from _if(calls.sendto, list(_with_address()))
-    yield _step(_RETURN, _ALLOW)
 
 
 def _without_new_user() -> Iterable[bytes]:

@@ -1,5 +1,8 @@
 """The process of automatic extraction: pages on standard input, items on standard output.
 
+It parses what strangers wrote, with libraries in C. So it is confined to computing before its first page, as far as the
+system can: it reads the files of its Python alone, writes none, and has neither network nor other processes.
+
 Each message is JSON after its length in four bytes, big-endian. Input: ``kind``, ``url``, ``html`` with ``styles`` or
 ``pdf``, and the wanted output beside the item. Output: ``item`` and the rest, or ``error``, with ``unsupported`` for a
 fault of the request and ``unreadable`` for one of the file. The process ends when its input does, also in the middle of
@@ -129,6 +132,16 @@ def _read_tasks(tasks: queue.SimpleQueue[bytes]) -> None:
     os._exit(0)
 
 
+def _prepare(task: ExtractionTask) -> None:
+    """Import what the first task needs, so that its bytecode is stored, and confine this process."""
+    from scrapy_ext.jobprocess.confinement.computing import compute_only
+    from scrapy_ext.server.extraction.auto import load
+
+    with contextlib.suppress(Exception):  # The answer to the task has it.
+        load(task.kind, pdf=task.pdf is not None)
+    compute_only()
+
+
 def main() -> None:
     """Answer messages until standard input ends."""
     answers = os.fdopen(os.dup(1), "wb")
@@ -140,6 +153,12 @@ def main() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    first = read_message(sys.stdin.buffer)
+    if first is None:
+        return
+    _prepare(msgspec.json.decode(first, type=ExtractionTask))
+    tasks.put(first)
+    # A thread that had begun before would not be confined.
     threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
     gc.set_threshold(COLLECT_AFTER, 10, 10)
     while True:

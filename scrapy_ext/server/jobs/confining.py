@@ -16,10 +16,7 @@ import logging
 import os
 import pwd
 import shlex
-import site
 import socket
-import sys
-import sysconfig
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -31,6 +28,7 @@ from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
 from scrapy_ext.jobprocess.confinement.connections import is_own
+from scrapy_ext.jobprocess.confinement.interpreter import interpreter_paths
 from scrapy_ext.jobprocess.confinement.probing import USER, ProbeResult
 from scrapy_ext.jobprocess.confinement.view import closed_folder
 from scrapy_ext.server.config.config import ConfigError
@@ -283,23 +281,10 @@ def _places(database: DatabaseUrl | None) -> list[tuple[str, int]]:
 @cache
 def _readable() -> tuple[str, ...]:
     """Return the paths that every process may read: the system, the server's Python and its packages."""
-    python = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), f"{sys.prefix}/pyvenv.cfg"]
-    python += [f"{prefix}/{part}" for prefix in (sys.base_prefix, sys.base_exec_prefix) for part in ("bin", "lib")]
-    python += [f"{sys.prefix}/bin", str(Path(sys.executable).parent)]
     named = [path for name in _CERTIFICATES for path in [os.environ.get(name)] if path]
     etc = [f"/etc/{name}" for name in _ETC]
-    whole = [*_SYSTEM, *etc, *_RUN, *python, *package_folders(), str(Path(_package_root()) / "scrapy_ext"), *named]
+    whole = [*_SYSTEM, *etc, *_RUN, *interpreter_paths(), *named]
     return tuple(dict.fromkeys(whole))
-
-
-def package_folders() -> list[str]:
-    """Return the folders of the server's packages."""
-    known = [*site.getsitepackages(), site.getusersitepackages()]
-    return [folder for folder in sys.path if folder in known or folder.endswith(("site-packages", "dist-packages"))]
-
-
-def _package_root() -> str:
-    return str(Path(__file__).resolve().parents[3])
 
 
 def paths_of_pip(environment: Mapping[str, str], configurations: Iterable[Path]) -> list[str]:

@@ -145,12 +145,22 @@ def extract_from_pdf(
     )
 
 
+def load(kind: str, *, pdf: bool = False) -> None:
+    """Import what the extraction of a kind, or that of PDFs, always needs."""
+    if kind not in KINDS:
+        raise UnsupportedKindError(kind)
+    if not pdf:
+        _extractor(kind)
+        return
+    for module in ("items", "reading"):
+        import_module(f"{__name__}.pdf.{module}")
+
+
 def preload() -> None:
     """Import all that extraction needs, so that the first page does not wait for the imports."""
     for kind in KINDS:
-        _extractor(kind)
-    for module in ("items", "reading"):
-        import_module(f"{__name__}.pdf.{module}")
+        load(kind)
+    load("pageContent", pdf=True)
     for library in _LIBRARIES:
         import_module(library)
 
@@ -169,5 +179,6 @@ __all__ = [
     "extract",
     "extract_from_pdf",
     "extract_more",
+    "load",
     "preload",
 ]

@@ -25,7 +25,8 @@ from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo, VersionState
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports
-from scrapy_ext.server.jobs.confining import ConfinementError, Confining, package_folders, paths_of_pip
+from scrapy_ext.jobprocess.confinement.interpreter import package_folders
+from scrapy_ext.server.jobs.confining import ConfinementError, Confining, paths_of_pip
 from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError, Contents
 from scrapy_ext.server.jobs.versions.building import (
     MAX_LINE,

@@ -151,6 +151,21 @@ async def test_pages_that_hang_take_the_processes_of_their_key_and_domain_and_no
     await pool.stop()
 
 
+async def test_a_process_is_confined_to_computing() -> None:
+    pool = Extractors(ServiceLimits(), 1)
+    assert await pool.extract("product", PRODUCT, "http://x/")
+    own = [int(line) for each in Path("/proc/self/task").iterdir() for line in (each / "children").read_text().split()]
+    workers = [pid for pid in own if b"auto_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    threads = [task for pid in workers for task in Path(f"/proc/{pid}/task").iterdir()]
+    states = [dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines()) for task in threads]
+    await pool.stop()
+    # That of the work and that of its input; other tests may have more of them.
+    assert len(states) >= 2
+    for state in states:
+        assert (state["NoNewPrivs"], state["Seccomp"]) == ("1", "2")
+        assert int(state["CapEff"], 16) == int(state["CapBnd"], 16) == 0
+
+
 async def test_stopping_ends_the_processes(odd: Extractors) -> None:
     pid = await pid_of(odd)
     await odd.stop()
