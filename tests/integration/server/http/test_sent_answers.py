@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from tests.support.servers import RunningServer
 
 _SECONDS = 60
+#: A project without jobs: those of other tests have some.
+COUNT = "/jobq/660001/count"
 
 
 @contextmanager
@@ -39,7 +41,7 @@ def received(connection: socket.socket, body: int) -> bytes:
 def test_a_short_answer_is_sent_as_one_piece(server: RunningServer) -> None:
     with connected(server) as connection:
         for _ in range(20):
-            connection.sendall(head(server, "GET", "/jobq/1/count"))
+            connection.sendall(head(server, "GET", COUNT))
             found, _, body = connection.recv(65536).partition(b"\r\n\r\n")
             assert found.startswith(b"HTTP/1.1 200 ")
             assert body == b"0"
@@ -48,7 +50,7 @@ def test_a_short_answer_is_sent_as_one_piece(server: RunningServer) -> None:
 def test_an_answer_without_a_body_is_sent_at_once(server: RunningServer) -> None:
     with connected(server) as connection:
         for _ in range(3):
-            connection.sendall(head(server, "HEAD", "/jobq/1/count"))
+            connection.sendall(head(server, "HEAD", COUNT))
             assert connection.recv(65536).endswith(b"\r\n\r\n")
 
 
@@ -66,7 +68,7 @@ def test_a_body_is_asked_for_before_its_answer(server: RunningServer) -> None:
 
 
 def test_pipelined_requests_are_answered_whole_and_in_their_order(server: RunningServer) -> None:
-    paths = ["/system/ts", "/jobq/1/count", "/nowhere", "/jobq/1/count"]
+    paths = ["/system/ts", COUNT, "/nowhere", COUNT]
     with connected(server) as connection:
         connection.sendall(b"".join(head(server, "GET", path) for path in paths))
         data = b""
@@ -82,8 +84,8 @@ def test_the_key_of_the_server_is_checked_on_every_request(server: RunningServer
     wrong = b64encode(f"{server.platform_key[:-1]}:".encode()).decode()
     for _ in range(2):
         with connected(server) as connection:
-            connection.sendall(head(server, "GET", "/jobq/1/count"))
+            connection.sendall(head(server, "GET", COUNT))
             assert received(connection, 1).startswith(b"HTTP/1.1 200 ")
-            refused = f"GET /jobq/1/count HTTP/1.1\r\nHost: a\r\nAuthorization: Basic {wrong}\r\n\r\n"
+            refused = f"GET {COUNT} HTTP/1.1\r\nHost: a\r\nAuthorization: Basic {wrong}\r\n\r\n"
             connection.sendall(refused.encode())
             assert received(connection, 1).startswith(b"HTTP/1.1 401 ")

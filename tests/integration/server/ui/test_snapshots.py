@@ -101,20 +101,22 @@ async def test_records_of_other_clients_in_the_collection_harm_no_page(http: Htt
     key = await job(http, project)
     _, spider, number = key.split("/")
     prefix = f"job-{spider}-{number}/snapshots/"
-    whole = {"time": 10**18, "url": 5 * "x", "status": -1, "error": "e"}
+    whole = {"time": 1_700_000_000_000, "url": 5 * "x", "status": 0, "error": "e"}
     records = [
         {"_key": prefix + new_id(1)},
         {"_key": prefix + new_id(2), **whole},
         {"_key": prefix + new_id(3), **whole, "page": {"bytes": -7, "pieces": 10**9}},
-        {"_key": prefix + new_id(4), **whole, "page": {"bytes": -7, "pieces": 3}},
+        {"_key": prefix + new_id(4), **whole, "page": {"bytes": 7, "pieces": 3}},
+        {"_key": prefix + new_id(5), **whole, "time": 10**18},
+        {"_key": prefix + new_id(6), **whole, "status": -1},
         {"_key": prefix + "../../x", **whole},
         {"_key": prefix, **whole},
     ]
     assert (await http.post(collection(key), records)).status == 200
     listed = page(await http.get(f"/ui/{key}/snapshots"))
     assert len(listed.xpath("//tbody/tr")) == 2
-    statuses = {name: (await http.get(f"/ui/{key}/snapshots/{name}")).status for name in (*map(new_id, range(5)), "x")}
-    assert list(statuses.values()) == [404, 404, 200, 404, 200, 404]
+    statuses = {name: (await http.get(f"/ui/{key}/snapshots/{name}")).status for name in (*map(new_id, range(7)), "x")}
+    assert list(statuses.values()) == [404, 404, 200, 404, 200, 404, 404, 404]
     assert (await http.get(f"/ui/{key}/snapshots/{new_id(4)}/page")).status == 404
 
 
