@@ -142,6 +142,7 @@ def test_one_trace_joins_the_request_of_a_spider_with_the_fetch_of_its_page(
     assert not [name for names in site.headers for name in names if name.lower() in ("traceparent", "tracestate")]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("fault", ["hanging", "away", "refusing"])
 @pytest.mark.long(keep=1)
 def test_a_collector_that_fails_does_not_disturb_a_crawl(project: Project, site: Site, fault: str) -> None:

@@ -327,6 +327,7 @@ async def test_only_a_key_that_may_write_to_the_project_can_import(servers: Serv
         assert wrong.status == 400
 
 
+@pytest.mark.long
 def test_a_large_collection_continues_where_it_was(
     servers: Servers, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_written_history_is_one_of_the_model(stores: StoreWorld, written: str)
     machine.teardown()
 
 
+@pytest.mark.long(keep=len(MODELS))
 @pytest.mark.parametrize("name", MODELS)
 def test_every_history_of_a_store_is_one_of_its_model(
     stores: StoreWorld, name: str, pytestconfig: pytest.Config

@@ -34,6 +34,7 @@ def test_packages_and_megabytes_are_counted_and_warnings_are_not_shown(capsys: p
     assert "WARNING" not in shown
 
 
+@pytest.mark.long
 def test_what_pip_cannot_install_is_shown_with_its_error_and_without_warnings(tmp_path: Path) -> None:
     # No index and no links: pip finds nothing, and warns of a folder that does not exist.
     environment = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "nowhere"), "PATH": os.environ["PATH"]}
@@ -45,6 +46,7 @@ def test_what_pip_cannot_install_is_shown_with_its_error_and_without_warnings(tm
     assert "WARNING" not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_an_environment_that_cannot_be_used_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "venv/bin").mkdir(parents=True)
     old = tmp_path / "venv/bin/python"

@@ -134,12 +134,12 @@ def test_text_too_long_for_a_cell_is_cut_and_says_so() -> None:
 
 
 def test_more_fields_than_columns_are_in_the_last_one() -> None:
-    records = [{f"f{n}": n} for n in range(1500)]
+    records: list[dict[str, int]] = [{f"f{n}": n for n in range(999)}, *({f"f{n}": n} for n in range(999, 1020))]
     found = table(records)
     assert found.column_names[-2:] == ["f999", "_other"]
-    assert json.loads(found.column("_other").to_pylist()[1400]) == {"f1400": 1400}
+    assert json.loads(found.column("_other").to_pylist()[15]) == {"f1013": 1013}
     ((header, *rows),) = sheets(file(Format.XLSX, lines(records)))
-    assert json.loads(rows[1400][len(header) - 1]) == {"f1400": 1400}
+    assert json.loads(rows[15][len(header) - 1]) == {"f1013": 1013}
 
 
 def test_objects_with_data_for_names_become_json() -> None:

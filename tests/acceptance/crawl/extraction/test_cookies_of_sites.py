@@ -116,6 +116,7 @@ def test_a_spider_that_logs_in_works_routed_as_it_does_direct(
     ]
 
 
+@pytest.mark.long
 def test_a_cookie_keeps_its_path_so_that_a_page_can_change_and_delete_it(
     tmp_path: Path, site: Target, server: RunningServer
 ) -> None:
@@ -156,6 +157,7 @@ def test_cookies_of_a_browser_are_sent_by_http_and_come_from_it(
     assert f"Received cookies from: <200 {site.url('/by-script')}>" in crawl.log
 
 
+@pytest.mark.long
 def test_jars_are_apart_and_may_be_left_alone(tmp_path: Path, site: Target, server: RunningServer) -> None:
     other: dict[str, Any] = {**BROWSER, "cookiejar": "other"}
     alone: dict[str, Any] = {**BROWSER, "dont_merge_cookies": True}

@@ -252,6 +252,7 @@ PARTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scheme", "width"),
     [

@@ -136,6 +136,7 @@ async def test_a_page_that_is_open_when_the_session_ends_leads_to_the_login_and_
     await expect(page).to_have_url(f"{ui_server.url}/ui/{project}/jobs?state=running")
 
 
+@pytest.mark.long
 async def test_a_page_waits_while_the_server_fails_and_gives_up_where_it_has_no_such_page(
     open_page: OpenPage, ui_server: RunningServer, http: Http, project: int
 ) -> None:

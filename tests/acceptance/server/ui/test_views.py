@@ -113,6 +113,7 @@ def _json(**fields: Any) -> bytes:
     return json.dumps(fields).encode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scheme", "width"),
     [

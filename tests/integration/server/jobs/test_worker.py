@@ -102,6 +102,7 @@ async def test_a_worker_runs_jobs_drains_at_a_signal_and_ends_at_once_at_a_secon
         assert (await until(platform, endless, "finished"))["close_reason"] == "cancelled"
 
 
+@pytest.mark.long
 async def test_jobs_of_a_worker_may_ask_a_server_instead(platform: Http, keeper: RunningServer, shop: Path) -> None:
     with worker(keeper, shop, "--url", keeper.url):
         quick = await run(platform, "quick")
@@ -123,6 +124,7 @@ async def test_the_jobs_of_a_worker_alone_may_ask_it(keeper: RunningServer, shop
             assert (await http.call("GET", "/")).status == 404
 
 
+@pytest.mark.long
 async def test_a_worker_reports_its_health_and_metrics_at_an_address_of_its_own(
     keeper: RunningServer, shop: Path, platform: Http
 ) -> None:

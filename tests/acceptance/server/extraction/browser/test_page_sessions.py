@@ -388,6 +388,7 @@ def test_captured_headers_count(site: Target) -> None:
         assert base64.b64decode(found["httpResponseBody"]) == b"x"
 
 
+@pytest.mark.long
 def test_requests_that_wait_for_a_context_share_its_failure_and_hold_no_permit(site: Target) -> None:
     click = {"action": "click", "selector": {"value": "#nothing"}, "timeout": 2}
     context = {

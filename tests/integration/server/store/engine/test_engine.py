@@ -75,6 +75,7 @@ async def test_a_result_is_seen_by_other_connections_when_it_is_returned(sqlite:
     other.close()
 
 
+@pytest.mark.long(keep=1)
 async def test_readers_cannot_write(engine: Engine) -> None:
     with pytest.raises(StoreError):
         await engine.read(_insert, 1)
@@ -147,6 +148,7 @@ async def test_a_snapshot_stays_as_it_is(engine: Engine) -> None:
     assert await engine.read(_all) == [1, 2]
 
 
+@pytest.mark.long(keep=1)
 async def test_an_inline_read_returns_the_same_as_a_read_and_writes_nothing(engine: Engine) -> None:
     await engine.write(_insert, 2, 1)
     assert await engine.read_inline(_all) == await engine.read(_all) == [1, 2]

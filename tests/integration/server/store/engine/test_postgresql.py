@@ -312,6 +312,7 @@ async def test_a_short_read_whose_caller_leaves_does_not_disturb_the_next(store:
         assert await engine.read_inline(slow, number, 0.0) == number
 
 
+@pytest.mark.long
 async def test_readers_cannot_write(store: Store) -> None:
     engine: Any = store._engine
 
