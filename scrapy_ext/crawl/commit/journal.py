@@ -8,7 +8,8 @@ append is a compare-and-set, the only one of the API. The rules:
 - A writer whose next number was taken by another one has been replaced, and must stop (:class:`Fenced`). A process
   replaces the writer by taking the next number: the former writer can append nothing more.
 - After a lost reply, the writer of a number is unknown until the record is read: it names its writer and the count of
-  the writer's appends.
+  the writer's appends. If others have appended to it since, the writer has been replaced all the same, and
+  ``Fenced.is_written`` says that the record is there. If it is deleted already, nobody can say.
 - The newest record has the lowest priority number, so that a read of the queue's head returns it first. Older records
   are deleted from time to time; their fingerprints stay, so that no number becomes free again. The slot must not be
   deleted while a process may still write to it, unless a late writer finds out otherwise (:class:`CommitLog`,
@@ -39,14 +40,16 @@ _PRUNE_AFTER: Final = 50
 
 class Fenced(Exception):  # noqa: N818 - a state, as the module says
     """Another process writes this journal now. If ``newest`` is given, it was this process itself, by an append that
-    was interrupted before its reply."""
+    was interrupted before its reply. ``is_written``: the record is there, but its reply was lost, and another process
+    has appended to it; false also if the record is no longer there."""
 
-    def __init__(self, journal: str, newest: int | None = None) -> None:
+    def __init__(self, journal: str, newest: int | None = None, *, is_written: bool = False) -> None:
         super().__init__(
             f"Another process writes journal {journal} now: it has taken over the unfinished requests of this one. "
             f"Give each worker a job of its own, and run each job once"
         )
         self.newest = newest
+        self.is_written = is_written
 
 
 class UnreadableJournal(PlatformError):  # noqa: N818 - as its siblings are named
@@ -94,16 +97,17 @@ class Journal:
         self._appends = 0
 
     async def head(self) -> Record | None:
-        batches = await self._client.read(*self.place, 1)
+        return _newest(await self._records(1))
+
+    async def _records(self, count: int) -> list[Record]:
+        """Return the newest records, that many or a few more."""
+        batches = await self._client.read(*self.place, count)
         try:
-            records = [
-                Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests
-            ]
+            return [Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests]
         except (ValueError, KeyError, AttributeError, TypeError):
             raise UnreadableJournal(
                 f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: it has other requests"
             ) from None
-        return max(records, default=None, key=lambda record: record.number)
 
     async def append(self, number: int, data: dict[str, Any]) -> None:
         """Append the record after the newest; raises :class:`Fenced` if its number is taken."""
@@ -115,11 +119,16 @@ class Journal:
         async def add() -> int:
             return await self._client.add(*self.place, body, attempts=1)
 
+        async def written() -> list[Record]:
+            return await self._records(_PRUNE_AFTER)
+
         if not await self._retry.until_done(add, f"write to journal {self.place.slot}"):
-            head = await self._retry.until_done(self.head, f"read journal {self.place.slot}")
+            records = await self._retry.until_done(written, f"read journal {self.place.slot}")
+            head = _newest(records)
             if head is None or (head.number, head.writer) != (number, writer):
                 ours = head is not None and head.writer.partition("#")[0] == self._writer
-                raise Fenced(self.place.slot, head.number if head and ours else None)
+                is_written = any((record.number, record.writer) == (number, writer) for record in records)
+                raise Fenced(self.place.slot, head.number if head and ours else None, is_written=is_written)
         self._since_pruned += 1
         if self._since_pruned >= _PRUNE_AFTER:
             await self._prune(number)
@@ -132,6 +141,10 @@ class Journal:
         except (PlatformError, ValueError):
             return  # They only waste space until the next attempt.
         self._since_pruned = 0
+
+
+def _newest(records: list[Record]) -> Record | None:
+    return max(records, default=None, key=lambda record: record.number)
 
 
 class CommitLog:

@@ -180,8 +180,9 @@ class Ownership:
         changed = assignment.given(self.name, slots, checkpoint.progress.of(given_up), removed)
         try:
             await self._assignment.append(number + 1, to_data(changed))
-        except Fenced:
-            return False
+        except Fenced as fenced:
+            if not fenced.is_written:
+                return False
         self.stores_start_items = changed.start == self.name
         checkpoint.progress.drop(given_up)
         if checkpoint.slots != sorted(slots):

@@ -84,6 +84,8 @@ class Leases:
         self._on_change = on_change
         self._on_lost = on_lost
         self._sightings = Sightings(lease_time)
+        #: Slots of the last change.
+        self._active = set[int]()
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -99,7 +101,7 @@ class Leases:
             mine = assignment.of(self._ownership.name)
             if await self._ownership.assign(number, assignment, mine):
                 break
-        await self._on_change(mine)
+        await self._change_to(mine)
         try:
             await self.balance()
         except PlatformError as error:
@@ -135,6 +137,7 @@ class Leases:
         """Observe the other workers, and take or give up slots."""
         self._sightings.begin(time.monotonic())
         number, assignment = await self._ownership.assignment()
+        await self._change(assignment.of(self._ownership.name))
         live = [name for name in assignment.owners if name != self._ownership.name and await self._lives(name)]
         self._sightings.end(time.monotonic())
         step = next_step(assignment, self._ownership.name, live, self._slots)
@@ -163,15 +166,24 @@ class Leases:
                 self._ownership.log.checkpoint.progress.add(progress.of(step.slots))
         if await self._ownership.assign(number, assignment, step.slots):
             logger.info("This worker owns slots %s now", sorted(step.slots))
-            await self._on_change(step.slots)
+            await self._change(step.slots)
 
     async def _give_up(self, number: int, assignment: Assignment, mine: set[int], kept: set[int]) -> None:
-        await self._on_change(kept)
+        await self._change(kept)
         if await self._ownership.assign(number, assignment, kept):
             logger.info("This worker gives up slots %s", sorted(mine - kept))
         else:
-            # The assignment was changed meanwhile. The slots are still own ones; the next heartbeat decides again.
-            await self._on_change(mine)
+            # The assignment was changed meanwhile. The slots are own ones only if it still says so.
+            _, changed = await self._ownership.assignment()
+            await self._change(changed.of(self._ownership.name))
+
+    async def _change(self, slots: set[int]) -> None:
+        if slots != self._active:
+            await self._change_to(slots)
+
+    async def _change_to(self, slots: set[int]) -> None:
+        await self._on_change(slots)
+        self._active = set(slots)
 
 
 class Rest(NamedTuple):

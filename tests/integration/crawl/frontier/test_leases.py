@@ -252,6 +252,69 @@ async def test_workers_that_have_no_slots_and_are_gone_are_struck_out(clock, joi
     assert sorted(assignment.owners) == sorted(worker.name for worker in busy)
 
 
+def after_the_next_assignment(watched, meanwhile):
+    """Have the reply to the next change of the assignment lost, after something else has happened."""
+
+    async def lost(name, arguments):
+        if name == "frontier.add" and "assignment" in arguments:
+            watched.after = nothing
+            await meanwhile()
+            raise Unreachable("the connection broke", path="/played")
+
+    watched.after = lost
+
+
+async def append(worker, *, prune):
+    """Change nothing of the assignment, in a new record."""
+    ownership = worker.process.ownership
+    number, assignment = await ownership.assignment()
+    assert await ownership.assign(number, assignment, assignment.of(worker.name))
+    if prune:
+        await ownership._assignment._prune(number + 1)
+
+
+async def test_slots_that_were_given_up_are_not_kept_when_the_reply_is_lost_and_another_has_them(clock, joins, client):
+    watched = WatchedClient(client)
+    first, second = await joins("a", watched), await joins("b")
+    after_the_next_assignment(watched, second.beat)
+    await beats(clock, first)
+    assert sizes(first, second) == [4, 4]
+    assert all_slots(first, second) == list(range(SLOTS))
+
+
+async def test_slots_that_were_given_up_are_not_kept_when_nobody_can_say_who_changed_the_assignment(
+    clock, joins, client
+):
+    watched = WatchedClient(client)
+    first, second = await joins("a", watched), await joins("b")
+
+    async def take_and_prune():
+        await second.beat()
+        await append(second, prune=True)
+
+    after_the_next_assignment(watched, take_and_prune)
+    await beats(clock, first)
+    assert sizes(first, second) == [4, 4]
+    assert all_slots(first, second) == list(range(SLOTS))
+
+
+@pytest.mark.parametrize("is_pruned", [False, True])
+async def test_slots_that_were_taken_are_used_when_the_reply_is_lost_and_another_changes_the_assignment(
+    clock, joins, client, is_pruned
+):
+    watched = WatchedClient(client)
+    first, second, third = await joins("a"), await joins("b", watched), await joins("c")
+    await beats(clock, first)
+
+    after_the_next_assignment(watched, lambda: append(third, prune=is_pruned))
+    await second.beat()
+    assert watched.after is nothing
+    # Where the record is gone, the next heartbeat finds out.
+    await beats(clock, second)
+    assert second.slots
+    assert not first.slots & second.slots
+
+
 @pytest.mark.long(keep=2)
 @pytest.mark.parametrize("seed", range(8))
 async def test_no_slot_is_ever_committed_by_two(clock, process, client, seed):
