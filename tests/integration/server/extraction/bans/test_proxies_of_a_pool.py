@@ -53,18 +53,19 @@ def test_every_page_arrives_through_the_proxy_that_is_left_and_the_banned_ones_a
         assert figures(service)["p2"] == (site.pages, 0, 0)
 
 
-@pytest.mark.parametrize("ban", [(403, "no"), (429, "")], ids=["403", "429"])
+@pytest.mark.parametrize(("ban", "banned"), [((403, "no"), 2), ((429, ""), 1)], ids=["403", "429"])
 def test_a_plain_refusal_is_a_ban_where_another_proxy_gets_the_page(
-    proxies: list[Upstream], ban: tuple[int, str]
+    proxies: list[Upstream], ban: tuple[int, str], banned: int
 ) -> None:
+    """After a 429 there is one further try."""
     with (
-        RefusingSite(banned=SOURCES[:2]) as site,
+        RefusingSite(banned=SOURCES[:banned]) as site,
         Service(allow_hosts=(site.host,), proxies=rules(proxies)) as service,
     ):
         site.ban = ban
         for number in range(5):
             assert service.result(url=f"{site.url}/page/{number}", **BODY)["statusCode"] == 200
-        assert all(site.calls[source] <= 1 for source in SOURCES[:2])
+        assert all(site.calls[source] <= 1 for source in SOURCES[:banned])
 
 
 @pytest.mark.parametrize(("status", "tries"), [(403, 3), (429, 2), (999, 3)])
