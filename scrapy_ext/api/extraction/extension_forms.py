@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from scrapy_ext.api.extraction.fields import (
     CAPTURE_MATCHES,
+    CAPTURE_RESOURCES,
     CAPTURE_TYPES,
     MAX_CAPTURE_FILTERS,
     MAX_CAPTURE_LENGTH,
@@ -78,6 +79,9 @@ def _filter(place: str, members: dict[str, Any]) -> Iterator[Violation]:
     if members.get("matchType", CAPTURE_MATCHES[0]) not in CAPTURE_MATCHES:
         yield Violation(f"{place}.matchType", f"must be one of {', '.join(CAPTURE_MATCHES)}", _ONE_OF_THESE)
     yield from _text(f"{place}.value", members.get("value"), MAX_CAPTURE_LENGTH, _CAPTURE)
+    is_exact = members.get("matchType", CAPTURE_MATCHES[0]) == "exact"
+    if members.get("filterType") == "resourceType" and is_exact and members.get("value") not in CAPTURE_RESOURCES:
+        yield Violation(f"{place}.value", f"must be one of {', '.join(CAPTURE_RESOURCES)}", _ONE_OF_THESE)
     yield from _switch(f"{place}.httpResponseBody", members.get("httpResponseBody", False))
 
 

@@ -101,6 +101,11 @@ EXTRACT_FROM: Final = ("httpResponseBody", "browserHtml")
 DEVICES: Final = ("desktop", "mobile")
 #: Values of ``networkCapture[].filterType`` and ``matchType``: the part of a response that a filter examines, and how.
 CAPTURE_TYPES: Final = ("url", "resourceType")
+#: Types of resources, as Chromium has them.
+CAPTURE_RESOURCES: Final = (
+    *("document", "stylesheet", "image", "media", "font", "script", "texttrack", "xhr", "fetch", "eventsource"),
+    *("websocket", "manifest", "beacon", "ping", "cspreport", "cspviolationreport", "preflight", "prefetch", "other"),
+)
 CAPTURE_MATCHES: Final = ("exact", "contains", "startsWith", "endsWith")
 
 _STRING, _BOOLEAN, _OBJECT, _ARRAY, _ANY = JsonType

@@ -103,6 +103,10 @@ def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
     if content.get("httpRequestMethod") == "GET":
         del content["httpRequestMethod"]
+    content.pop("javascript", None)
+    if fields.get("javascript") is False:
+        # The one field whose false changes the content.
+        content["javascript"] = False
     text = content.pop("httpRequestText", None)
     if isinstance(text, str):
         content["httpRequestBody"] = base64.b64encode(text.encode()).decode()

@@ -351,6 +351,7 @@ def test_extensions_in_their_forms_are_valid(body):
         ({"networkCapture": [{**FILTER, "filterType": "body"}]}, "networkCapture[0].filterType"),
         ({"networkCapture": [{**FILTER, "matchType": "regex"}]}, "networkCapture[0].matchType"),
         ({"networkCapture": [{**FILTER, "value": ""}]}, "networkCapture[0].value"),
+        ({"networkCapture": [{"filterType": "resourceType", "value": "xhrr"}]}, "networkCapture[0].value"),
         ({"networkCapture": [{**FILTER, "httpResponseBody": 1}]}, "networkCapture[0].httpResponseBody"),
         ({"device": "watch"}, "device"),
         ({"javascript": "no"}, "javascript"),

@@ -39,6 +39,8 @@ CHANGES = [
     {"product": True, "extractFrom": "httpResponseBody"},
     {"browserHtml": True, "actions": [{"type": "click"}]},
     {"browserHtml": True, "includeIframes": True},
+    {"browserHtml": True, "javascript": False},
+    {"browserHtml": True, "device": "mobile"},
     {"geolocation": "US"},
     {"geolocation": "DE"},
     {"httpResponseBody": False, "httpResponseHeaders": True},
