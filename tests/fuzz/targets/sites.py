@@ -138,7 +138,8 @@ def proxy_answer(data: bytes) -> None:
 
 
 #: What messages show of the form of a rule.
-_EXAMPLE = "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT US:residential=http://proxy.example:3128"
+#: Words of the messages, which a password may be, too.
+_EXAMPLE = "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT US:residential=http://proxy.example:3128 weight verify name"
 
 
 @target(

@@ -139,13 +139,16 @@ class FetchCookies:
 
 
 def _expires(morsel: Morsel[str]) -> float | None:
-    age, expires = morsel["max-age"], morsel["expires"]
+    age, expires, now = morsel["max-age"], morsel["expires"], time.time()
     try:
         if age:
-            return time.time() + int(age)
-        return http2time(expires) if isinstance(expires, str) and expires else None
+            return now + int(age)
+        at = http2time(expires) if isinstance(expires, str) and expires else None
     except (ValueError, OverflowError):
         return None
+    # A cookie that the jar keeps although its date is over has a date that browsers do not read, such as one with a
+    # sixtieth second: it has no end.
+    return at if at is None or at > now else None
 
 
 def _morsel(cookie: Cookie) -> Morsel[str]:
