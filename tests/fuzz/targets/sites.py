@@ -166,7 +166,7 @@ def proxy_rule(data: bytes) -> None:
     except ProxyRuleError as error:
         shown = str(error)
     named, _, address = text.partition("=")
-    secret = re.search(r"//[^/@]*:([^/@]{6,})@", address)
+    secret = re.search(r"//[^/?#@]*:([^/?#@]{6,})@", address)
     assert secret is None or secret[1] not in shown or secret[1] in named + _EXAMPLE
 
 
