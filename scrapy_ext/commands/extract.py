@@ -163,6 +163,7 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 def _fields(opts: argparse.Namespace) -> dict[str, Any]:
+    import contextlib
     import json
 
     try:
@@ -171,5 +172,12 @@ def _fields(opts: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(f"--params is not JSON: {error}") from None
     if not isinstance(fields, dict) or "url" in fields:
         raise UsageError('--params must be an object of fields without url, such as {"geolocation": "US"}')
+    for name, is_pair, text in (each.partition("=") for each in opts.field):
+        if is_pair:
+            value: Any = text
+            with contextlib.suppress(ValueError):
+                value = json.loads(text)
+            remedy = f"--field {name}" if value is True else f"--params '{json.dumps({name: value})}'"
+            raise UsageError(f"--field sets a field to true, and takes only its name; use {remedy}")
     named = dict.fromkeys((*opts.field, *(("browserHtml",) if opts.browser else ())), True)
     return {**fields, **named}

@@ -193,6 +193,14 @@ def _parser(settings: BaseSettings, call: ExtractCall) -> LineParser:
     return LineParser(params, call.fields)
 
 
+def _check_screenshots(call: ExtractCall, parser: LineParser) -> None:
+    """Raise :class:`CallError` for a folder of screenshots that no URL of the command line requests."""
+    if call.recorder.screenshots is not None and call.source.urls:
+        requests = (parser.parse(line) for batch in call.source.lines() for line in batch)
+        if not any(request.fields.get("screenshot") or request.faults for request in requests):
+            raise CallError("--screenshots writes requested screenshots, and none is requested: add --field screenshot")
+
+
 def _check(settings: BaseSettings, call: ExtractCall) -> int:
     call.source.check_readable()
     extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
@@ -233,6 +241,7 @@ def _prepared(
     call.source.check_readable()
     service = ExtractService(settings, call.concurrency)
     parser = _parser(settings, call)
+    _check_screenshots(call, parser)
     output = None
     if call.output is not None:
         output = OutputFile(call.output)
