@@ -233,7 +233,7 @@ async def test_a_connection_that_the_server_closed_is_replaced():
 
 
 async def test_an_unused_connection_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("scrapy_ext.client.http1._KEPT", 0.1)
+    monkeypatch.setattr("scrapy_ext.client.http1.connections._KEPT", 0.1)
     server = Server(answering(answer_of(b"abc")))
     async with server.running(), connections_to(server.port) as connections:
         await post(connections)
