@@ -183,15 +183,11 @@ class BanAvoidance:
             return None
         tries.used_browser = True
         ban = self._ban_of_page(plan, page)
-        if ban is not None:
-            self.count_ban("browser", ban)
-            if page.status == TOO_MANY:
-                tries.note_limit(is_challenge=ban.scripted)
-            weight = NONE if tries.is_known or not self.pool.has_choice(todo.proxies) else SINGLE
-            self.pool.banned(scope, upstream, weight)
-            if not tries.is_known:
-                self.learned.failed_challenge(scope)
-        if ban is not None or page.document is None:
+        # A plain refusal behind a challenge that was passed is the site's own answer.
+        if ban is not None and (ban.certain or not page.passed_challenge):
+            self._note_ban_by_browser(tries, todo, upstream, page, ban)
+            return None
+        if page.document is None:
             return None
         self._note_pass_by_browser(tries, todo, upstream, page)
         return http_result(todo, page, page.document)
@@ -206,6 +202,24 @@ class BanAvoidance:
         banned = [each for each, ban in reversed(tries.bans) if ban.scripted] or [each for each, _ in tries.bans]
         of_banned = self.pool.choose(scope, tuple((each,) for each in banned[:1]))
         return of_banned or self.pool.choose(scope, todo.proxies)
+
+    def _note_ban_by_browser(
+        self,
+        tries: Tries[HttpPlan, HttpResult],
+        todo: HttpPlan,
+        upstream: Upstream | None,
+        page: PageResult,
+        ban: Ban,
+    ) -> None:
+        self.count_ban("browser", ban)
+        if page.status == TOO_MANY:
+            tries.note_limit(is_challenge=ban.scripted)
+        scope, counts = tries.scope._replace(by="browser"), ban.certain and not tries.is_known
+        self.pool.banned(scope, upstream, SINGLE if counts and self.pool.has_choice(todo.proxies) else NONE)
+        if counts:
+            self.learned.failed_challenge(scope)
+        if not ban.certain and page.document is not None:
+            tries.keep(http_result(todo, page, page.document))
 
     def _note_pass_by_browser(
         self, tries: Tries[HttpPlan, HttpResult], todo: HttpPlan, upstream: Upstream | None, page: PageResult

@@ -232,12 +232,17 @@ class Tries(Generic[P, R]):
         self._note_answer()
         self._avoidance.count_ban(self.scope.by, ban)
         self.bans.append((upstream, ban))
-        if not ban.certain and self._answer is None:
-            self._answer = answer
+        if not ban.certain:
+            self.keep(answer)
         if answer.status == TOO_MANY:
             self.note_limit(is_challenge=ban.scripted)
             if pause := _seconds(answer.retry_after):
                 self._pool.pause(self.scope, upstream, pause)
+
+    def keep(self, answer: R) -> None:
+        """Keep the first answer that is a suspicion, for the end."""
+        if self._answer is None:
+            self._answer = answer
 
     @property
     def _is_safe(self) -> bool:

@@ -47,6 +47,8 @@ _MAX_SCREENSHOT_HEIGHT: Final = 16_384
 #: Seconds between looks for the end of a challenge, and looks until the page is read again.
 _POLL: Final = 0.25
 _POLLS: Final = 4
+#: Seconds between readings of a page that moves on meanwhile.
+_PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 #: Most pixels of a screenshot of a whole page; each takes four bytes in the browser, and again in its codec.
 _MAX_PIXELS: Final = 21_000_000
 
@@ -327,13 +329,14 @@ class _Loading:
         return html
 
     async def _content(self) -> str:
-        for _ in range(5):
+        for pause in _PAUSES:
             try:
                 return await self._page.content()
             except Error as error:
                 if "navigating" not in error.message:
                     raise
-            # The page moved on at this moment: read it when it has arrived.
+            # The page moves on at this moment: read it when it has arrived. The load state may be that of the old one.
+            await asyncio.sleep(pause)
             await self._page.wait_for_load_state("domcontentloaded", timeout=1000 * self._limits.load)
         raise temporary(f"{self._name} never stops navigating.")
 

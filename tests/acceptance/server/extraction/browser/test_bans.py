@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
 from collections.abc import Iterator
@@ -17,8 +18,8 @@ import pytest
 from scrapy_ext.server.net.pool import Scope
 from tests.acceptance.server.extraction.browser.conftest import LIMITS
 from tests.support.extraction_service import Service
-from tests.support.handwritten_site import Target, self_signed
-from tests.support.refusing_site import COOKIE, ENDLESS, RefusingSite
+from tests.support.handwritten_site import Call, Target, self_signed
+from tests.support.refusing_site import CHALLENGE, COOKIE, ENDLESS, RefusingSite
 from tests.support.upstream_proxy import Upstream
 
 #: Addresses of this machine from which the proxies connect.
@@ -206,6 +207,34 @@ def test_a_page_that_keeps_itself_busy_is_loaded_once_and_not_the_fault_of_a_pro
         assert (answer.status, answer.headers["extract-cause"]) == (520, "timeout")
         assert len(site.calls_of("/busy")) == 1
         assert sum(each.failed for each in service.service.pool.totals()) == 0
+
+
+def test_a_refusal_behind_a_challenge_is_the_result_of_http(site: Target) -> None:
+    async def handler(call: Call, writer: asyncio.StreamWriter) -> None:
+        page = b"<h1>For members only</h1>" if COOKIE in (call.header("cookie") or "") else CHALLENGE.encode()
+        head = b"HTTP/1.1 403 X\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(page)
+        writer.write(head + page)
+        await writer.drain()
+
+    url = site.handle("/members", handler)
+    with Service(allow_hosts=(site.host,), limits=LIMITS) as service:
+        for _ in range(2):
+            result = service.result(url=url, httpResponseBody=True)
+            assert (result["statusCode"], base64.b64decode(result["httpResponseBody"])) == (
+                403,
+                b"<h1>For members only</h1>",
+            )
+        assert not list(service.service._bans.learned._in_vain.cooling())
+
+
+def test_a_suspicion_of_the_browser_alone_is_the_result(site: Target) -> None:
+    url = site.page("/members", "<h1>For members only</h1>", 403)
+    with Service(allow_hosts=(site.host,), domain_rate=0.0001, limits=LIMITS) as service:
+        for name in ("one", "two", "three"):
+            service.service._bans.learned.passed_by_browser(Scope(site.host, "http", "tests"), name)
+        # The rate leaves no further try by HTTP.
+        assert service.result(url=url, httpResponseBody=True)["statusCode"] == 403
+        assert len(site.calls_of("/members")) == 1
 
 
 def test_a_page_whose_html_is_large_has_a_screenshot(site: Target) -> None:

@@ -158,26 +158,19 @@ def test_a_post_that_was_redirected_to_a_ban_is_not_sent_again(target: Target, p
 
 
 def test_a_site_that_no_proxy_reaches_is_the_fault_of_none(target: Target, proxies: list[Upstream]) -> None:
+    dead, connect = "http://dead.example:81", ("dead.example:81=127.0.0.1:81",)
     for proxy in proxies:
         proxy.unreached = {"127.0.0.1:81"}
-    with (
-        RefusingSite() as site,
-        Service(
-            allow_hosts=(site.host,), connect_to=("dead.example:81=127.0.0.1:81",), proxies=rules(proxies)
-        ) as service,
-    ):
-        session = {"id": str(uuid.uuid4())}
+    first, *others = rules(proxies)
+    with Service(allow_hosts=(target.host,), connect_to=connect, proxies=(f"{first}&weight=1000", *others)) as service:
         for number in range(5):
-            answer = service.extract(key="stranger", url=f"http://dead.example:81/{number}", **BODY)
+            answer = service.extract(url=f"{dead}/{number}", **BODY)
             assert (answer.status, answer.headers["extract-cause"]) == (520, "proxy")
         assert service.service.pool.cooling() == 0
-        # One that fails where others do not is avoided.
-        proxies[0].unreached = {f"127.0.0.1:{site.port}"}
-        for number in range(200):
-            service.result(url=f"{site.url}/page/{number}", session=session, **BODY)
-            service.result(url=f"{site.url}/page/{number}", **BODY)
-            if any(each.cooling for each in service.service.pool.totals()):
-                break
+        # One that fails where others get the page is avoided.
+        proxies[0].unreached = {f"127.0.0.1:{target.port}"}
+        for number in range(100):
+            service.result(url=target.page(f"/{number}", "ok"), **BODY)
         assert [each.proxy for each in service.service.pool.totals() if each.cooling] == ["p0"]
 
 
