@@ -103,6 +103,8 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     cookies: list[Cookie] = []
     actions: list[Action] = []
     html: bool = True
+    #: The HTML is read for signs of a ban only: one that is too large is left out.
+    html_is_optional: bool = False
     iframes: bool = False
     styles: bool = False
     response_headers: bool = False

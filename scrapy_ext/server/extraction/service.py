@@ -304,6 +304,10 @@ class ExtractionService:
             by_http = plan_by_http(request, todo) if download.may_be_pdf else None
             if by_http is None:
                 raise
+            # A further request, which counts and waits like those after bans.
+            sender = self._sender(by_http, caller)
+            sender.take()
+            await sender.start()
             fetched = await self._fetch_without_ban(by_http, hold, caller)
             if not is_pdf(fetched.content_type, fetched.body):
                 raise

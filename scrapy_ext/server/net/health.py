@@ -36,7 +36,7 @@ K = TypeVar("K", bound=Hashable)
 class Health:
     """Answers of one proxy, at one site or at all."""
 
-    __slots__ = ("banned", "failed", "in_a_row", "passed", "success", "until")
+    __slots__ = ("avoided", "banned", "failed", "in_a_row", "passed", "success", "until")
 
     def __init__(self) -> None:
         #: Numbers of requests by result.
@@ -45,8 +45,10 @@ class Health:
         self.failed = 0
         #: Recent success, from 0 to 1; a proxy without answers is tried like one that always passes.
         self.success = 1.0
-        #: Failures in a row, and the end of the time for which the proxy is avoided after them.
+        #: Failures in a row where another proxy got an answer, how often in a row the proxy was avoided after such, and
+        #: the end of that.
         self.in_a_row = 0
+        self.avoided = 0
         self.until = 0.0
 
     def lower(self) -> None:
@@ -55,12 +57,16 @@ class Health:
     def avoid(self, now: float, first: float, longest: float) -> None:
         """Begin to avoid the proxy; requests that were under way when it began do not extend it."""
         if now >= self.until:
-            self.until = now + min(first * 2.0 ** min(self.in_a_row, 20), longest)
-            self.in_a_row += 1
+            self.until = now + min(first * 2.0 ** min(self.avoided, 20), longest)
+            self.avoided += 1
+
+    def works(self) -> None:
+        """Note that the proxy led to a site, whatever that answered."""
+        self.in_a_row = self.avoided = 0
+        self.until = 0.0
 
     def recover(self) -> None:
-        self.in_a_row = 0
-        self.until = 0.0
+        self.works()
         self.success += _NEWEST * (1 - self.success)
 
 

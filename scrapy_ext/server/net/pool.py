@@ -8,9 +8,11 @@ Rules of the choice:
   contract lets the service pick the type that avoids bans.
 * Within a tier the choice is random, by weight and success at the site.
 * A proxy that a site bans cools down (:mod:`~scrapy_ext.server.net.health`): it is not used for requests of the same
-  :class:`Scope`. One that fails, or of which a site demands a pause, is avoided, but used when no other is left.
+  :class:`Scope`. One that fails, or of which a site demands a pause, is avoided, but used when no other is left. A site
+  that no proxy reaches is the fault of none.
 * When all cool down, :meth:`ProxyPool.nearest` is the one to probe.
-* A session keeps its proxy while that one is available.
+* A session keeps its proxy while that one is available. A further try by another one moves it only when that one gets
+  the page.
 
 The server's own address takes part, under the name :data:`DIRECT`, and cools down where there are others. Where it is
 the only way, it is always used. All figures are those of this process since its start; sites and sessions are bounded,
@@ -41,7 +43,7 @@ SESSION_EXPIRY: Final = 3600.0
 MOST_SITES: Final = 2000
 _MOST_RESTS: Final = 20_000
 MOST_SESSIONS: Final = 10_000
-#: Failures in a row, at one site or another, after which a proxy counts as failing for all sites.
+#: Failures in a row where another proxy got an answer, after which a further one counts as that of all sites.
 _FAILURES: Final = 3
 #: The least success at a site, with which a proxy is still tried.
 _LEAST: Final = 0.02
@@ -128,7 +130,8 @@ class ProxyPool:
                 ready = [each for each in tier if self._is_ready(scope, each, avoided=avoided)]
                 if ready:
                     chosen = random.choices(ready, [self._share(scope, each) for each in ready])[0]
-                    self._keep_session(session, chosen)
+                    if self._proxy_of(session) not in [(each,) for each in tried]:
+                        self.keep_session(session, chosen)
                     return (chosen,)
         return None
 
@@ -141,10 +144,13 @@ class ProxyPool:
         return (min((each for tier in tiers for each in tier), key=lambda each: self._rests.left((scope, each))),)
 
     def next_free(self, scope: Scope, tiers: Tiers) -> float:
-        """Return the seconds until one of these proxies does not cool down at the site."""
-        if tiers == _ALONE:
-            return 0.0
-        return min((self._rests.left((scope, each)) for tier in tiers for each in tier), default=0.0)
+        """Return the seconds until one of these proxies neither cools down at the site nor has to pause."""
+        now, is_alone = self._clock(), tiers == _ALONE
+        return min(
+            max(0.0 if is_alone else self._rests.left((scope, each)), self._pauses.get((scope, each), 0.0) - now, 0.0)
+            for tier in tiers
+            for each in tier
+        )
 
     def _is_ready(self, scope: Scope, upstream: Upstream | None, *, avoided: bool) -> bool:
         if self._rests.is_cooling((scope, upstream)):
@@ -162,17 +168,24 @@ class ProxyPool:
     def _of_session(
         self, session: str | None, scope: Scope, left: list[list[Upstream | None]]
     ) -> tuple[Upstream | None] | None:
-        if session is None:
+        kept = self._proxy_of(session)
+        if session is None or kept is None:
             return None
-        until, upstream = self._sessions.get(session, (0.0, None))
-        if until <= self._clock() or not any(upstream in tier for tier in left):
+        (upstream,) = kept
+        if not any(upstream in tier for tier in left):
             return None
         if self._rests.is_cooling((scope, upstream)) or self._totals[upstream].until > self._clock():
             return None
-        self._keep_session(session, upstream)
+        self.keep_session(session, upstream)
         return (upstream,)
 
-    def _keep_session(self, session: str | None, upstream: Upstream | None) -> None:
+    def _proxy_of(self, session: str | None) -> tuple[Upstream | None] | None:
+        """Return the proxy of a session in a tuple, None if it has none."""
+        until, upstream = self._sessions.get(session or "", (0.0, None))
+        return (upstream,) if until > self._clock() else None
+
+    def keep_session(self, session: str | None, upstream: Upstream | None) -> None:
+        """Note the proxy of a session, if there is one."""
         if session is None:
             return
         self._sessions[session] = (self._clock() + SESSION_EXPIRY, upstream)
@@ -200,8 +213,7 @@ class ProxyPool:
         for each in (self._health(scope, upstream), total):
             each.banned += 1
             each.lower()
-        # The proxy itself works.
-        total.in_a_row, total.until = 0, 0.0
+        total.works()
         self._rests.banned((scope, upstream), weight)
 
     def pause(self, scope: Scope, upstream: Upstream | None, seconds: float) -> None:
@@ -213,16 +225,23 @@ class ProxyPool:
 
     def failed(self, scope: Scope, upstream: Upstream | None, *, everywhere: bool) -> None:
         """Note that a proxy failed, at this site, or ``everywhere``."""
-        health, total = self._health(scope, upstream), self._totals[upstream]
-        for each in (health, total):
+        for each in (self._health(scope, upstream), self._totals[upstream]):
             each.failed += 1
             each.lower()
-        if upstream is None:
-            return
-        if everywhere or total.in_a_row >= _FAILURES:
-            total.avoid(self._clock(), FAILURE_COOL_DOWN, LONGEST_FAILURE_COOL_DOWN)
+        if everywhere:
+            self._avoid(upstream)
+
+    def outdone(self, upstream: Upstream | None) -> None:
+        """Note that another proxy got an answer where this one failed, so that the site is not the reason."""
+        total = self._totals[upstream]
+        if total.in_a_row >= _FAILURES:
+            self._avoid(upstream)
         else:
             total.in_a_row += 1
+
+    def _avoid(self, upstream: Upstream | None) -> None:
+        if upstream is not None:
+            self._totals[upstream].avoid(self._clock(), FAILURE_COOL_DOWN, LONGEST_FAILURE_COOL_DOWN)
 
     def _health(self, scope: Scope, upstream: Upstream | None) -> Health:
         site = (scope.site, scope.by)

@@ -23,7 +23,7 @@ from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.extraction.bans.by_browser import http_result, is_for_browser, page_plan
 from scrapy_ext.server.extraction.bans.detection import Ban, Received, ban_of
 from scrapy_ext.server.extraction.bans.learned import Learned
-from scrapy_ext.server.extraction.bans.tries import MOST_TRIES, Sender, Tries
+from scrapy_ext.server.extraction.bans.tries import MOST_TRIES, TOO_MANY, Sender, Tries
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
 from scrapy_ext.server.net.health import NONE, SINGLE
 from scrapy_ext.server.net.pool import ProxyPool, Scope
@@ -80,7 +80,8 @@ class BanAvoidance:
 
         passed, is_first = None, True
         if may_load and learned.is_challenged(scope) and not learned.has_clearance(scope):
-            passed, is_first = await self._by_browser(tries, todo, load), False
+            passed = await self._by_browser(tries, todo, load)
+            is_first = not tries.asked_browser
         if passed is None and (is_first or await tries.may_go_on("ban")):
             passed = await tries.run(send_cleared, self._ban_of_answer, is_enough)
             if passed is not None and not tries.bans and not learned.has_clearance(scope):
@@ -94,7 +95,8 @@ class BanAvoidance:
     async def load(self, todo: PagePlan, load: Load, sender: Sender) -> PageResult:
         """Return a page that is no ban, as :meth:`fetch`."""
         if self._detects:
-            todo = replace(todo, html=todo.html or not todo.styles)
+            is_wanted = todo.html or todo.styles
+            todo = replace(todo, html=todo.html or not todo.styles, html_is_optional=not is_wanted)
         tries = Tries[PagePlan, "PageResult"](self, todo, sender, "browser", 1 if todo.actions else MOST_TRIES)
         passed = await tries.run(
             lambda one: load(replace(one, challenge=self._challenge(one, tries))), self._ban_of_page
@@ -156,7 +158,8 @@ class BanAvoidance:
         if not self._detects:
             return None
         headers = {header.name.lower(): header.value for header in page.headers or ()}
-        html = page.styles or page.html or ""
+        # None: it was too large to be read, and no page asks for it.
+        html = page.styles or page.html
         return ban_of(Received(todo.url, page.url, page.status or 200, headers, html, rendered=True))
 
     async def _by_browser(self, tries: Tries[HttpPlan, HttpResult], todo: HttpPlan, load: Load) -> HttpResult | None:
@@ -170,6 +173,7 @@ class BanAvoidance:
             return None
         (upstream,) = chosen
         plan = page_plan(todo, upstream, _SHORT_WAIT if in_vain or tries.is_known else 1.0)
+        tries.asked_browser = True
         try:
             page = await load(plan)
         except ExtractionError as error:
@@ -179,13 +183,11 @@ class BanAvoidance:
             return None
         tries.used_browser = True
         ban = self._ban_of_page(plan, page)
-        if ban is not None:
-            self.count_ban("browser", ban)
-            weight = NONE if tries.is_known or not self.pool.has_choice(todo.proxies) else SINGLE
-            self.pool.banned(scope, upstream, weight)
-            if not tries.is_known:
-                self.learned.failed_challenge(scope)
-        if ban is not None or page.document is None:
+        # A plain refusal behind a challenge that was passed is the site's own answer.
+        if ban is not None and (ban.certain or not page.passed_challenge):
+            self._note_ban_by_browser(tries, todo, upstream, page, ban)
+            return None
+        if page.document is None:
             return None
         self._note_pass_by_browser(tries, todo, upstream, page)
         return http_result(todo, page, page.document)
@@ -193,10 +195,31 @@ class BanAvoidance:
     def _proxy_of_browser(
         self, tries: Tries[HttpPlan, HttpResult], todo: HttpPlan, scope: Scope
     ) -> tuple[Upstream | None] | None:
-        """Return the proxy that got a challenge last, or the first ban, in a tuple; another one where it cools down."""
+        """Return the proxy that got a challenge last, or the first ban, in a tuple; another one where it cools down. A
+        session keeps its own."""
+        if todo.session is not None:
+            return self.pool.choose(scope, todo.proxies, session=todo.session)
         banned = [each for each, ban in reversed(tries.bans) if ban.scripted] or [each for each, _ in tries.bans]
         of_banned = self.pool.choose(scope, tuple((each,) for each in banned[:1]))
         return of_banned or self.pool.choose(scope, todo.proxies)
+
+    def _note_ban_by_browser(
+        self,
+        tries: Tries[HttpPlan, HttpResult],
+        todo: HttpPlan,
+        upstream: Upstream | None,
+        page: PageResult,
+        ban: Ban,
+    ) -> None:
+        self.count_ban("browser", ban)
+        if page.status == TOO_MANY:
+            tries.note_limit(is_challenge=ban.scripted)
+        scope, counts = tries.scope._replace(by="browser"), ban.certain and not tries.is_known
+        self.pool.banned(scope, upstream, SINGLE if counts and self.pool.has_choice(todo.proxies) else NONE)
+        if counts:
+            self.learned.failed_challenge(scope)
+        if not ban.certain and page.document is not None:
+            tries.keep(http_result(todo, page, page.document))
 
     def _note_pass_by_browser(
         self, tries: Tries[HttpPlan, HttpResult], todo: HttpPlan, upstream: Upstream | None, page: PageResult
@@ -205,8 +228,8 @@ class BanAvoidance:
         self.learned.passed_by_browser(tries.scope, tries.request)
         self.learned.keep_clearance(tries.scope, todo, upstream, page.cookies or [])
         self.pool.passed(tries.scope._replace(by="browser"), upstream)
-        tries.note_pass_by_browser()
+        tries.note_pass_by_browser(upstream)
 
 
 def _needs_browser(tries: Tries[HttpPlan, HttpResult]) -> bool:
-    return tries.is_scripted or (tries.certain is not None and not tries.is_known)
+    return not tries.is_spent and (tries.is_scripted or (tries.certain is not None and not tries.is_known))

@@ -138,7 +138,10 @@ class Learned:
         return any(found.until >= now for found in self._cleared.get(scope, {}).values())
 
     def drop_clearance(self, scope: Scope, todo: HttpPlan, upstream: Upstream | None) -> None:
-        self._cleared.get(scope, {}).pop((upstream, todo.device), None)
+        of_site = self._cleared.get(scope, {})
+        of_site.pop((upstream, todo.device), None)
+        if not of_site:
+            self._cleared.pop(scope, None)
 
 
 def _sent(cookie: dict[str, Any]) -> Cookie:

@@ -25,6 +25,7 @@ from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.extraction.bans.detection import Ban
 from scrapy_ext.server.extraction.bans.signs import REFUSALS
+from scrapy_ext.server.extraction.browser.page_result import BusyPageError
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
 from scrapy_ext.server.net.health import COMPARED, NONE, SINGLE
 from scrapy_ext.server.net.pool import Scope, site_of
@@ -42,7 +43,7 @@ _LONGEST_RETRY_AFTER: Final = 600
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 #: Causes of failures that may be those of the proxy.
 _OF_CONNECTIONS: Final = frozenset({Cause.TIMEOUT, Cause.CUT_SHORT})
-_TOO_MANY: Final = 429
+TOO_MANY: Final = 429
 
 P = TypeVar("P", HttpPlan, PagePlan)
 R = TypeVar("R", "HttpResult", "PageResult")
@@ -81,7 +82,12 @@ class Tries(Generic[P, R]):
         self.is_known = self._learned.is_refused(self.request)
         self._most = 1 if self.is_known else most
         self.tried: list[Upstream | None] = []
-        self.used_browser = False
+        #: The browser was asked for the page of an HTTP request, and it has loaded one.
+        self.asked_browser = self.used_browser = False
+        #: A site's limit (429, which is no challenge) leaves one further try.
+        self._is_limited = False
+        #: Proxies that failed, at this site alone as it seems.
+        self._failed: list[Upstream] = []
         #: Bans and suspicions, with their proxies, and the first answer that is a suspicion.
         self.bans: list[tuple[Upstream | None, Ban]] = []
         self._answer: R | None = None
@@ -95,6 +101,17 @@ class Tries(Generic[P, R]):
     @property
     def is_scripted(self) -> bool:
         return any(ban.scripted for _, ban in self.bans)
+
+    @property
+    def is_spent(self) -> bool:
+        """A site has a limit, and its one further try was made."""
+        return self._is_limited and len(self.tried) >= self._most
+
+    def note_limit(self, *, is_challenge: bool) -> None:
+        """Note the answer 429. Another address may have more requests left; more than one would try to get around the
+        limit."""
+        self._most = min(self._most, len(self.tried) + 1)
+        self._is_limited = self._is_limited or not is_challenge
 
     async def run(
         self,
@@ -180,34 +197,52 @@ class Tries(Generic[P, R]):
     def _note_failure(self, error: ExtractionError, upstream: Upstream | None) -> None:
         """Note that a proxy failed; raise any other error."""
         of_proxy = isinstance(error, ProxyFailedError)
-        if upstream is None or not (of_proxy or error.cause in _OF_CONNECTIONS):
+        of_connection = error.cause in _OF_CONNECTIONS and not isinstance(error, BusyPageError)
+        if upstream is None or not (of_proxy or of_connection):
             raise error
         self._failure = error
-        self._pool.failed(self.scope, upstream, everywhere=isinstance(error, ProxyFailedError) and error.everywhere)
+        everywhere = isinstance(error, ProxyFailedError) and error.everywhere
+        self._pool.failed(self.scope, upstream, everywhere=everywhere)
+        if not everywhere:
+            self._failed.append(upstream)
+
+    def _note_answer(self) -> None:
+        """Note that the site answered, so that proxies which failed before did so by themselves."""
+        for upstream in self._failed:
+            self._pool.outdone(upstream)
+        self._failed.clear()
 
     def _note_pass(self, upstream: Upstream | None, *, is_probe: bool) -> None:
+        self._note_answer()
+        self._pool.keep_session(self._sender.session, upstream)
         for other, ban in self.bans:
             # Which proxies are challenged depends on their cookies, too, and the browser passes.
             self._pool.banned(self.scope, other, NONE if ban.scripted else COMPARED)
         self._pool.passed(self.scope, upstream, recovered=is_probe)
         self._learned.answered(self.request)
 
-    def note_pass_by_browser(self) -> None:
+    def note_pass_by_browser(self, upstream: Upstream | None) -> None:
         """Note the bans of the tries by HTTP of a page that the browser got."""
+        self._pool.keep_session(self._sender.session, upstream)
         for other, _ in self.bans:
             self._pool.banned(self.scope, other, NONE)
         self._learned.answered(self.request)
 
     def _note_ban(self, upstream: Upstream | None, ban: Ban, answer: R) -> None:
+        self._note_answer()
         self._avoidance.count_ban(self.scope.by, ban)
         self.bans.append((upstream, ban))
-        if not ban.certain and self._answer is None:
-            self._answer = answer
-        if answer.status == _TOO_MANY:
-            # Another address may have more requests left; more than one would try to get around the limit.
-            self._most = min(self._most, len(self.tried) + 1)
+        if not ban.certain:
+            self.keep(answer)
+        if answer.status == TOO_MANY:
+            self.note_limit(is_challenge=ban.scripted)
             if pause := _seconds(answer.retry_after):
                 self._pool.pause(self.scope, upstream, pause)
+
+    def keep(self, answer: R) -> None:
+        """Keep the first answer that is a suspicion, for the end."""
+        if self._answer is None:
+            self._answer = answer
 
     @property
     def _is_safe(self) -> bool:

@@ -31,9 +31,9 @@ from scrapy_ext.server.extraction.actions.running import run_actions
 from scrapy_ext.server.extraction.bans.detection import Received, ban_of
 from scrapy_ext.server.extraction.browser.capture import NetworkCapture
 from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
-from scrapy_ext.server.extraction.browser.page_result import PageResult
+from scrapy_ext.server.extraction.browser.page_result import BusyPageError, PageResult
 from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
-from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of, restore_cookies
+from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of
 from scrapy_ext.server.extraction.documents import DownloadError
 from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
@@ -47,6 +47,8 @@ _MAX_SCREENSHOT_HEIGHT: Final = 16_384
 #: Seconds between looks for the end of a challenge, and looks until the page is read again.
 _POLL: Final = 0.25
 _POLLS: Final = 4
+#: Seconds between readings of a page that moves on meanwhile.
+_PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 #: Most pixels of a screenshot of a whole page; each takes four bytes in the browser, and again in its codec.
 _MAX_PIXELS: Final = 21_000_000
 
@@ -90,8 +92,7 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
     except (PlaywrightTimeoutError, *TIMEOUT_ERRORS):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
-        detail = f"{without_credentials(plan.url)} kept its page busy for too long to be read."
-        raise temporary(detail, Cause.TIMEOUT) from None
+        raise BusyPageError(without_credentials(plan.url)) from None
     except Error as error:
         if "crashed" in error.message:
             raise PageCrashedError(without_credentials(plan.url)) from None
@@ -200,8 +201,8 @@ class _Loading:
         plan, browser = self._plan, self._page.context.browser
         version = browser.version if browser else ""
         await introduce(self._devtools, version, agent_of(plan.headers), plan.language, plan.device)
-        if plan.state is not None:
-            await restore_cookies(self._devtools, plan.state)
+        if self._storage is not None:
+            await self._storage.restore_cookies()
         if plan.cookies:
             await set_cookies(self._devtools, plan.cookies, plan.url)
         if self._capture:
@@ -317,22 +318,25 @@ class _Loading:
         cookies = await self._within(cookies_of(self._page.context))
         return [cookie for cookie in cookies if any(is_of_host(cookie["domain"], host) for host in hosts)]
 
-    async def _html(self) -> str:
+    async def _html(self) -> str | None:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
         html = await self._within(read)
         if len(html) > self._limits.html_bytes:
+            if self._plan.html_is_optional:
+                return None
             detail = f"{self._name} is a page of more than {self._limits.html_bytes // MIB} MiB."
             raise permanent(detail, Cause.TOO_LARGE)
         return html
 
     async def _content(self) -> str:
-        for _ in range(5):
+        for pause in _PAUSES:
             try:
                 return await self._page.content()
             except Error as error:
                 if "navigating" not in error.message:
                     raise
-            # The page moved on at this moment: read it when it has arrived.
+            # The page moves on at this moment: read it when it has arrived. The load state may be that of the old one.
+            await asyncio.sleep(pause)
             await self._page.wait_for_load_state("domcontentloaded", timeout=1000 * self._limits.load)
         raise temporary(f"{self._name} never stops navigating.")
 

@@ -1,4 +1,4 @@
-"""Result of a page in the browser."""
+"""Result of a page in the browser, and the error of one that is too busy to have one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from typing import Any
 
 import msgspec
 
-from scrapy_ext.api.extraction import Header, Redirect
+from scrapy_ext.api.extraction import Cause, Header, Redirect
+from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.extraction.session_state import SessionState
+
+
+class BusyPageError(ExtractionError):
+    """The scripts of a page left no time to read it (520), whichever way it came."""
+
+    def __init__(self, url: str) -> None:
+        detail = f"{url} kept its page busy for too long to be read."
+        super().__init__("/download/temporary-error", detail, Cause.TIMEOUT)
 
 
 class PageResult(msgspec.Struct, kw_only=True):

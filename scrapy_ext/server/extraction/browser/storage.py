@@ -80,21 +80,6 @@ def storage_of(state: SessionState | None) -> StorageState | None:
     return cast(StorageState, {"cookies": [], "origins": state.origins})
 
 
-async def restore_cookies(devtools: CDPSession, state: SessionState) -> None:
-    """Set the cookies of a session, without those that browsers refuse."""
-    now = time.time()
-    params = [_param(cookie) for cookie in state.cookies if cookie["name"] and cookie.get("expires", now + 1) > now]
-    if not params:
-        return
-    try:
-        await devtools.send("Network.setCookies", {"cookies": params})
-    except Error:
-        # All or none of them were set.
-        for param in params:
-            with contextlib.suppress(Error):
-                await devtools.send("Network.setCookie", param)
-
-
 def _param(cookie: dict[str, Any]) -> dict[str, Any]:
     """Return a cookie as DevTools takes it: for a host, by a URL, or for a domain with the hosts below it."""
     param = {name: value for name, value in cookie.items() if name != "domain"}
@@ -121,8 +106,27 @@ class SessionStorage:
         #: Origins in the order of visits to read their storage: of the session, of the page, of its frames.
         self._known = dict.fromkeys(entry["origin"] for entry in before.origins)
         self._of_frames: dict[str, None] = {}
+        #: Cookies of the session that the browser does not take, and that HTTP requests send nevertheless.
+        self._refused: list[dict[str, Any]] = []
         page.on("framenavigated", self._navigated)
         page.context.on("page", self._opened)
+
+    async def restore_cookies(self) -> None:
+        """Set the cookies of the session, without those that browsers refuse."""
+        now = time.time()
+        cookies = [cookie for cookie in self._before.cookies if cookie.get("expires", now + 1) > now]
+        params = [_param(cookie) for cookie in cookies if cookie["name"]]
+        if not cookies:
+            return
+        try:
+            await self._devtools.send("Network.setCookies", {"cookies": params})
+        except Error:
+            # All or none of them were set.
+            for param in params:
+                with contextlib.suppress(Error):
+                    await self._devtools.send("Network.setCookie", param)
+        taken = {_key(cookie) for cookie in await cookies_of(self._page.context)}
+        self._refused = [cookie for cookie in cookies if _key(cookie) not in taken]
 
     async def read(self) -> SessionState:
         """Return the state at the end of the page, which is left.
@@ -138,7 +142,10 @@ class SessionStorage:
         except (Error, *TIMEOUT_ERRORS) as error:
             _log.warning("The storage of a session's page was not read: %s", str(error).partition("\n")[0])
             state, origins = {"cookies": await context.cookies()}, self._before.origins
-        return SessionState([_cookie(cookie) for cookie in state["cookies"]], origins)
+        cookies = [_cookie(cookie) for cookie in state["cookies"]]
+        received = {_key(cookie) for cookie in cookies}
+        refused = [cookie for cookie in self._refused if _key(cookie) not in received]
+        return SessionState([*refused, *cookies], origins)
 
     def _opened(self, other: Page) -> None:
         """Follow a page that the page opened, which is closed at once."""
@@ -194,6 +201,10 @@ def _origin_of(url: str) -> str | None:
 async def _answer_with_nothing(route: Route) -> None:
     with contextlib.suppress(Error):
         await route.fulfill(body="<html></html>", content_type="text/html")
+
+
+def _key(cookie: dict[str, Any]) -> tuple[str, str, str]:
+    return cookie["name"], cookie["domain"].lower(), cookie["path"]
 
 
 def _cookie(cookie: dict[str, Any]) -> dict[str, Any]:

@@ -176,11 +176,19 @@ def test_a_proxy_that_fails_is_avoided_at_all_sites_but_used_when_it_is_the_last
     assert {chosen(pool, OTHER) for _ in range(200)} == {"a"}
 
 
-def test_failures_at_several_sites_are_those_of_the_proxy(clock: Clock) -> None:
+def test_failures_where_other_proxies_get_answers_are_those_of_the_proxy(clock: Clock) -> None:
     pool = named(clock, "ab")
-    for number in range(4):
-        assert "a" in {chosen(pool, Scope("new.example")) for _ in range(200)}
+    for number in range(10):
         pool.failed(Scope(f"{number}.example"), upstream(pool, "a"), everywhere=False)
+    for _ in range(4):
+        assert "a" in {chosen(pool, Scope("new.example")) for _ in range(200)}
+        pool.outdone(upstream(pool, "a"))
+    assert {chosen(pool, Scope("new.example")) for _ in range(200)} == {"b"}
+    # For 10 seconds at first, then for 20.
+    clock.now += pool_module.FAILURE_COOL_DOWN
+    assert "a" in {chosen(pool, Scope("new.example")) for _ in range(200)}
+    pool.outdone(upstream(pool, "a"))
+    clock.now += 2 * pool_module.FAILURE_COOL_DOWN - 1
     assert {chosen(pool, Scope("new.example")) for _ in range(200)} == {"b"}
 
 
@@ -230,6 +238,30 @@ def test_a_session_keeps_its_proxy_until_that_is_banned_or_the_session_expires(c
     assert len(pool._sessions) == 100 - 1
     clock.now += pool_module.SESSION_EXPIRY
     assert len({chosen(pool, session="2") for _ in range(100)}) == 1
+
+
+def test_a_further_try_moves_a_session_only_when_it_passes(clock: Clock) -> None:
+    pool = named(clock, "ab")
+    tiers, _ = pool.tiers(None, None)
+    first = pool.choose(SITE, tiers, session="1")
+    assert first is not None
+    second = pool.choose(SITE, tiers, tried=first, session="1")
+    assert second not in (first, None)
+    assert pool.choose(SITE, tiers, session="1") == first
+    pool.keep_session("1", second[0] if second else None)
+    assert pool.choose(SITE, tiers, session="1") == second
+
+
+def test_the_next_proxy_is_free_after_its_pause(clock: Clock) -> None:
+    pool = named(clock, "ab")
+    tiers, _ = pool.tiers(None, None)
+    pool.pause(SITE, upstream(pool, "a"), 300)
+    assert pool.next_free(SITE, tiers) == 0
+    pool.pause(SITE, upstream(pool, "b"), 200)
+    assert pool.next_free(SITE, tiers) == 200
+    alone = ProxyPool(clock=clock)
+    alone.pause(SITE, None, 100)
+    assert alone.next_free(SITE, alone.tiers(None, None)[0]) == 100
 
 
 def test_what_is_remembered_is_bounded(clock: Clock) -> None:

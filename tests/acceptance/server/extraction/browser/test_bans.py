@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
 from collections.abc import Iterator
@@ -9,14 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import pytest
 
+from scrapy_ext.server.net.pool import Scope
 from tests.acceptance.server.extraction.browser.conftest import LIMITS
 from tests.support.extraction_service import Service
-from tests.support.handwritten_site import self_signed
-from tests.support.refusing_site import COOKIE, ENDLESS, RefusingSite
+from tests.support.handwritten_site import Call, Target, self_signed
+from tests.support.refusing_site import CHALLENGE, COOKIE, ENDLESS, RefusingSite
 from tests.support.upstream_proxy import Upstream
 
 #: Addresses of this machine from which the proxies connect.
@@ -162,6 +165,91 @@ def test_a_challenge_of_a_post_does_not_stop_pages_of_the_browser(
             fields = {"httpRequestMethod": "POST", "httpResponseBody": True}
             assert service.extract(url=f"{refusing.url}/page/{number}", **fields).status == 520
         assert service.result(url=f"{refusing.url}/page/5", browserHtml=True)["statusCode"] == 200
+
+
+def test_after_a_429_that_bans_the_browser_is_no_second_further_try(
+    refusing: RefusingSite, rules: tuple[str, ...]
+) -> None:
+    refusing.banned, ban = set(SOURCES), refusing.ban
+    refusing.ban = (429, "<title>Slow down</title><p>Too many requests from your address. Are you a robot?")
+    try:
+        with Service(allow_hosts=(refusing.host,), proxies=rules, limits=LIMITS) as service:
+            assert service.extract(url=f"{refusing.url}/page/1", httpResponseBody=True).status == 520
+            assert sorted(refusing.calls.values()) == [1, 1]
+    finally:
+        refusing.ban = ban
+
+
+def test_a_session_keeps_its_proxy_where_the_browser_is_the_first_try(
+    refusing: RefusingSite, rules: tuple[str, ...]
+) -> None:
+    with Service(allow_hosts=(refusing.host,), proxies=rules, limits=LIMITS) as service:
+        scope, bans = Scope(refusing.host, "http", "tests"), service.service._bans
+        for number in range(4):
+            fields: dict[str, Any] = {"session": {"id": str(uuid4())}, "httpResponseBody": True}
+            refusing.calls.clear()
+            service.result(url=f"{refusing.url}/page/{number}", **fields)
+            for name in ("one", "two", "three"):
+                bans.learned.passed_by_browser(scope, (name, number))
+            assert bans.learned.is_challenged(scope)
+            service.result(url=f"{refusing.url}/page/{number}", **fields)
+            assert list(refusing.calls.values()) == [2]
+            bans.learned.passed_by_http(scope)
+
+
+def test_a_page_that_keeps_itself_busy_is_loaded_once_and_not_the_fault_of_a_proxy(
+    site: Target, rules: tuple[str, ...]
+) -> None:
+    url = site.page("/busy", "<h1>Busy</h1><script>setTimeout(() => { for (;;); }, 100)</script>")
+    limits = msgspec.structs.replace(LIMITS, load=2, read_page=2)
+    with Service(allow_hosts=(site.host,), proxies=rules, limits=limits) as service:
+        answer = service.extract(url=url, browserHtml=True)
+        assert (answer.status, answer.headers["extract-cause"]) == (520, "timeout")
+        assert len(site.calls_of("/busy")) == 1
+        assert sum(each.failed for each in service.service.pool.totals()) == 0
+
+
+def test_a_refusal_behind_a_challenge_is_the_result_of_http(site: Target) -> None:
+    async def handler(call: Call, writer: asyncio.StreamWriter) -> None:
+        page = b"<h1>For members only</h1>" if COOKIE in (call.header("cookie") or "") else CHALLENGE.encode()
+        head = b"HTTP/1.1 403 X\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(page)
+        writer.write(head + page)
+        await writer.drain()
+
+    url = site.handle("/members", handler)
+    with Service(allow_hosts=(site.host,), limits=LIMITS) as service:
+        for _ in range(2):
+            result = service.result(url=url, httpResponseBody=True)
+            assert (result["statusCode"], base64.b64decode(result["httpResponseBody"])) == (
+                403,
+                b"<h1>For members only</h1>",
+            )
+        assert not list(service.service._bans.learned._in_vain.cooling())
+
+
+def test_a_suspicion_of_the_browser_alone_is_the_result(site: Target) -> None:
+    url = site.page("/members", "<h1>For members only</h1>", 403)
+    with Service(allow_hosts=(site.host,), domain_rate=0.0001, limits=LIMITS) as service:
+        for name in ("one", "two", "three"):
+            service.service._bans.learned.passed_by_browser(Scope(site.host, "http", "tests"), name)
+        # The rate leaves no further try by HTTP.
+        assert service.result(url=url, httpResponseBody=True)["statusCode"] == 403
+        assert len(site.calls_of("/members")) == 1
+
+
+def test_a_page_whose_html_is_large_has_a_screenshot(site: Target) -> None:
+    url = site.page("/large", "<h1>Large</h1>" + "<p>word</p>" * 1000)
+    with Service(allow_hosts=(site.host,), limits=msgspec.structs.replace(LIMITS, html_bytes=5000)) as service:
+        assert service.result(url=url, screenshot=True)["screenshot"]
+        assert service.extract(url=url, screenshot=True, browserHtml=True).status == 521
+
+
+def test_a_pdf_that_is_fetched_after_the_browser_counts_once_more(site: Target) -> None:
+    url = site.page("/file", b"%PDF-1.4", Content_Type="application/pdf")
+    with Service(allow_hosts=(site.host,), domain_rate=0.0001, limits=LIMITS) as service:
+        answer = service.extract(url=url, pageContent=True)
+        assert (answer.status, answer.json["type"]) == (429, "/limits/over-domain-limit")
+        assert len(site.calls_of("/file")) == 1
 
 
 def test_a_page_without_javascript_does_not_wait_for_a_challenge(refusing: RefusingSite) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import logging
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from scrapy_ext.server.net.health import COMPARED
+from scrapy_ext.server.net.pool import Scope
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target, self_signed
 from tests.support.refusing_site import CAPTCHA, RefusingSite
@@ -152,6 +155,62 @@ def test_a_post_that_was_redirected_to_a_ban_is_not_sent_again(target: Target, p
         assert len(target.calls_of("/order")) == 1
         service.extract(url=url, **BODY)
         assert len(target.calls_of("/order")) >= 2
+
+
+def test_a_site_that_no_proxy_reaches_is_the_fault_of_none(target: Target, proxies: list[Upstream]) -> None:
+    dead, connect = "http://dead.example:81", ("dead.example:81=127.0.0.1:81",)
+    for proxy in proxies:
+        proxy.unreached = {"127.0.0.1:81"}
+    first, *others = rules(proxies)
+    with Service(allow_hosts=(target.host,), connect_to=connect, proxies=(f"{first}&weight=1000", *others)) as service:
+        for number in range(5):
+            answer = service.extract(url=f"{dead}/{number}", **BODY)
+            assert (answer.status, answer.headers["extract-cause"]) == (520, "proxy")
+        assert service.service.pool.cooling() == 0
+        # One that fails where others get the page is avoided.
+        proxies[0].unreached = {f"127.0.0.1:{target.port}"}
+        for number in range(100):
+            service.result(url=target.page(f"/{number}", "ok"), **BODY)
+        assert [each.proxy for each in service.service.pool.totals() if each.cooling] == ["p0"]
+
+
+def test_a_session_keeps_its_proxy_after_a_page_that_is_refused_to_all(proxies: list[Upstream]) -> None:
+    with (
+        RefusingSite() as site,
+        Service(allow_hosts=(site.host,), proxies=rules(proxies)) as service,
+    ):
+        session = {"id": str(uuid.uuid4())}
+        service.result(url=f"{site.url}/page/1", session=session, **BODY)
+        (own,) = site.calls
+        site.banned, site.ban = set(SOURCES), (403, "<h1>For members only</h1>")
+        for number in range(3):
+            assert service.result(url=f"{site.url}/members/{number}", session=session, **BODY)["statusCode"] == 403
+        site.banned = set()
+        site.calls.clear()
+        service.result(url=f"{site.url}/page/2", session=session, **BODY)
+        assert list(site.calls) == [own]
+        # It moves with a page that another one gets.
+        site.banned = {own}
+        service.result(url=f"{site.url}/page/3", session=session, **BODY)
+        (other,) = set(site.calls) - {own}
+        site.calls.clear()
+        for number in range(4, 8):
+            service.result(url=f"{site.url}/page/{number}", session=session, **BODY)
+        assert list(site.calls) == [other]
+
+
+def test_a_request_that_the_browser_does_not_send_counts_once(proxies: list[Upstream]) -> None:
+    with (
+        RefusingSite() as site,
+        Service(allow_hosts=(site.host,), proxies=rules(proxies), domain_rate=0.0001) as service,
+    ):
+        scope, pool = Scope(site.host, "http", "tests"), service.service.pool
+        for name in ("one", "two", "three"):
+            service.service._bans.learned.passed_by_browser(scope, name)
+        for proxy in pool.tiers(None, None)[0][0]:
+            pool.banned(scope._replace(by="browser"), proxy, COMPARED)
+        assert service.result(url=f"{site.url}/page/1", **BODY)["statusCode"] == 200
+        assert service.extract(url=f"{site.url}/page/1", **BODY).status == 429
 
 
 def test_after_a_ban_of_the_servers_own_address_proxies_of_any_type_are_tried(proxies: list[Upstream]) -> None:

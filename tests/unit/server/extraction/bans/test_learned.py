@@ -67,6 +67,11 @@ def test_cookies_are_bounded() -> None:
     for number in range(learned_module._MOST_CLEARANCES + 10):
         learned.keep_clearance(SITE._replace(organisation=str(number)), TODO, None, [cookie()])
     assert len(learned._cleared) == learned_module._MOST_CLEARANCES
+    for number in range(1000):
+        site = SITE._replace(site=f"{number}.example")
+        learned.keep_clearance(site, TODO, None, [cookie()])
+        learned.drop_clearance(site, TODO, None)
+    assert len(learned._cleared) < learned_module._MOST_CLEARANCES
 
 
 def test_a_site_needs_the_browser_after_several_pages_in_a_row() -> None:
