@@ -16,9 +16,15 @@ from typing import Final
 #: Maximum bytes of all filters of a process; a growing filter has two sizes for a while.
 MAX_BYTES: Final = 256 * 1024 * 1024
 _SMALLEST: Final = 32 * 1024
+#: Maximum bytes of a small filter, and the share of all bytes that is for small ones: slots that begin find room beside
+#: large ones, whose filters would take long to load again.
+_SMALL: Final = 1024 * 1024
+_SMALL_SHARE: Final = 8
 #: Bits per fingerprint below which a filter is replaced by a larger one: one look-up in forty is then unnecessary.
 _BITS_EACH: Final = 12
+#: Factors by which small and large filters grow.
 _GROWTH: Final = 4
+_GROWTH_OF_LARGE: Final = 2
 #: Seconds without use after which a filter may be evicted.
 _IDLE_SECONDS: Final = 60.0
 #: Shift between the positions of a fingerprint's two bits.
@@ -130,32 +136,49 @@ class SlotFilters:
         """Return the filter of a slot with this stamp, for about ``expected`` fingerprints."""
         found = self._filters.pop(owner, None)
         if found is None or found.stamp != stamp:
-            found = SlotFilter(BloomFilter(self._room(_size_for(expected))))
+            found = SlotFilter(BloomFilter(self._room(_size_for(expected), 0.5)))
         elif found.grows:
-            size = self._room(min(found.size * _GROWTH, MAX_BYTES))
+            factor = _GROWTH_OF_LARGE if found.size >= _SMALL else _GROWTH
+            size = self._room(min(found.size * factor, MAX_BYTES), 1.0)
             if size > found.size:
                 found.grow(size)
         found.used = time.monotonic()
         self._filters[owner] = found
         return found
 
-    def _room(self, size: int) -> int:
-        """Return ``size`` bytes, or what the filters in use leave."""
-        free = MAX_BYTES - sum(each.size for each in self._filters.values())
+    def _room(self, size: int, share: float) -> int:
+        """Return ``size`` bytes, or what the filters in use leave; for a large filter at most a share of that."""
+        if size > _SMALL:
+            free = self._freed(size, MAX_BYTES - MAX_BYTES // _SMALL_SHARE)
+            while size > max(free * share, _SMALL):
+                size //= 2
+        if size <= _SMALL:
+            free = self._freed(size, MAX_BYTES)
+            while free < _SMALLEST and (small := self._oldest_small()) is not None:
+                free += self._filters.pop(small).size
+            while size > max(free, _SMALLEST):
+                size //= 2
+        return size
+
+    def _freed(self, size: int, most: int) -> int:
+        """Evict filters that are not in use, as far as needed for ``size``; return the free bytes of ``most``."""
+        free = most - sum(each.size for each in self._filters.values())
         while free < size and self._filters:
             oldest, idle = next(iter(self._filters.items()))
-            if free >= _SMALLEST and time.monotonic() - idle.used < _IDLE_SECONDS:
+            if time.monotonic() - idle.used < _IDLE_SECONDS:
                 break
             del self._filters[oldest]
             free += idle.size
-        while size > max(free, _SMALLEST):
-            size //= 2
-        return size
+        return free
+
+    def _oldest_small(self) -> _Owner | None:
+        return next((owner for owner, each in self._filters.items() if each.size <= _SMALL), None)
 
 
 def _size_for(fingerprints: int) -> int:
-    """Return the bytes for twice as many fingerprints, since a larger filter must be loaded again."""
-    size = _SMALLEST
-    while size < min(2 * _BITS_EACH * fingerprints // 8, MAX_BYTES):
+    """Return the bytes for twice as many fingerprints, since a larger filter must be loaded again; for so many where
+    that would be large."""
+    size, needed = _SMALLEST, _BITS_EACH * fingerprints // 8
+    while size < min(max(needed, min(2 * needed, _SMALL)), MAX_BYTES):
         size *= 2
     return size
