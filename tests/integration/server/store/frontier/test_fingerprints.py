@@ -108,26 +108,30 @@ async def test_filters_have_a_bound_together(store: Store, monkeypatch: pytest.M
 
 
 def test_new_slots_take_no_filter_that_a_large_slot_uses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint_filter, "MAX_BYTES", 256 * 64)
+    monkeypatch.setattr(fingerprint_filter, "MAX_BYTES", 258 * 64)
     monkeypatch.setattr(fingerprint_filter, "_SMALL", 4 * 64)
     filters, numbers = fingerprint_filter.SlotFilters(), [b"%d" % n for n in range(8000)]
-    large = [(1, number) for number in range(4)]
-    chosen = {owner: filters.of(owner, 0, 1) for owner in large}
+    small, large = [(2, number) for number in range(6)], [(1, number) for number in range(4)]
+    chosen = {owner: filters.of(owner, 0, 1) for owner in (*small[:2], *large)}
     for first in range(0, 8000, 10):
         for owner in large:
             assert filters.of(owner, 0, 1) is chosen[owner]
             if chosen[owner].loaded is not None:
                 chosen[owner].load([numbers[:first]], None)
             chosen[owner].add(numbers[first : first + 10])
-        if first % 100 == 0:
-            filters.of((2, first), 0, 1)
-    sizes = [each.size for each in chosen.values()]
-    assert max(sizes) <= 2 * min(sizes)
+    for owner in small:
+        filters.of(owner, 0, 1)
+    assert all(filters.of(owner, 0, 1) is chosen[owner] for owner in large)
+    sizes = [chosen[owner].size for owner in large]
+    assert max(sizes) <= 4 * min(sizes)
     assert 0.6 * fingerprint_filter.MAX_BYTES < sum(sizes) < 0.9 * fingerprint_filter.MAX_BYTES
-    # After a restart, each large slot finds room again.
-    started = fingerprint_filter.SlotFilters()
-    found = [started.of(owner, 0, 8000).size for owner in large]
-    assert max(found) <= 2 * min(found)
+
+
+def test_large_slots_share_the_room_after_a_restart() -> None:
+    filters = fingerprint_filter.SlotFilters()
+    sizes = [filters.of((1, number), 0, 25_000_000).size for number in range(4)]
+    assert max(sizes) <= 2 * min(sizes)
+    assert sum(sizes) <= fingerprint_filter.MAX_BYTES
 
 
 async def test_a_filter_that_grows_is_asked_until_the_larger_one_knows_all() -> None:
