@@ -34,6 +34,8 @@ class Traffic:
         self.navigation: Request | None = None
         #: The navigation to the current document, whose ``statusCode`` and headers are reported.
         self.arrived: Request | None = None
+        #: Number of documents so far.
+        self.documents = 0
         page.on("framenavigated", self._navigated)
         page.on("request", self._started)
         page.on("requestfinished", self._ended)
@@ -72,8 +74,9 @@ class Traffic:
         self._last = asyncio.get_running_loop().time()
 
     def _navigated(self, frame: Frame) -> None:
-        if frame == self._page.main_frame:
+        if frame == self._page.main_frame and self.arrived is not self.navigation:
             self.arrived = self.navigation
+            self.documents += 1
 
     def _ended(self, request: Request) -> None:
         self._open.discard(request)

@@ -183,8 +183,12 @@ class BanAvoidance:
             return None
         tries.used_browser = True
         ban = self._ban_of_page(plan, page)
-        # A plain refusal behind a challenge that was passed is the site's own answer.
-        if ban is not None and (ban.certain or not page.passed_challenge):
+        # A plain refusal behind a challenge that was passed is the site's own answer. One that passes at once is gone
+        # before it is read.
+        is_behind = page.passed_challenge or (
+            page.has_moved and (tries.is_scripted or self.learned.is_challenged(tries.scope))
+        )
+        if ban is not None and (ban.certain or not is_behind):
             self._note_ban_by_browser(tries, todo, upstream, page, ban)
             return None
         if page.document is None:

@@ -151,6 +151,7 @@ class _Loading:
             document=await self._document(response) if plan.document and response else None,
             retry_after=response.headers.get("retry-after", "") if response else "",
             passed_challenge=self._passed_challenge,
+            has_moved=self._traffic.documents > 1,
             # Last, because it leaves the page.
             state=await self._storage.read() if self._storage else None,
         )

@@ -42,3 +42,5 @@ class PageResult(msgspec.Struct, kw_only=True):
     retry_after: str = ""
     #: It was waited for a challenge, which led to this page.
     passed_challenge: bool = False
+    #: Scripts or actions led to another document.
+    has_moved: bool = False

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from scrapy_ext.compatibility.python import timeout_after
@@ -22,7 +23,7 @@ from scrapy_ext.server.http import limits, memory
 from scrapy_ext.server.http.connections import RESERVE, Connections, limit_of
 from scrapy_ext.server.http.memory import RequestMemory
 from tests.support.eventually import eventually_async
-from tests.support.http import Answer, Http, longest_wait
+from tests.support.http import Http, longest_wait
 from tests.support.raw_connection import Raw
 from tests.support.servers import RunningServer
 
@@ -193,12 +194,16 @@ async def test_readers_that_stop_hold_no_more_than_there_is_and_others_are_serve
                 await raw.head("GET", "/items/1/1/2")
                 assert (await http.get("/healthz")).status == 200
 
-            def is_whole(answer: Answer) -> bool:
+            async def body() -> bytes | None:
+                try:
+                    answer = await http.get("/items/1/1/2")
+                except aiohttp.ClientPayloadError:
+                    return None  # cut off, because a busy machine kept this reader waiting as long as the others wait
                 assert answer.status in (200, 503)
-                return answer.body == whole
+                return answer.body
 
             # Those that read nothing are cut off after a second.
-            await eventually_async(lambda: http.get("/items/1/1/2"), is_whole)
+            await eventually_async(body, lambda found: found == whole)
             assert peak(server) - before < 200 * MIB
         await eventually_async(lambda: metric(server, "body_bytes_held"), lambda value: not value)
 

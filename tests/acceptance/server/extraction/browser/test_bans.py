@@ -209,9 +209,12 @@ def test_a_page_that_keeps_itself_busy_is_loaded_once_and_not_the_fault_of_a_pro
         assert sum(each.failed for each in service.service.pool.totals()) == 0
 
 
-def test_a_refusal_behind_a_challenge_is_the_result_of_http(site: Target) -> None:
+@pytest.mark.parametrize("wait", ["setTimeout(() => location.reload(), 300)", "location.reload()"])
+def test_a_refusal_behind_a_challenge_is_the_result_of_http(site: Target, wait: str) -> None:
+    challenge = CHALLENGE.replace("setTimeout(() => location.reload(), 300)", wait).encode()
+
     async def handler(call: Call, writer: asyncio.StreamWriter) -> None:
-        page = b"<h1>For members only</h1>" if COOKIE in (call.header("cookie") or "") else CHALLENGE.encode()
+        page = b"<h1>For members only</h1>" if COOKIE in (call.header("cookie") or "") else challenge
         head = b"HTTP/1.1 403 X\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(page)
         writer.write(head + page)
         await writer.drain()
