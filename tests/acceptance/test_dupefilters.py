@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -20,9 +21,10 @@ from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
 from tests.support.crawlers import get_crawler
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
-from tests.support.eventually import eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.faults import Fault, FaultProxy
 from tests.support.servers import RunningServer
+from tests.support.sites import Answer
 
 WITHOUT_REACTOR = pytest.mark.scrapy(oldest="2.15", why="components in an event loop without a reactor of Twisted")
 
@@ -368,12 +370,23 @@ def test_a_wrong_type_is_reported_in_one_line(runs):
 
 
 @pytest.mark.long
-def test_a_killed_crawl_has_not_seen_what_it_did_not_store(runs, site, server):
+def test_a_killed_crawl_has_not_seen_what_it_did_not_store(runs, site, server, monkeypatch):
     """Killed when every page is scraped and most items are not stored, because the platform does not take them."""
+    sent, respond = threading.Event(), site.respond
 
     def items_fail_after_a_while(method: str, path: str, number: int) -> Fault | None:
-        return Fault.UNAVAILABLE if method == "POST" and path.startswith("/items/") and number >= 3 else None
+        if method != "POST" or not path.startswith("/items/"):
+            return None
+        sent.set()
+        return Fault.UNAVAILABLE if number >= 2 else None
 
+    def held(path: str, seen: int, body: bytes) -> Answer:
+        # Half of the pages follow the first items, however slow the machine is.
+        if sum(site.hits.values()) > site.pages // 2:
+            sent.wait(TIMEOUT)
+        return respond(path, seen, body)
+
+    monkeypatch.setattr(site, "respond", held)
     with FaultProxy(server.url, items_fail_after_a_while) as proxy:
         running = runs.start("products", url=proxy.url)
         eventually(lambda: sum(site.hits.values()) == site.pages + 1 and bool(proxy.shown) and bool(runs.recorded()))
