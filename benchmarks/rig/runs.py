@@ -65,6 +65,7 @@ RUNS: Final = (
     ),
     Run("pages", {"rounds": 3}, minutes=2),
     Run("jobs", {"rounds": 5}, minutes=2),
+    Run("many_jobs", {"sizes": [10_000, 100_000, 1_000_000], "chunks": 1_000_000}, minutes=20),
     # ── deletions, deliveries and downloads ──
     Run("deletion", {"items": 500_000, "seconds": 3.0, "rounds": 2}, minutes=3),
     Run("downloads", {"items": 300_000, "rounds": 2}, minutes=3),
