@@ -11,7 +11,7 @@
     const status = document.querySelector("[data-chosen]");
     if (!status) return;
     const number = document.querySelectorAll("input[name=job]:checked").length;
-    status.textContent = number ? `${number} chosen` : "Choose jobs to stop them, run them again or delete them.";
+    status.textContent = number ? `${number} chosen` : "Choose jobs to stop them, run them again, delete or compare them.";
     for (const button of status.parentElement.querySelectorAll("button")) button.disabled = number === 0;
   };
   document.addEventListener("change", showChosen);
