@@ -310,6 +310,7 @@ DONE: Final[Mapping[str, str]] = {
     "deleted": "{n} deleted.",
     "tagged": "The tags were changed.",
     "nothing": "No job was chosen.",
+    "two": "Choose exactly two jobs to compare them.",
     "columns": "The columns were changed, for this browser.",
     "saved": "Saved.",
     "removed": "Deleted.",

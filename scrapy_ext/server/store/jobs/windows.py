@@ -36,6 +36,8 @@ class _Fields(msgspec.Struct, omit_defaults=True):
     tags: Any = None
     priority: Any = None
     version: Any = None
+    spider_args: Any = None
+    cmd_args: Any = None
 
 
 _decode: Final = msgspec.json.Decoder(_Fields).decode

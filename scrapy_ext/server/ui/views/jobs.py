@@ -128,13 +128,29 @@ async def _act(visit: Visit) -> Response:
             return _redirect_back(visit, back, "stopped", number)
         case "rerun":
             return _redirect_back(visit, back, "rerun", await _rerun(visit, keys))
+        case "compare":
+            return await _compare(visit, keys, back)
         case "delete" if form.get("sure"):
             number = await visit.store.jobs.delete(project, keys, visit.grant.name)
             return visit.redirect(f"/ui/{project}/jobs", "deleted", number)
         case "delete":
             return visit.rendered("delete.html", jobs=await _summaries(visit, keys), back=back)
         case action:
-            raise refused("action", f"must be stop, rerun or delete, got {str(action)[:60]!r}", "Use a button.")
+            raise refused(
+                "action", f"must be stop, rerun, compare or delete, got {str(action)[:60]!r}", "Use a button."
+            )
+
+
+async def _compare(visit: Visit, keys: Sequence[JobKey], back: str) -> Response:
+    """Redirect to the comparison of two jobs, the older one first."""
+    if len(keys) != 2:
+        return _redirect_back(visit, back, "two")
+    found = {
+        job.key: job.changed
+        for job in await visit.store.jobs.listed(visit.project, JobFilter(keys=tuple(keys)), Page(2))
+    }
+    first, second = sorted(keys, key=lambda key: (found.get(key, 0), key))
+    return visit.redirect(f"/ui/{visit.project}/compare", a=str(first), b=str(second))
 
 
 def _redirect_back(visit: Visit, back: str, done: str, number: int | None = None) -> Response:
