@@ -198,6 +198,11 @@ def minute(milliseconds: Any) -> str:
     return when(milliseconds)[:16]
 
 
+def when_in_words(milliseconds: int) -> str:
+    """Format a time (ms) in UTC with its day of the week: Mon 2026-11-30 04:30."""
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%a %Y-%m-%d %H:%M")
+
+
 def duration(milliseconds: Any) -> str:
     """Format milliseconds: 340 ms, 12.4 s, 3 min 20 s, 2 h 5 min."""
     if not isinstance(milliseconds, int) or isinstance(milliseconds, bool):
@@ -317,6 +322,7 @@ DONE: Final[Mapping[str, str]] = {
     "renamed": "Renamed.",
     "put-back": "Requests queued again: {number}.",
     "schedule-made": "The periodic job was created.",
+    "schedules-made": "{number} periodic jobs were created, one for each cron expression.",
     "schedule-paused": "The periodic job is paused until it is resumed.",
     "schedule-resumed": "The periodic job runs on schedule again.",
     "schedule-run": "{n} scheduled.",

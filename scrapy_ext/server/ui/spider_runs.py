@@ -42,7 +42,7 @@ FIGURES: Final = (
     Figure("items", "Items", lambda job: job.counts.items, _whole),
     Figure("requests", "Requests", lambda job: job.counts.requests, _whole),
     Figure("errors", "Errors", lambda job: job.counts.errors, _whole, is_bad=True),
-    Figure("took", "Took", lambda job: elapsed_of(job, 0), lambda value: shapes.duration(round(value))),
+    Figure("took", "Duration", lambda job: elapsed_of(job, 0), lambda value: shapes.duration(round(value))),
 )
 
 

@@ -44,7 +44,7 @@ async def test_the_page_of_a_spider_has_its_runs_medians_and_charts(http: Http, 
     document = page(await http.get(f"/ui/{project}/spiders/{keys[0].split('/')[1]}"))
     assert texts(document, "//dl[@class='figures']//dd")[0] == "20"
     assert texts(document, "//figure//title[parent::svg]") == [
-        f"{name} of the last 3 runs" for name in ("Items", "Errors", "Took")
+        f"{name} of the last 3 runs" for name in ("Items", "Errors", "Duration")
     ]
     assert [row[0] for row in rows(document)] == keys[::-1]
     assert document.xpath("//ol[@class='strip']//a/@href") == [f"/ui/{key}" for key in keys]
