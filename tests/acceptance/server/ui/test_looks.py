@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -100,10 +100,10 @@ async def fill_one(http: Http, key: str, number: int) -> None:
     await http.post(f"/logs/{key}", log)
 
 
-async def look(open_page: OpenPage, paths: dict[str, str]) -> None:
+async def look(open_page: OpenPage, paths: dict[str, str], looks: Sequence[tuple[int, str]] = _LOOKS) -> None:
     """Check and keep each page at each width and in each scheme."""
     found = []
-    for width, scheme in _LOOKS:
+    for width, scheme in looks:
         page = await open_page("/ui/projects", width=width, scheme=scheme)
         for name, path in paths.items():
             await page.goto(path)
@@ -138,6 +138,7 @@ def paths_of(project: int, keys: list[str], rows: int) -> dict[str, str]:
     return {f"{name}-{rows}-rows": path for name, path in found.items()}
 
 
+@pytest.mark.long
 async def test_pages_without_rows_say_what_to_do_next(open_page: OpenPage, project: int) -> None:
     page = await open_page(f"/ui/{project}/jobs")
     await expect(page.locator("div.empty").get_by_role("link", name="Run a spider")).to_be_visible()
@@ -150,6 +151,14 @@ async def test_pages_without_rows_say_what_to_do_next(open_page: OpenPage, proje
     await look(open_page, paths)
 
 
+async def test_the_pages_of_a_job_fit_a_phone(open_page: OpenPage, http: Http, project: int) -> None:
+    keys = await fill(http, project, 10)
+    paths = paths_of(project, keys, 10)
+    some = ("jobs-10-rows", "spider-10-rows", "job-10-rows", "compare-10-rows")
+    await look(open_page, {name: paths[name] for name in some}, [(400, "light")])
+
+
+@pytest.mark.long
 async def test_pages_with_ten_rows(open_page: OpenPage, http: Http, project: int) -> None:
     await http.call("PATCH", f"/api/projects/{project}", json.dumps({"name": f"lamps {project}"}).encode())
     keys = await fill(http, project, 10)
@@ -197,3 +206,25 @@ async def test_columns_are_chosen_and_jobs_sorted_by_clicks(open_page: OpenPage,
     await expect(page.locator("th[aria-sort=descending]")).to_have_text("Items ▼")
     await page.goto(f"/ui/{project}/jobs")
     await expect(heads.filter(has_text="Version")).to_be_visible()
+
+
+async def test_the_next_runs_of_a_schedule_are_shown_while_it_is_typed(open_page: OpenPage, project: int) -> None:
+    page = await open_page(f"/ui/{project}/periodic/new")
+    runs = page.locator("[data-next-runs] li")
+    await expect(runs).to_have_count(5)
+    await expect(page.get_by_role("button", name="Show the next runs")).to_be_hidden()
+    cron = page.locator("#cron")
+    await cron.fill("0 12 24 12 *")
+    await expect(runs.first).to_contain_text("-12-24 12:00")
+    await cron.fill("*/5 * * * *")
+    await expect(page.locator("[data-next-error]")).to_contain_text("ranges, steps and lists are not supported")
+    await expect(runs).to_have_count(0)
+    await page.get_by_label("When it runs").select_option("weekdays")
+    await expect(page.locator("input[name=cron]")).to_have_count(5)
+    await page.get_by_label("at (UTC)").fill("06:15")
+    await expect(page.locator("#cron-5")).to_have_value("15 6 * * 5")
+    assert await violations(page) == []
+    await keep(page, "schedule-weekdays")
+    await page.locator("#task-1").fill("books")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("status")).to_have_text("5 periodic jobs were created, one for each cron expression.")
