@@ -198,9 +198,10 @@ async def _form(
     path, form = f"/ui/{visit.project}/periodic", visit.form
     shown = crons or [schedule.cron]
     following: list[int] = []
-    # The error is at its field.
+    # Beside the form, a stored schedule has its next runs already. An error is at its field.
+    previewed = shown if state is None or form.get("action") in _PREVIEWS else []
     with contextlib.suppress(ContractError):
-        following = _next_times([cron for cron in shown if cron.strip()], visit.store.clock())
+        following = _next_times([cron for cron in previewed if cron.strip()], visit.store.clock())
     return visit.rendered(
         "schedule.html",
         error.status if error else 200,
