@@ -32,6 +32,7 @@ SUBCOMMANDS: Final = {
     "logs": "show a job's log",
     "snapshots": "list or save the pages of a job whose callbacks raised",
     "stats": "show a job's stats, or compare those of two jobs",
+    "compare": "compare the items of two jobs: new, gone and changed ones",
     "collections": "list, read, write, count, rename or delete collections",
     "frontier": "list, count, dump, move or delete frontiers and their requests",
     "project": "list projects, or name one",

@@ -33,7 +33,7 @@ class JobColumn(NamedTuple):
 
 def _state(job: StoredJob, _: int) -> str:
     if job.state is not JobState.FINISHED:
-        return job.state.value
+        return str(job.state.value)
     return f"finished {outcome_of(reason_of(job)).value} {reason_of(job)}"
 
 

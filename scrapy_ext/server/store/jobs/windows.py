@@ -1,7 +1,7 @@
 """The newest matching jobs, without most of their metadata, for filters and orders that no index has.
 
 A window has a bounded number of jobs, and a bounded number of bytes of metadata is read for it: a caller examines the
-jobs of the window alone, and can tell how far it went.
+jobs of the window alone, and knows the oldest of them.
 """
 
 from __future__ import annotations

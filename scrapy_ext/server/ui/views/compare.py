@@ -154,11 +154,10 @@ def _shares(counts: Mapping[str, int], total: int) -> dict[str, float]:
 def _figures(before: StoredJob, after: StoredJob) -> list[_Figure]:
     rows = []
     for figure in FIGURES:
-        values = figure.value(before), figure.value(after)
-        texts = ["–" if value is None else figure.unit(value) for value in values]
-        known = None not in values
-        change = change_of(values[0] or 0, values[1] or 0) if known else ""
-        rows.append(_Figure(figure.title, *texts, change, figure.is_bad and (values[1] or 0) > (values[0] or 0)))
+        first, second = figure.value(before), figure.value(after)
+        texts = ["–" if value is None else figure.unit(value) for value in (first, second)]
+        change = "" if first is None or second is None else change_of(first, second)
+        rows.append(_Figure(figure.title, texts[0], texts[1], change, figure.is_bad and (second or 0) > (first or 0)))
     return rows
 
 
