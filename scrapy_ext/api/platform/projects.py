@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.violations import CONTROL_CHARACTERS, refused
+from scrapy_ext.api.violations import refused
 
 #: Maximum characters of the name of a project.
 MAX_PROJECT_NAME: Final = 80
-#: The same rule as a JSON schema states it, but for control characters.
-NAME_PATTERN: Final = r"^(?=.*[^0-9\s])[^/\s]([^/]*[^/\s])?$"
+_REFUSED: Final = r"/\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069"
+#: Names as a JSON schema describes them: without slashes, control characters, and white space at the ends, and not of
+#: digits alone.
+NAME_PATTERN: Final = rf"^(?=.*[^0-9\s])[^\s{_REFUSED}]([^{_REFUSED}]*[^\s{_REFUSED}])?$"
+_CHARACTERS: Final = re.compile(f"[{_REFUSED}]")
+_DIGITS: Final = re.compile(r"[0-9\s]+")
 
 
 class Project(msgspec.Struct, frozen=True):
@@ -36,11 +41,12 @@ def name_of_project(value: Any, field: str = "name") -> str:
     """
     if not isinstance(value, str) or not value.strip():
         raise refused(field, "must be a text that is not empty", 'Write a name, such as "books".')
-    name = value.strip()
-    if len(name) > MAX_PROJECT_NAME:
-        raise refused(field, f"must be at most {MAX_PROJECT_NAME} characters, got {len(name)}", "Shorten it.")
-    if CONTROL_CHARACTERS.search(name) or "/" in name:
+    if len(value) > MAX_PROJECT_NAME:
+        raise refused(field, f"must be at most {MAX_PROJECT_NAME} characters, got {len(value)}", "Shorten it.")
+    if _CHARACTERS.search(value):
         raise refused(field, "must not contain a slash or a control character", "Leave them out.")
-    if name.isdigit():
+    if value != value.strip():
+        raise refused(field, "must not begin or end with white space", "Leave it out.")
+    if _DIGITS.fullmatch(value):
         raise refused(field, "must not consist of digits alone, as numbers of projects do", "Add a letter to it.")
-    return name
+    return value

@@ -20,7 +20,7 @@ async def _list(view: View) -> None:
 
 
 async def _name(view: View) -> None:
-    await _show(view, await view.client.projects.name(view.project, name_of_project(view.options.name)))
+    await _show(view, await view.client.projects.name(view.project, name_of_project(view.options.name.strip())))
 
 
 async def _unname(view: View) -> None:

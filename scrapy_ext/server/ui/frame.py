@@ -142,7 +142,7 @@ class Visit:
         self.token = token
         #: Projects with data that the key may read.
         self.projects: Sequence[int] = ()
-        #: Names of projects, also of those that the key may not read.
+        #: Names of the projects that the key may read.
         self.names: Mapping[int, str] = {}
 
     @cached_property

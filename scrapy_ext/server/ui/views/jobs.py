@@ -105,7 +105,7 @@ async def _part(visit: Visit, filters: JobFilters, order: Order, offset: int) ->
 
 async def _choose(visit: Visit) -> Response:
     """Remember the chosen columns in this browser."""
-    back = local_path(visit.text("back") or f"/ui/{visit.project}/jobs")
+    back = local_path(visit.request.query_params.get("back") or f"/ui/{visit.project}/jobs")
     names = visit.request.query_params.getlist("column")[: len(COLUMNS)]
     answer = _redirect_back(visit, back, "columns")
     answer.set_cookie(COOKIE, cookie_of(names), max_age=KEPT, path="/ui", httponly=True, samesite="lax")

@@ -82,7 +82,7 @@ async def test_what_is_no_path_is_refused(http: Http, path: str) -> None:
 async def test_a_project_has_a_name_that_no_other_has(http: Http, project: int) -> None:
     path = f"/api/projects/{project}"
     assert (await http.get(path)).json == {"id": project, "name": None}
-    named = await http.call("PATCH", path, json.dumps({"name": f" books {project} "}).encode())
+    named = await http.call("PATCH", path, json.dumps({"name": f"books {project}"}).encode())
     assert named.json == {"id": project, "name": f"books {project}"}
     assert {"id": project, "name": f"books {project}"} in (await http.get("/api/projects")).json
     assert (await http.get(f"/api/projects?name=books+{project}")).json == [named.json]
@@ -103,6 +103,7 @@ async def test_a_project_has_a_name_that_no_other_has(http: Http, project: int) 
         (b'{"name": ""}', "must be a text that is not empty"),
         (b'{"name": 3}', "must be a text that is not empty"),
         (b'{"name": "12"}', "must not consist of digits alone"),
+        (b'{"name": " a"}', "must not begin or end with white space"),
         (b'{"name": "a/b"}', "must not contain a slash"),
         (b'{"name": "a\\u202eb"}', "must not contain a slash or a control character"),
         (b'{"name": "' + b"x" * 81 + b'"}', "must be at most 80 characters, got 81"),
