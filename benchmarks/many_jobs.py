@@ -18,6 +18,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -256,9 +257,23 @@ def _paths(size: int) -> dict[str, Call]:
         "page of jobs, of a spider": _get("/ui/1/jobs?spider=spider-77"),
         "page of jobs, common tag": _get("/ui/1/jobs?tag=daily"),
         "page of jobs, rare tag": _get("/ui/1/jobs?tag=rare"),
+        "page of jobs, oldest first": _get("/ui/1/jobs?sort=changed"),
+        "page of jobs, by duration": _get("/ui/1/jobs?sort=-took"),
+        "page of jobs, by items": _get("/ui/1/jobs?sort=-items"),
+        "page of jobs, failed": _get("/ui/1/jobs?outcome=failed"),
+        "page of jobs, failed, of a spider": _get("/ui/1/jobs?outcome=failed&spider=spider-77"),
+        "page of jobs, of a day": _get(f"/ui/1/jobs?from={_day(40)}&to={_day(40)}"),
+        "page of spiders": _get("/ui/1/spiders"),
+        "page of a spider": _get("/ui/1/spiders/7"),
+        "page of a finished job": _get(f"/ui/1/7/{size // _SPIDERS - 1}"),
+        "page of two jobs": _get(f"/ui/1/compare?b=1/7/{size // _SPIDERS - 1}"),
         "page of projects": _get("/ui/projects"),
         "page of periodic jobs": _get("/ui/1/periodic"),
     }
+
+
+def _day(ago: int) -> str:
+    return datetime.fromtimestamp(time.time() - 86_400 * ago, timezone.utc).strftime("%Y-%m-%d")
 
 
 def _calls(server: Platform, processors: Processors, size: int) -> dict[str, dict[str, float]]:

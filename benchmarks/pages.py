@@ -21,6 +21,7 @@ _PAGES = {
     "requests": "/ui/1/1/{job}/requests",
     "log": "/ui/1/1/{job}/log",
     "stats": "/ui/1/1/{job}/stats",
+    "comparison with itself": "/ui/1/compare?a=1/1/{job}&b=1/1/{job}&by=url",
 }
 
 

@@ -22,6 +22,8 @@ _TIMES: Final = 6
 _LABEL: Final = 110
 _ROW: Final = 22
 _MOST_BARS: Final = 20
+#: Columns for which there is room at least, so that few are not wide.
+_LEAST_COLUMNS: Final = 20
 #: Possible distances between time marks, in milliseconds.
 _STEPS: Final = tuple(
     1000 * seconds
@@ -96,6 +98,38 @@ def bars(title: str, values: Sequence[Bar], unit: Unit) -> Markup:
         )
     description = "; ".join(f"{each.label}: {unit(each.value)}" for each in shown)
     return _figure(title, description, [], (_WIDTH, len(shown) * _ROW + 4), parts)
+
+
+def columns(title: str, values: Sequence[Bar], unit: Unit, ends: tuple[str, str]) -> Markup:
+    """Draw one column per value, from left to right, with labels of the first and the last; "" without data.
+
+    The label of a value is shown on hover.
+    """
+    if not values:
+        return Markup()
+    step = _nice(max(each.value for each in values) / _TICKS)
+    top, height = step * _TICKS, _HEIGHT - _TOP - _BOTTOM
+    width = (_WIDTH - _LEFT - _RIGHT) / max(len(values), _LEAST_COLUMNS)
+    parts = [
+        _level(round(_HEIGHT - _BOTTOM - height * mark / _TICKS, 1), unit(step * mark)) for mark in range(_TICKS + 1)
+    ]
+    for number, each in enumerate(values):
+        high = round(max(each.value, 0) / top * height, 1)
+        parts.append(
+            Markup('<rect class="bar-of {}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>').format(
+                each.kind,
+                *(round(_LEFT + number * width + width * 0.1, 1), round(_HEIGHT - _BOTTOM - high, 1)),
+                *(round(width * 0.8, 1), max(high, 1), f"{each.label}: {unit(each.value)}"),
+            )
+        )
+    first, last = ends
+    end = _LEFT + width * len(values)
+    parts.append(Markup('<text class="first" x="{}" y="{}">{}</text>').format(_LEFT, _HEIGHT - 6, first))
+    if last != first:
+        parts.append(Markup('<text class="label" x="{}" y="{}">{}</text>').format(round(end, 1), _HEIGHT - 6, last))
+    shown = [each.value for each in values]
+    description = f"{len(shown)} values, {unit(min(shown))} to {unit(max(shown))}, the last {unit(shown[-1])}"
+    return _figure(title, description, [], (_WIDTH, _HEIGHT), parts)
 
 
 def rates(progress: Sequence[tuple[float, float]], start: float, end: float, number: int) -> list[tuple[float, float]]:

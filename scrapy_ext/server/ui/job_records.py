@@ -51,6 +51,7 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
         "removed": removed,
         "snapshot_count": 0 if removed and job.state is JobState.DELETED else await _count_snapshots(visit),
         "path": f"/ui/{key}",
+        "clock": store.clock(),
     }
 
 

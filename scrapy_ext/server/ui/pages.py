@@ -106,6 +106,8 @@ class PageRoutes:
 
     async def _answer(self, visit: Visit, page: UiPage) -> Response:
         visit.projects = [each for each in await visit.store.jobs.projects() if visit.grant.may_read(each)]
+        names = await visit.store.projects.names()
+        visit.names = {project: name for project, name in names.items() if visit.grant.may_read(project)}
         if not visit.grant.may_read(visit.project):
             raise MissingError
         view = page.act if visit.request.method == "POST" else page.show

@@ -13,6 +13,7 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, SCRIPT
 from scrapy_ext.api.platform.periodic import MAX_TASKS, Task
+from scrapy_ext.api.platform.schedules import MAX_CRONS
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.http import bodies
@@ -74,6 +75,11 @@ def fields_of(form: Form, stored: Sequence[Task] = ()) -> dict[str, Any]:
         "disabled": form.get("disabled") is not None,
         "tasks": tasks,
     }
+
+
+def crons_of_form(form: Form) -> list[str]:
+    """Return the cron expressions of a form, without empty ones."""
+    return [cron for text in form.all("cron")[:MAX_CRONS] if (cron := " ".join(text.split()))]
 
 
 def _task(task: FormTask, stored: Sequence[Task]) -> dict[str, Any]:

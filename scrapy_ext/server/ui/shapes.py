@@ -11,8 +11,9 @@ import msgspec
 from markupsafe import Markup, escape
 
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.outcomes import Outcome, outcome_of
 from scrapy_ext.api.violations import CONTROL_CHARACTERS
-from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, importing_from, tags_of
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, importing_from, priority_of, tags_of
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
 
 _CELL: Final = 160
@@ -52,6 +53,10 @@ class Summary(NamedTuple):
     waiting: str
     #: True while the job is copied from another platform: no process runs it.
     importing: bool
+    #: Time (ms) of the last change of state.
+    changed: int
+    priority: int
+    version: str
 
 
 class Paging(NamedTuple):
@@ -68,21 +73,41 @@ class Paging(NamedTuple):
 
 def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summary:
     """Return the row of a job; ``capacity`` explains why a pending one waits."""
-    started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
-    ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
-    reason, source = job.metadata.get("close_reason"), importing_from(job)
+    source, version = importing_from(job), job.metadata.get("version")
     return Summary(
         key=str(job.key),
         spider=job.spider,
         state=job.state.value,
-        outcome=reason if isinstance(reason, str) else "",
+        outcome=reason_of(job),
         counts=job.counts,
-        started=started if started is not None else _time_of(job, "pending_time"),
-        elapsed=ended - started if started is not None and ended is not None and source is None else None,
+        started=started_of(job),
+        elapsed=elapsed_of(job, now) if source is None else None,
         tags=tags_of(job.metadata),
         waiting=_waiting(job, source, capacity),
         importing=source is not None,
+        changed=job.changed,
+        priority=priority_of(job.metadata),
+        version=version if isinstance(version, str) else "",
     )
+
+
+def reason_of(job: StoredJob) -> str:
+    """Return the close reason of a job, "" without one."""
+    reason = job.metadata.get("close_reason")
+    return reason if isinstance(reason, str) else ""
+
+
+def started_of(job: StoredJob) -> int | None:
+    """Return when a job started to run (ms), or was scheduled if it did not."""
+    started = _time_of(job, "running_time")
+    return started if started is not None else _time_of(job, "pending_time")
+
+
+def elapsed_of(job: StoredJob, now: int) -> int | None:
+    """Return how long a job ran (ms), or has run so far; None for one that did not run."""
+    started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
+    ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
+    return ended - started if started is not None and ended is not None else None
 
 
 def _waiting(job: StoredJob, source: str | None, capacity: Capacity | None) -> str:
@@ -139,9 +164,43 @@ def when(milliseconds: Any) -> str:
         return "–"
 
 
+def iso(milliseconds: Any) -> str:
+    """Format a time (ms) as the attribute ``datetime`` of HTML needs it."""
+    text = when(milliseconds)
+    return f"{text.replace(' ', 'T')}Z" if text != "–" else ""
+
+
+#: Lengths of time in seconds, with their names.
+_UNITS: Final = ((31_536_000, "year"), (2_592_000, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
+
+
+def ago(milliseconds: Any, now: int) -> str:
+    """Format a time (ms) relative to ``now``: 3 hours ago, in 2 days, just now."""
+    if when(milliseconds) == "–":
+        return "–"
+    seconds = (now - milliseconds) / 1000
+    for length, name in _UNITS:
+        if abs(seconds) >= length:
+            count = int(abs(seconds) // length)
+            text = f"{count} {plural(count, name)}"
+            return f"{text} ago" if seconds > 0 else f"in {text}"
+    return "just now" if seconds >= 0 else "in a moment"
+
+
+def outcome_kind(reason: str) -> str:
+    """Return the class of the style sheet for the outcome of a finished job, "" for a good one."""
+    outcome = outcome_of(reason)
+    return "" if outcome is Outcome.OK else "odd" if outcome is Outcome.OTHER else outcome.value
+
+
 def minute(milliseconds: Any) -> str:
     """Format a time (ms) in UTC, to the minute."""
     return when(milliseconds)[:16]
+
+
+def when_in_words(milliseconds: int) -> str:
+    """Format a time (ms) in UTC with its day of the week: Mon 2026-11-30 04:30."""
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%a %Y-%m-%d %H:%M")
 
 
 def duration(milliseconds: Any) -> str:
@@ -256,11 +315,14 @@ DONE: Final[Mapping[str, str]] = {
     "deleted": "{n} deleted.",
     "tagged": "The tags were changed.",
     "nothing": "No job was chosen.",
+    "two": "Choose exactly two jobs to compare them.",
+    "columns": "The columns were changed, for this browser.",
     "saved": "Saved.",
     "removed": "Deleted.",
     "renamed": "Renamed.",
     "put-back": "Requests queued again: {number}.",
     "schedule-made": "The periodic job was created.",
+    "schedules-made": "{number} periodic jobs were created, one for each cron expression.",
     "schedule-paused": "The periodic job is paused until it is resumed.",
     "schedule-resumed": "The periodic job runs on schedule again.",
     "schedule-run": "{n} scheduled.",
@@ -283,7 +345,7 @@ def done(query: Mapping[str, str]) -> str:
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     each.__name__: each
     for each in (
-        *(when, minute, duration, number, plural, size, cell, level),
+        *(when, iso, ago, minute, outcome_kind, duration, number, plural, size, cell, level),
         *(web_address, clipped, exact, visible, kind_of, hidden),
     )
 }

@@ -19,6 +19,7 @@ from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method
 from scrapy_ext.server.store.jobs import queries as job_queries
 from scrapy_ext.server.store.jobs import states as job_states
+from scrapy_ext.server.store.jobs import windows
 from scrapy_ext.server.store.jobs.counts import Move
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import (
@@ -318,6 +319,7 @@ class JobStore(EngineStore):
         """Return matching jobs by their last change of state, newest first; ``counts`` adds the numbers of records."""
         return await self._engine.read(job_queries.list_jobs, project, which, page, counts=counts)
 
+    window = Method("read", windows.window)
     last_finished = Method("read", job_queries.last_finished)
     states = Method("read_inline", job_queries.count_states)
     states_of_all = Method("read", job_queries.count_all_states)

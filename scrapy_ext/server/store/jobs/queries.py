@@ -17,6 +17,7 @@ _PAGE: Final = 1000
 #: Jobs per page.
 _SCAN: Final = 200
 _NEWEST_FIRST: Final = "changed DESC, spider DESC, job DESC"
+_OLDEST_FIRST: Final = "changed, spider, job"
 #: Offset above which SQLite merges the states instead of sorting the first jobs of each.
 _DEEP: Final = 2000
 #: Jobs that are read and sorted for a list, instead of being looked for in its order: some milliseconds.
@@ -42,11 +43,19 @@ class JobFilter(NamedTuple):
 
 
 class JobPage(NamedTuple):
-    """Part of a list: ``limit`` jobs after the first ``offset``, up to ``stop`` (exclusive)."""
+    """Part of a list: ``limit`` jobs after the first ``offset``, up to ``stop`` (exclusive).
+
+    ``oldest_first`` reverses the list.
+    """
 
     limit: int
     offset: int = 0
     stop: JobKey | None = None
+    oldest_first: bool = False
+
+    @property
+    def order(self) -> str:
+        return _OLDEST_FIRST if self.oldest_first else _NEWEST_FIRST
 
 
 class _Condition:
@@ -96,27 +105,27 @@ class _Condition:
         """
         if which.keys:
             keys = list(dict.fromkeys(which.keys))
-            rows = f"VALUES {_pairs(keys, len(self.arguments) + 1)}"
+            rows = f"VALUES {pairs(keys, len(self.arguments) + 1)}"
             self.arguments += [number for key in keys for number in (key.spider, key.job)]
         else:
             rows = f"""SELECT DISTINCT spider AS column1, job AS column2 FROM job_tags
                        WHERE project = $1 AND tag IN ({self.marks(which.has_tags)})"""  # noqa: S608 - marks
         self.text += " AND jobs.spider = chosen.column1 AND jobs.job = chosen.column2"
-        return _from(rows, "jobs")
+        return from_rows(rows, "jobs")
 
 
 def _states(which: JobFilter) -> tuple[JobState, ...]:
     return which.states or tuple(JobState)
 
 
-def _pairs(keys: Sequence[JobKey], first: int) -> str:
+def pairs(keys: Sequence[JobKey], first: int) -> str:
     """Return placeholders for spider and job of each key, with a cast: PostgreSQL would assume text."""
     return ", ".join(
         f"(CAST(${place} AS BIGINT), CAST(${place + 1} AS BIGINT))" for place in range(first, first + 2 * len(keys), 2)
     )
 
 
-def _from(rows: str, table: str) -> str:
+def from_rows(rows: str, table: str) -> str:
     """Return tables of a query that reads rows of ``table`` by spider and job: columns 1 and 2 of other ``rows``.
 
     SQLite reads tables of a CROSS JOIN in their order. For ``(spider, job) IN (VALUES …)`` it reads the whole project.
@@ -165,6 +174,28 @@ async def list_jobs(
 
     Raises :class:`ContractError` (410) for a ``stop`` whose place is unknown: neither all jobs nor none would be right.
     """
+    keys, arguments = await _keys_query(tx, project, which, page)
+    columns = ", ".join(f"jobs.{column}" for column in COLUMNS.split(", "))
+    order = ", ".join(f"page.{column}" for column in page.order.split(", "))
+    rows = await tx.fetch(
+        f"""WITH page AS MATERIALIZED ({keys})
+            SELECT {columns} FROM page
+            JOIN jobs ON jobs.project = $1 AND jobs.spider = page.spider AND jobs.job = page.job
+            ORDER BY {order}""",  # noqa: S608 - as above
+        *arguments,
+    )
+    jobs = [stored(project, row) for row in rows]
+    return await with_counts(tx, project, jobs) if counts else jobs
+
+
+async def list_keys(tx: Transaction, project: int, which: JobFilter, page: JobPage) -> list[tuple[int, JobKey]]:
+    """Return the times of the last change and the keys of matching jobs, in the order of :func:`list_jobs`."""
+    keys, arguments = await _keys_query(tx, project, which, page)
+    return [(changed, JobKey(project, spider, job)) for changed, spider, job in await tx.fetch(keys, *arguments)]
+
+
+async def _keys_query(tx: Transaction, project: int, which: JobFilter, page: JobPage) -> tuple[str, Sequence[Any]]:
+    """Return a query of the page's times and keys, and its arguments."""
     condition, source, by_state = await _way(tx, project, which)
     if page.stop is not None:
         last = await find_place(tx, page.stop)
@@ -174,18 +205,8 @@ async def list_jobs(
     keys = f"SELECT changed, spider, job FROM {source} WHERE {condition.text}"  # noqa: S608 - from above
     if by_state:
         keys = _union(keys, _states(which), page)
-    columns = ", ".join(f"jobs.{column}" for column in COLUMNS.split(", "))
-    rows = await tx.fetch(
-        f"""WITH page AS MATERIALIZED (
-                {keys} ORDER BY {_NEWEST_FIRST}
-                LIMIT {condition.marks([page.limit])} OFFSET {condition.marks([page.offset])})
-            SELECT {columns} FROM page
-            JOIN jobs ON jobs.project = $1 AND jobs.spider = page.spider AND jobs.job = page.job
-            ORDER BY page.changed DESC, page.spider DESC, page.job DESC""",  # noqa: S608 - as above
-        *condition.arguments,
-    )
-    jobs = [stored(project, row) for row in rows]
-    return await _with_counts(tx, project, jobs) if counts else jobs
+    part = f"LIMIT {condition.marks([page.limit])} OFFSET {condition.marks([page.offset])}"
+    return f"{keys} ORDER BY {page.order} {part}", condition.arguments
 
 
 def _union(keys: str, states: Iterable[JobState], page: JobPage) -> str:
@@ -195,7 +216,7 @@ def _union(keys: str, states: Iterable[JobState], page: JobPage) -> str:
         # Otherwise PostgreSQL would read and sort all jobs of the states. SQLite merges them without that.
         most = page.limit + page.offset
         parts = [
-            f"SELECT changed, spider, job FROM ({part} ORDER BY {_NEWEST_FIRST} LIMIT {most}) of_state"  # noqa: S608
+            f"SELECT changed, spider, job FROM ({part} ORDER BY {page.order} LIMIT {most}) of_state"  # noqa: S608
             for part in parts
         ]
     return " UNION ALL ".join(parts)
@@ -250,7 +271,7 @@ def _unknown_stop(key: JobKey) -> Violation:
     )
 
 
-async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
+async def with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
     """Return the jobs with the numbers of their records."""
     if not jobs:
         return []
@@ -260,17 +281,17 @@ async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob])
         return list(jobs)
     numbers = [number for key in keys for number in (key.spider, key.job)]
     found: dict[JobKey, dict[str, int]] = {job.key: {} for job in jobs}
-    chosen = f"VALUES {_pairs(keys, 2)}"
+    chosen = f"VALUES {pairs(keys, 2)}"
     of_chosen = "t.project = $1 AND t.spider = chosen.column1 AND t.job = chosen.column2"
     rows = await tx.fetch(
-        f"""SELECT t.spider, t.job, t.kind, t.records FROM {_from(chosen, "record_totals t")}
+        f"""SELECT t.spider, t.job, t.kind, t.records FROM {from_rows(chosen, "record_totals t")}
             WHERE {of_chosen} AND t.kind IN ('items', 'requests', 'logs')""",  # noqa: S608 - marks
         project,
         *numbers,
     )
     rows += await tx.fetch(
         f"""SELECT t.spider, t.job, 'errors', CAST(sum(t.occurrences) AS BIGINT)
-            FROM {_from(chosen, "record_counts t")}
+            FROM {from_rows(chosen, "record_counts t")}
             WHERE {of_chosen} AND t.kind = 'logs' AND t.field IN ('40', '50') GROUP BY t.spider, t.job""",  # noqa: S608
         project,
         *numbers,
@@ -292,7 +313,7 @@ async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -
         )
         if row is not None:
             jobs.append(stored(project, row))
-    return await _with_counts(tx, project, jobs)
+    return await with_counts(tx, project, jobs)
 
 
 async def count_states(tx: Transaction, project: int) -> dict[JobState, int]:
@@ -338,6 +359,7 @@ async def spider_page(tx: Transaction, project: int, spider: int, after: int) ->
 async def projects(tx: Transaction) -> list[int]:
     rows = await tx.fetch(
         """SELECT DISTINCT project FROM counters WHERE project >= 0
-           UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0 ORDER BY project"""
+           UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0
+           UNION SELECT project FROM project_names ORDER BY project"""
     )
     return [row[0] for row in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -61,6 +61,10 @@ async def _add(tx: Transaction, schedule: PeriodicJob, now: int) -> PeriodicJob:
     )
     await plan(tx, schedule, now)
     return schedule
+
+
+async def _add_all(tx: Transaction, schedules: Sequence[PeriodicJob], now: int) -> list[PeriodicJob]:
+    return [await _add(tx, schedule, now) for schedule in schedules]
 
 
 async def _numbered(tx: Transaction, schedule: PeriodicJob, now: int) -> PeriodicJob:
@@ -159,6 +163,12 @@ class PeriodicStore(EngineStore):
     async def add(self, schedule: PeriodicJob) -> PeriodicJob:
         """Store a new schedule; return it with its number and those of its spiders."""
         added = await self._engine.write(_add, schedule, self._clock())
+        self.changed.set()
+        return added
+
+    async def add_all(self, schedules: Sequence[PeriodicJob]) -> list[PeriodicJob]:
+        """Store several new schedules, or none of them."""
+        added = await self._engine.write(_add_all, schedules, self._clock())
         self.changed.set()
         return added
 

@@ -1,5 +1,5 @@
 "use strict";
-// Live logs, and the count of selected jobs. Parts that refresh are in refresh.js.
+// Live logs, the count of selected jobs, and the next runs of a schedule. Parts that refresh are in refresh.js.
 // Each page works without this script. Data from the server is inserted as text, never as markup.
 
 (() => {
@@ -11,12 +11,79 @@
     const status = document.querySelector("[data-chosen]");
     if (!status) return;
     const number = document.querySelectorAll("input[name=job]:checked").length;
-    status.textContent = number ? `${number} chosen` : "Choose jobs to stop them, run them again or delete them.";
+    status.textContent = number ? `${number} chosen` : "Choose jobs to stop them, run them again, delete or compare them.";
     for (const button of status.parentElement.querySelectorAll("button")) button.disabled = number === 0;
   };
   document.addEventListener("change", showChosen);
   document.addEventListener("refreshed", showChosen);
   showChosen();
+
+  // ── the next runs of a schedule, while its cron expressions are written ──
+
+  for (const element of document.querySelectorAll("[data-without-script]")) element.hidden = true;
+
+  const crons = document.querySelector("[data-next]");
+  const chooser = document.querySelector("select[data-schedule]");
+
+  const showNext = ({ next, error }) => {
+    document.querySelector("[data-next-error]").textContent = error || (next.length ? "Next runs (UTC):" : "It never runs.");
+    const runs = document.querySelector("[data-next-runs]");
+    runs.replaceChildren(
+      ...next.map((text) => {
+        const item = document.createElement("li");
+        item.textContent = text;
+        return item;
+      }),
+    );
+  };
+
+  // One input for each expression: the first one stays, with its label and what describes it.
+  const setCrons = (values) => {
+    const [first, ...others] = crons.querySelectorAll("input");
+    for (const other of others) other.remove();
+    values.forEach((value, place) => {
+      const input = place ? first.cloneNode() : first;
+      if (place) {
+        input.id = `cron-${place + 1}`;
+        input.required = false;
+        input.setAttribute("aria-label", `Cron expression ${place + 1}`);
+        crons.append(input);
+      }
+      input.value = value;
+    });
+  };
+
+  let asked = 0;
+  const askNext = async (query, use) => {
+    const number = ++asked;
+    try {
+      const answer = await fetch(`${crons.dataset.next}?${new URLSearchParams(query)}`);
+      if (!answer.ok) return;
+      const found = await answer.json();
+      // A later question may have been answered before.
+      if (number !== asked) return;
+      if (use && !found.error) setCrons(found.crons);
+      showNext(found);
+    } catch {
+      document.querySelector("[data-next-error]").textContent = "The next runs cannot be shown: the server does not answer.";
+    }
+  };
+
+  if (crons) {
+    let timer;
+    crons.addEventListener("input", () => {
+      clearTimeout(timer);
+      if (chooser) chooser.value = "";
+      timer = setTimeout(() => askNext([...crons.querySelectorAll("input")].map((input) => ["cron", input.value])), 250);
+    });
+    for (const element of document.querySelectorAll("[data-schedule]")) {
+      element.addEventListener("change", () => {
+        const at = document.querySelector("input[data-schedule]").value;
+        if (chooser.value) askNext([["schedule", chooser.value], ["at", at]], true);
+      });
+    }
+    if (document.querySelector("[data-next-runs] li")) document.querySelector("[data-next-error]").textContent = "Next runs (UTC):";
+  }
 
   // ── live logs ──
 

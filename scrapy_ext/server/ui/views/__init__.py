@@ -11,6 +11,7 @@ from scrapy_ext.server.ui.frame import Link, UiPage
 from scrapy_ext.server.ui.views import (
     activity,
     collections,
+    compare,
     extraction,
     frontiers,
     job,
@@ -22,10 +23,13 @@ from scrapy_ext.server.ui.views import (
     run,
     server,
     snapshots,
+    spiders,
 )
 
 VIEWS: Final = (
     jobs,
+    spiders,
+    compare,
     run,
     job,
     records,

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobs import CRAWL_STATS
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, JobState
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.store.jobs.rows import Counts
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
-from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context
+from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context, logged, search_records
+from scrapy_ext.server.ui.spider_runs import compared, earlier_runs
+from scrapy_ext.server.ui.statuses import statuses_chart
 from scrapy_ext.server.ui.views.run import tags_of_text
 
 #: Metadata with a place of its own on this page or another.
@@ -20,26 +25,63 @@ _PLACED: Final = frozenset(("tags", "spider", "project", "state", CRAWL_STATS, "
 _FIELDS: Final = 100
 #: Times: Scrapy's datetimes, which the platform stores as milliseconds.
 _TIMES: Final = ("start_time", "finish_time")
+#: Last errors shown, and lines of the log that are searched for them.
+_LAST_ERRORS: Final = 5
+_TAIL: Final = 2000
 #: Maximum number of stats on one page; the search finds others.
 _MOST_STATS: Final = 2000
 
 
 async def _show(visit: Visit) -> Response:
     context = await job_context(visit, "overview")
-    job = context["job"]
-    stats = await visit.store.items.stats(visit.key)
-    groups = _groups(job.metadata)
+    job, store = context["job"], visit.store
+    stats = await store.items.stats(visit.key)
+    errors = (await store.logs.stats(visit.key)).counts
+    # Nothing of a pending job has happened yet.
+    pending = job.state is JobState.PENDING
+    charts = [] if pending else await _charts(visit, context)
+    earlier = await earlier_runs(store, job) if _is_compared(context) else None
+    counted = job._replace(counts=Counts(context["totals"]["items"], context["totals"]["requests"], 0, _wrong(errors)))
     return visit.rendered(
         "job.html",
         **context,
+        pending=pending,
         fields=sorted(stats.counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_FIELDS],
         total=stats.totals.input_values,
         item_bytes=stats.totals.input_bytes,
         metadata=_plain(job.metadata),
-        groups=groups,
-        charts=[await timeline.throughput(visit.store, job), await timeline.memory(visit.store, visit.key)],
-        errors=(await visit.store.logs.stats(visit.key)).counts,
+        groups=_groups(job.metadata),
+        charts=charts,
+        errors=errors,
+        last_errors=await _last_errors(visit) if _wrong(errors) else [],
+        earlier=earlier,
+        compared=compared(counted, earlier.runs) if earlier else {},
+        now=store.clock(),
     )
+
+
+def _is_compared(context: Mapping[str, Any]) -> bool:
+    return context["known"] and context["job"].state is JobState.FINISHED
+
+
+async def _charts(visit: Visit, context: Mapping[str, Any]) -> list[Markup]:
+    job, store = context["job"], visit.store
+    return [
+        await timeline.throughput(store, job),
+        await timeline.memory(store, visit.key),
+        await statuses_chart(store, visit.key, job.metadata, context["totals"]["requests"]),
+    ]
+
+
+def _wrong(errors: Mapping[str, int]) -> int:
+    return errors.get("40", 0) + errors.get("50", 0)
+
+
+async def _last_errors(visit: Visit) -> list[tuple[int, dict[str, Any]]]:
+    """Return the last errors among the last lines of the log, with their numbers."""
+    end = (await visit.store.logs.indexes(visit.key)).stop
+    found = await search_records(visit.store.logs, visit.key, max(end - _TAIL, 0), logged(40), _TAIL)
+    return [(number, msgspec.json.decode(line)) for number, line in found.records[-_LAST_ERRORS:]]
 
 
 def _plain(metadata: Mapping[str, Any]) -> list[tuple[str, Any]]:

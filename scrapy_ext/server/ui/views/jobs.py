@@ -1,29 +1,35 @@
-"""``/ui/<project>/jobs``: the jobs of a project, newest first, and actions on several of them."""
+"""``/ui/<project>/jobs``: the jobs of a project, filtered and sorted, and actions on several of them.
+
+Jobs come in the order of an index where there is one. Other orders, and filters by outcome and duration, are about a
+window of the newest jobs (``store.jobs.windows``), and the page says how many these are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.outcomes import OUTCOME_NAMES
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.queries import JobPage as Part
+from scrapy_ext.server.store.jobs.queries import JobPage as Page
+from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
+from scrapy_ext.server.ui.job_columns import COLUMNS, COOKIE, KEPT, Order, chosen_columns, cookie_of, order_of
+from scrapy_ext.server.ui.job_filters import PARAMETERS, JobFilters, filters_of
 from scrapy_ext.server.ui.pending_reason import capacity_of
 from scrapy_ext.server.ui.sessions import local_path
 
 _PATH: Final = "/ui/{project:number}/jobs"
 _PER_PAGE: Final = 50
-#: Maximum number of spiders that match the searched name.
-_SPIDERS: Final = 500
 #: Maximum number of jobs in one form.
 _AT_ONCE: Final = 500
 #: Metadata that a rerun copies.
@@ -31,35 +37,79 @@ _KEPT: Final = ("spider_type", "spider_args", "job_settings", "environment", "cm
 
 
 async def _show(visit: Visit) -> Response:
-    store, project = visit.store, visit.project
-    state, text, tag = visit.text("state"), visit.text("spider"), visit.text("tag")
-    spiders = await _spiders(visit, text) if text else None
-    which = JobFilter(spider_ids=spiders, has_tags=(tag,) if tag else ())
-    by_state = await store.jobs.count_by_state(project, which)
+    store, project, now = visit.store, visit.project, visit.store.clock()
+    state, filters, order = visit.text("state"), await filters_of(visit), order_of(visit.text("sort"))
+    by_state = await store.jobs.count_by_state(project, filters.stored)
     counts = {each.value: by_state[each] for each in SHOWN_STATES}
     states = tuple(each for each in JobState if each.value == state) or SHOWN_STATES
-    offset = visit.number("offset")
-    part = Part(_PER_PAGE + 1, min(offset, 10**9))
-    jobs = await store.jobs.listed(project, which._replace(states=states), part, counts=True)
+    offset = min(visit.number("offset"), 10**9)
+    part = await _part(visit, filters._replace(stored=filters.stored._replace(states=states)), order, offset)
     capacity = await capacity_of(store, project) if counts["pending"] else None
+    columns = chosen_columns(visit.request.cookies.get(COOKIE))
     return visit.rendered(
         "jobs.html",
         state=states[0].value if len(states) == 1 else None,
-        text=text,
-        tag=tag,
-        state_counts=counts,
+        given={name: visit.text(name) for name in PARAMETERS},
+        filtered=any(visit.text(name) for name in (*PARAMETERS, "before")),
+        outcomes=OUTCOME_NAMES,
+        # An outcome or a duration would need each job to be read.
+        state_counts=None if filters.examines else counts,
         deleted=by_state[JobState.DELETED],
-        jobs=[shapes.summary(job, store.clock(), capacity) for job in jobs[:_PER_PAGE]],
+        jobs=[shapes.summary(job, now, capacity) for job in part.jobs],
+        part=part,
+        order=order,
+        columns=columns,
+        all_columns=COLUMNS,
+        names={column.name for column in columns},
+        # The order of a list that is read may change at each refresh.
+        live=not offset and order.is_usual and not filters.examines,
         offset=offset,
         newer=max(offset - _PER_PAGE, 0) if offset else None,
-        older=offset + _PER_PAGE if len(jobs) > _PER_PAGE else None,
+        older=offset + _PER_PAGE if part.follows else None,
+        now=now,
     )
 
 
-async def _spiders(visit: Visit, text: str) -> tuple[int, ...]:
-    """Return the spiders whose names contain the text."""
-    known = await visit.store.spiders.listed(visit.project)
-    return tuple(spider.number for spider in known if text.lower() in spider.name.lower())[:_SPIDERS]
+class _Part(NamedTuple):
+    """Jobs of a page; ``follows``: there are further pages.
+
+    ``examined``: number of jobs that were read to filter or sort them; ``oldest``: time of the last change (ms) of the
+    oldest of them if there are older ones, which were not read.
+    """
+
+    jobs: list[StoredJob]
+    follows: bool
+    examined: int | None = None
+    oldest: int | None = None
+    matches: int = 0
+
+
+async def _part(visit: Visit, filters: JobFilters, order: Order, offset: int) -> _Part:
+    store, project = visit.store, visit.project
+    if order.is_indexed and not filters.examines:
+        page = Page(_PER_PAGE + 1, offset, oldest_first=not order.descending)
+        jobs = await store.jobs.listed(project, filters.stored, page, counts=True)
+        return _Part(jobs[:_PER_PAGE], len(jobs) > _PER_PAGE)
+    now = store.clock()
+    found = await store.jobs.window(project, filters.stored, counts=order.column.counts)
+    matching = order.sorted([job for job in found.jobs if filters.match(job, now)], now)
+    keys = tuple(job.key for job in matching[offset : offset + _PER_PAGE])
+    oldest = found.jobs[-1].changed if found.more and found.jobs else None
+    # The window has few fields of the metadata.
+    which = JobFilter(keys=keys, states=filters.stored.states)
+    read = await store.jobs.listed(project, which, Page(_PER_PAGE), counts=True) if keys else []
+    by_key = {job.key: job for job in read}
+    jobs = [by_key[key] for key in keys if key in by_key]
+    return _Part(jobs, len(matching) > offset + _PER_PAGE, len(found.jobs), oldest, len(matching))
+
+
+async def _choose(visit: Visit) -> Response:
+    """Remember the chosen columns in this browser."""
+    back = local_path(visit.request.query_params.get("back") or f"/ui/{visit.project}/jobs")
+    names = visit.request.query_params.getlist("column")[: len(COLUMNS)]
+    answer = _redirect_back(visit, back, "columns")
+    answer.set_cookie(COOKIE, cookie_of(names), max_age=KEPT, path="/ui", httponly=True, samesite="lax")
+    return answer
 
 
 async def _act(visit: Visit) -> Response:
@@ -78,13 +128,29 @@ async def _act(visit: Visit) -> Response:
             return _redirect_back(visit, back, "stopped", number)
         case "rerun":
             return _redirect_back(visit, back, "rerun", await _rerun(visit, keys))
+        case "compare":
+            return await _compare(visit, keys, back)
         case "delete" if form.get("sure"):
             number = await visit.store.jobs.delete(project, keys, visit.grant.name)
             return visit.redirect(f"/ui/{project}/jobs", "deleted", number)
         case "delete":
             return visit.rendered("delete.html", jobs=await _summaries(visit, keys), back=back)
         case action:
-            raise refused("action", f"must be stop, rerun or delete, got {str(action)[:60]!r}", "Use a button.")
+            raise refused(
+                "action", f"must be stop, rerun, compare or delete, got {str(action)[:60]!r}", "Use a button."
+            )
+
+
+async def _compare(visit: Visit, keys: Sequence[JobKey], back: str) -> Response:
+    """Redirect to the comparison of two jobs, the older one first."""
+    if len(keys) != 2:
+        return _redirect_back(visit, back, "two")
+    found = {
+        job.key: job.changed
+        for job in await visit.store.jobs.listed(visit.project, JobFilter(keys=tuple(keys)), Page(2))
+    }
+    first, second = sorted(keys, key=lambda key: (found.get(key, 0), key))
+    return visit.redirect(f"/ui/{visit.project}/compare", a=str(first), b=str(second))
 
 
 def _redirect_back(visit: Visit, back: str, done: str, number: int | None = None) -> Response:
@@ -106,9 +172,9 @@ async def _rerun(visit: Visit, keys: Sequence[JobKey]) -> int:
 
 async def _summaries(visit: Visit, keys: Sequence[JobKey]) -> list[shapes.Summary]:
     which = JobFilter(keys=tuple(keys), states=SHOWN_STATES)
-    jobs = await visit.store.jobs.listed(visit.project, which, Part(_AT_ONCE), counts=True)
+    jobs = await visit.store.jobs.listed(visit.project, which, Page(_AT_ONCE), counts=True)
     return [shapes.summary(job, visit.store.clock()) for job in jobs]
 
 
-PAGES: Final = (UiPage(_PATH, "jobs", _show, _act),)
+PAGES: Final = (UiPage(_PATH, "jobs", _show, _act), UiPage(_PATH + "/columns", "jobs", _choose))
 LINKS: Final = (Link("jobs", "Jobs", "/ui/{project}/jobs"),)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.periodic import Cron, PeriodicJob, blank, edited, suggested_hour
+from scrapy_ext.api.platform.periodic import PeriodicJob, blank, edited, suggested_hour
+from scrapy_ext.api.platform.schedules import COMMON, MAX_CRONS, crons_of, next_times
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError
 from scrapy_ext.server.store.periodic.runs import ScheduleState, jobs_of
-from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_errors
-from scrapy_ext.server.ui.schedule_form import FormTask, fields_of, form_tasks
+from scrapy_ext.server.ui.frame import HEADERS, Link, MissingError, UiPage, Visit, field_errors
+from scrapy_ext.server.ui.schedule_form import FormTask, crons_of_form, fields_of, form_tasks
+from scrapy_ext.server.ui.shapes import when_in_words
 
 _PATH: Final = "/ui/{project:number}/periodic"
 _PER_PAGE: Final = 50
@@ -24,6 +29,8 @@ _STEP: Final = 1000
 _NEXT_RUNS: Final = 5
 #: Jobs of the last run shown in the list.
 _LAST_JOBS: Final = 3
+#: Actions of the form that store nothing.
+_PREVIEWS: Final = ("preview", "choose")
 
 
 class _Ran(NamedTuple):
@@ -45,18 +52,15 @@ class _Row(NamedTuple):
 
 def next_runs(schedule: PeriodicJob, now: int, number: int = _NEXT_RUNS) -> list[int]:
     """Return the times (ms) of the next runs after ``now`` (ms), ignoring that a schedule may be disabled."""
-    try:
-        cron = Cron.parse(schedule.cron)
     # Another writer may have stored a schedule that does not parse.
-    except ContractError:
-        return []
-    times: list[int] = []
-    when: datetime | None = datetime.fromtimestamp(now / 1000, timezone.utc)
-    while when is not None and len(times) < number:
-        when = cron.next_after(when)
-        if when is not None:
-            times.append(int(when.timestamp()) * 1000)
-    return times
+    with contextlib.suppress(ContractError):
+        return _next_times([schedule.cron], now, number)
+    return []
+
+
+def _next_times(crons: Sequence[str], now: int, number: int = _NEXT_RUNS) -> list[int]:
+    after = datetime.fromtimestamp(now / 1000, timezone.utc)
+    return [int(when.timestamp()) * 1000 for when in next_times(crons, after, number)]
 
 
 async def _list(visit: Visit) -> Response:
@@ -117,20 +121,57 @@ async def _new(visit: Visit) -> Response:
 
 
 async def _create(visit: Visit) -> Response:
+    if visit.form.get("action") in _PREVIEWS:
+        return await _preview(visit, None)
     try:
-        added = await visit.store.periodic.add(edited(blank(visit.project), fields_of(visit.form)))
+        fields = fields_of(visit.form)
+        crons = crons_of_form(visit.form) or [""]
+        schedules = [edited(blank(visit.project), {**fields, "cron": cron}) for cron in crons]
+        added = await visit.store.periodic.add_all(schedules)
     except ContractError as error:
         return await _again(visit, None, error)
-    return visit.redirect(f"/ui/{visit.project}/periodic/{added.id}", "schedule-made")
+    if len(added) > 1:
+        return visit.redirect(f"/ui/{visit.project}/periodic", "schedules-made", len(added))
+    return visit.redirect(f"/ui/{visit.project}/periodic/{added[0].id}", "schedule-made")
 
 
-async def _again(visit: Visit, state: ScheduleState | None, error: ContractError) -> Response:
+async def _preview(visit: Visit, state: ScheduleState | None) -> Response:
+    """Render the form again, with the expressions of a common schedule if one was chosen, and the next runs."""
+    form = visit.form
+    try:
+        if form.get("action") == "choose":
+            return await _again(visit, state, crons=crons_of(form.get("schedule") or "", form.get("at") or ""))
+        _next_times(crons_of_form(form) or [""], visit.store.clock())
+    except ContractError as error:
+        return await _again(visit, state, error)
+    return await _again(visit, state)
+
+
+async def _again(
+    visit: Visit, state: ScheduleState | None, error: ContractError | None = None, *, crons: list[str] | None = None
+) -> Response:
     """Render the form with the submitted fields, valid or not."""
     form, schedule = visit.form, blank(visit.project)
     schedule.cron, schedule.description = form.get("cron") or "", form.get("description") or ""
     schedule.addtags = (form.get("addtags") or "").splitlines()
     schedule.disabled = form.get("disabled") is not None
-    return await _form(visit, state, schedule, FormTask.of_form(form), error)
+    shown = crons or [*form.all("cron")[:MAX_CRONS]] or [""]
+    return await _form(visit, state, schedule, FormTask.of_form(form), error, crons=shown)
+
+
+async def _next(visit: Visit) -> Response:
+    """Return the next runs of expressions, or of a common schedule, which the form shows while somebody types."""
+    query = visit.request.query_params
+    crons = [" ".join(text.split()) for text in query.getlist("cron")[:MAX_CRONS] if text.strip()]
+    found: dict[str, Any] = {"crons": crons, "next": [], "error": ""}
+    try:
+        if name := visit.text("schedule"):
+            crons = found["crons"] = crons_of(name, visit.text("at"))
+        found["next"] = [when_in_words(time) for time in _next_times(crons, visit.store.clock())]
+    except ContractError as error:
+        (message, *_) = field_errors(error).values()
+        found["error"] = message
+    return Response(msgspec.json.encode(found), 200, HEADERS, media_type="application/json")
 
 
 async def _state(visit: Visit) -> ScheduleState:
@@ -151,14 +192,27 @@ async def _form(
     schedule: PeriodicJob,
     tasks: list[FormTask],
     error: ContractError | None = None,
+    *,
+    crons: list[str] | None = None,
 ) -> Response:
-    path = f"/ui/{visit.project}/periodic"
+    path, form = f"/ui/{visit.project}/periodic", visit.form
+    shown = crons or [schedule.cron]
+    following: list[int] = []
+    # Beside the form, a stored schedule has its next runs already. An error is at its field.
+    previewed = shown if state is None or form.get("action") in _PREVIEWS else []
+    with contextlib.suppress(ContractError):
+        following = _next_times([cron for cron in previewed if cron.strip()], visit.store.clock())
     return visit.rendered(
         "schedule.html",
         error.status if error else 200,
         state=state,
         row=await _row(visit, state, most=100) if state else None,
         schedule=schedule,
+        crons=shown,
+        common=COMMON,
+        chosen=form.get("schedule") or "",
+        at=form.get("at") or "04:30",
+        next_runs=[when_in_words(time) for time in following],
         tasks=tasks,
         spiders=[each.name for each in await visit.store.spiders.listed(visit.project, 0, 500)],
         priorities=range(MIN_PRIORITY, MAX_PRIORITY + 1),
@@ -176,6 +230,8 @@ async def _change(visit: Visit) -> Response:
     match visit.form.get("action"):
         case "save":
             return await _save(visit, state, own)
+        case "preview":
+            return await _preview(visit, state)
         case "pause" | "resume" as action:
             fields = {"disabled": action == "pause"}
             await visit.store.periodic.edit(visit.project, number, lambda stored: edited(stored, fields))
@@ -204,6 +260,7 @@ async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
 PAGES: Final = (
     UiPage(_PATH, "periodic", _list, _create),
     UiPage(_PATH + "/new", "periodic", _new),
+    UiPage(_PATH + "/next", "periodic", _next),
     UiPage(_PATH + "/{number:number}", "periodic", _one, _change),
 )
 LINKS: Final = (Link("periodic", "Periodic jobs", "/ui/{project}/periodic"),)

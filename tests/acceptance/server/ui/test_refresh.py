@@ -59,7 +59,7 @@ async def test_a_part_that_refreshes_keeps_focus_scroll_position_and_elements(
     open_page: OpenPage, http: Http, project: int
 ) -> None:
     keys = [await job(http, project, f"a spider with a long name, {n}" * 3) for n in range(4)]
-    page = await open_page(f"/ui/{project}/jobs", width=390)
+    page = await open_page(f"/ui/{project}/jobs", width=720)
     table = page.get_by_role("region", name="Jobs")
     await row(page, keys[0]).get_by_role("link").first.focus()
     await table.evaluate("table => { table.scrollLeft = 100; window.rows = [...table.querySelectorAll('tbody tr')] }")

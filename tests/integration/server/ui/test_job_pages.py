@@ -174,7 +174,7 @@ async def test_without_samples_the_throughput_is_computed_from_the_times_of_the_
         await http.post(f"/requests/{key}", records)
         await http.post(f"/items/{key}", [{"n": n}])
     overview = page(await http.get(f"/ui/{key}"))
-    assert overview.xpath("//svg/title/text()") == ["Throughput, a minute"]
+    assert overview.xpath("//svg/title/text()") == ["Throughput, a minute", "Responses by status"]
     requests = page(await http.get(f"/ui/{key}/requests"))
     assert requests.xpath("//svg")[0].xpath("string(./desc)") == "200: 8; 404: 4; 503: 4"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 from urllib.parse import urlencode
 
+import aiohttp
 import pytest
 
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo
@@ -224,3 +226,86 @@ async def test_spiders_of_the_deployed_version_are_offered_and_others_refused(
     (message,) = page(answer).xpath("//*[@id='spider-hint']")
     assert "'novel' is no spider of version v1" in message.text_content()
     assert "Use one of novels" in message.text_content()
+
+
+async def _finished(http: Http, project: int, reason: str, **fields: Any) -> str:
+    key = await job(http, project, **fields)
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished", "close_reason": reason}])
+    return key
+
+
+async def test_jobs_are_filtered_by_outcome_date_and_duration(http: Http, project: int) -> None:
+    reasons = ("finished", "failed", "cancelled", "closespider_itemcount", "no_more_pages", "killed by SIGSEGV")
+    keys = {reason: await _finished(http, project, reason) for reason in reasons}
+    running = await job(http, project)
+    for query, wanted in (
+        ("outcome=ok", {"finished"}),
+        ("outcome=failed", {"failed", "killed by SIGSEGV"}),
+        ("outcome=cancelled", {"cancelled"}),
+        ("outcome=limit", {"closespider_itemcount"}),
+        ("outcome=other", {"no_more_pages"}),
+        ("outcome=ok&spider=book", {"finished"}),
+        ("outcome=ok&spider=none", set()),
+        ("longer=1h", set()),
+        ("shorter=1h", set(reasons) | {"running"}),
+        ("shorter=1h&state=finished", set(reasons)),
+        ("from=2020-01-01&to=2020-01-02", set()),
+        ("from=2020-01-01", set(reasons) | {"running"}),
+        ("to=2020-01-01", set()),
+    ):
+        found = set(shown(await http.get(f"/ui/{project}/jobs?{query}")))
+        assert found == {{**keys, "running": running}[reason] for reason in wanted}, query
+    for wrong in ("from=yesterday", "to=2026-13-01", "longer=soon", "from=9999-12-31"):
+        assert (await http.get(f"/ui/{project}/jobs?{wrong}")).status == 400, wrong
+    document = page(await http.get(f"/ui/{project}/jobs"))
+    assert texts(document, "//tr[@class='failed']/td[4]") == ["killed by SIGSEGV", "failed"]
+
+
+async def test_jobs_are_sorted_by_every_column(http: Http, project: int) -> None:
+    keys = [await _finished(http, project, "finished", spider=name) for name in ("b", "c", "a")]
+    for key, number in zip(keys, (2, 3, 1), strict=True):
+        await http.post(f"/items/{key}", [{"n": n} for n in range(number)])
+    document = page(await http.get(f"/ui/{project}/jobs"))
+    for head in document.xpath("//thead//a"):
+        assert len(shown(await http.get(head.get("href")))) == 3, head.text
+    (items,) = [head.get("href") for head in document.xpath("//thead//a") if head.text.strip() == "Items"]
+    descending = await http.get(items)
+    assert shown(descending) == [keys[1], keys[0], keys[2]]
+    assert page(descending).xpath("//th[@aria-sort='descending']/a/text()")[0].strip() == "Items"
+    (items,) = page(descending).xpath("//th[@aria-sort]/a/@href")
+    assert shown(await http.get(items)) == [keys[2], keys[0], keys[1]]
+    assert shown(await http.get(f"/ui/{project}/jobs?sort=spider")) == [keys[2], keys[0], keys[1]]
+    assert shown(await http.get(f"/ui/{project}/jobs?sort=changed")) == keys
+    assert shown(await http.get(f"/ui/{project}/jobs?sort=nothing")) == keys[::-1]
+
+
+async def test_a_sorted_list_has_pages(http: Http, project: int) -> None:
+    pushed = [{"spider": f"s{n:03}", "state": "pending"} for n in range(120)]
+    await http.post(f"/jobq/{project}/push", pushed)
+    names: list[str] = []
+    address: str | None = f"/ui/{project}/jobs?sort=spider"
+    while address:
+        document = page(await http.get(address))
+        names += texts(document, "//tbody/tr/td[3]")
+        address = next(iter(document.xpath("//nav[@class='pager']/a[text()='next']/@href")), None)
+    assert names == [each["spider"] for each in pushed]
+    backwards = page(await http.get(f"/ui/{project}/jobs?sort=changed&offset=100"))
+    assert texts(backwards, "//tbody/tr/td[3]") == names[100:]
+
+
+async def test_the_chosen_columns_are_remembered(server: RunningServer, http: Http, project: int) -> None:
+    await job(http, project, priority=3)
+    titles = texts(page(await http.get(f"/ui/{project}/jobs")), "//thead//a")
+    assert titles[:3] == ["Job", "Spider", "State"]
+    query = "column=spider&column=priority&column=nonsense"
+    address = f"{server.url}/ui/{project}/jobs/columns?{query}&back=/ui/{project}/jobs"
+    headers = {"Authorization": f"Basic {b64encode(f'{server.platform_key}:'.encode()).decode()}"}
+    async with aiohttp.ClientSession(headers=headers) as session, session.get(address, allow_redirects=False) as answer:
+        assert answer.status == 303
+        cookie = answer.headers["Set-Cookie"].partition(";")[0]
+    chosen = page(await http.get(f"/ui/{project}/jobs", Cookie=cookie))
+    assert texts(chosen, "//thead//a") == ["Job", "Spider", "Priority"]
+    assert texts(chosen, "//tbody/tr/td")[1:] == [f"{project}/1/1", "books", "3"]
+    assert chosen.xpath("//input[@name='column'][@checked]/@value") == ["job", "spider", "priority"]
+    for wrong in ("scrapy_ext_job_columns=;", "scrapy_ext_job_columns=x.y", 'scrapy_ext_job_columns="<b>"'):
+        assert texts(page(await http.get(f"/ui/{project}/jobs", Cookie=wrong)), "//thead//a") == titles

@@ -189,3 +189,54 @@ async def test_nothing_of_a_periodic_job_becomes_markup(http: Http, project: int
 
 async def test_what_is_not_there_is_not_found(http: Http, project: int) -> None:
     page(await http.get(f"/ui/{project}/periodic/9"), 404)
+
+
+async def test_a_common_schedule_becomes_one_periodic_job_for_each_expression(http: Http, project: int) -> None:
+    path = f"/ui/{project}/periodic"
+    chosen = await submit(
+        http, path, {**FORM, "action": "choose", "schedule": "weekdays", "at": "06:15"}, shown_at=f"{path}/new"
+    )
+    document = page(chosen)
+    crons = [f"15 6 * * {day}" for day in range(1, 6)]
+    assert document.xpath("//input[@name='cron']/@value") == crons
+    assert len(texts(document, "//ol[@data-next-runs]/li")) == 5
+    assert document.xpath("//input[@name='task']/@value")[0] == "books", "what was typed stays"
+    assert await stored(http, project) == []
+    made = await submit(http, path, {**FORM, "cron": [*crons, " "]}, shown_at=f"{path}/new")
+    assert done(made) == "5 periodic jobs were created, one for each cron expression."
+    assert [job["cron"] for job in await stored(http, project)] == crons
+
+
+async def test_of_several_expressions_all_are_stored_or_none(http: Http, project: int) -> None:
+    path = f"/ui/{project}/periodic"
+    fields = {**FORM, "cron": ["0 1 * * *", "0 25 * * *", "0 2 * * *"]}
+    document = page(await submit(http, path, fields, shown_at=f"{path}/new"), 400)
+    assert "hour must be 0 to 23" in " ".join(texts(document, "//*[@role='alert']"))
+    assert document.xpath("//input[@name='cron']/@value") == fields["cron"]
+    assert await stored(http, project) == []
+
+
+async def test_the_next_runs_are_shown_without_a_script(http: Http, project: int) -> None:
+    path = await schedule(http, project)
+    document = page(await submit(http, path, {**FORM, "action": "preview", "cron": "0 12 24 12 *"}))
+    shown = texts(document, "//ol[@data-next-runs]/li")
+    assert len(shown) == 5
+    assert all(text.endswith("-12-24 12:00") for text in shown)
+    assert (await stored(http, project))[0]["cron"] == "30 4 * * 1", "nothing was saved"
+    new = f"/ui/{project}/periodic"
+    wrong = page(await submit(http, new, {**FORM, "action": "preview", "cron": "* *"}, shown_at=f"{new}/new"), 400)
+    assert "must have five fields" in texts(wrong, "//*[@id='cron-wrong']")[0]
+
+
+async def test_a_script_reads_the_next_runs_of_what_is_typed(http: Http, project: int) -> None:
+    path = f"/ui/{project}/periodic/next"
+    both = (await http.get(f"{path}?cron=0+0+1+1+*&cron=0+0+2+1+*")).json
+    assert [text[-11:] for text in both["next"]][:2] in (["01-01 00:00", "01-02 00:00"], ["01-02 00:00", "01-01 00:00"])
+    assert len(both["next"]) == 5
+    assert (await http.get(f"{path}?schedule=every-6-hours&at=07:30")).json["crons"] == [
+        f"30 {hour} * * *" for hour in (1, 7, 13, 19)
+    ]
+    assert "must be a number or *" in (await http.get(f"{path}?cron=*/5+*+*+*+*")).json["error"]
+    assert "must be a time of the day" in (await http.get(f"{path}?schedule=daily&at=noon")).json["error"]
+    assert (await http.get(f"{path}?cron=0+0+30+2+*")).json == {"crons": ["0 0 30 2 *"], "next": [], "error": ""}
+    assert (await http.get(path)).json == {"crons": [], "next": [], "error": ""}

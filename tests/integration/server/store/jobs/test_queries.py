@@ -14,11 +14,12 @@ from scrapy_ext.api.platform.imports import FinishedImport, ImportedSpider
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store, schema
-from scrapy_ext.server.store.jobs import queries
+from scrapy_ext.server.store.jobs import queries, windows
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 from scrapy_ext.server.store.jobs.states import Change
+from tests.support.archives import chunks_of
 from tests.support.stores import WRONG_COUNTS, Clock
 
 _SPIDERS = ("books", "shops", "news")
@@ -89,6 +90,11 @@ async def test_every_filter_lists_and_counts_the_same_jobs_whichever_way_they_ar
         wanted = expected(jobs, which)
         assert await store.jobs.listed(1, which, JobPage(1000)) == wanted, which
         assert await store.jobs.listed(1, which, JobPage(3, 2)) == wanted[2:5], which
+        reverse = JobPage(3, 2, oldest_first=True)
+        assert await store.jobs.listed(1, which, reverse) == wanted[::-1][2:5], which
+        window = await store.jobs.window(1, which, size=4)
+        assert [job.key for job in window.jobs] == [job.key for job in wanted[:4]], which
+        assert window.more == (len(wanted) > 4), which
         monkeypatch.setattr(queries, "_DEEP", 0)
         assert await store.jobs.listed(1, which, JobPage(3, 2)) == wanted[2:5], which
         monkeypatch.setattr(queries, "_DEEP", 2000)
@@ -101,6 +107,46 @@ async def test_every_filter_lists_and_counts_the_same_jobs_whichever_way_they_ar
     by_state = await store.jobs.states(1)
     assert by_state == {state: len(expected(jobs, JobFilter(states=(state,)))) for state in JobState}
     assert await store.jobs.states_of_all() == {1: by_state}
+
+
+async def test_a_window_has_the_newest_jobs_with_few_fields_and_their_numbers_of_records(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "_STEP", 2)
+    fields = {
+        "close_reason": "failed",
+        "tags": ["a"],
+        "running_time": 1,
+        "finished_time": 5,
+        "frameworkstats": {"n": 1},
+    }
+    keys = []
+    for number in range(5):
+        (key,) = await store.jobs.add(1, [NewJob("books", JobState.FINISHED, {**fields, "number": number})], "me")
+        assert isinstance(key, JobKey)
+        await store.items.write(key, None, chunks_of(store.items, [{"a": 1}] * number) if number else [])
+        keys.append(key)
+        clock.now += 1
+    found = await store.jobs.window(1, JobFilter(), counts=True)
+    assert [job.key for job in found.jobs] == keys[::-1]
+    assert [job.counts.items for job in found.jobs] == [4, 3, 2, 1, 0]
+    assert not found.more
+    read = found.jobs[0].metadata
+    assert (read["close_reason"], read["tags"]) == ("failed", ["a"])
+    assert "frameworkstats" not in read
+    assert [job.key for job in (await store.jobs.window(1, JobFilter(), size=3)).jobs] == keys[:1:-1]
+
+
+async def test_a_window_ends_where_the_metadata_of_its_jobs_is_large(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "_MOST_BYTES", 250_000)
+    for _ in range(5):
+        await store.jobs.add(1, [NewJob("books", JobState.FINISHED, {"tags": ["a"], "text": "x" * 100_000})], "me")
+        clock.now += 1
+    found = await store.jobs.window(1, JobFilter())
+    assert (len(found.jobs), found.more) == (3, True)
+    assert all(job.metadata["tags"] == ["a"] for job in found.jobs)
 
 
 async def test_imported_jobs_are_counted_while_and_after_they_are_imported(store: Store) -> None:

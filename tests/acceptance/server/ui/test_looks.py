@@ -1,0 +1,230 @@
+"""Pages with no rows, ten and ten thousand, at 1280 and 400 pixels, light and dark: axe finds nothing in them, no page
+is wider than its window, and a picture of each is kept for people to look at."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
+from tests.support.http import Http
+from tests.support.servers import RunningServer
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+#: Others are those of the other tests of pages.
+_projects = itertools.count(3001)
+_REASONS = (
+    "finished",
+    "finished",
+    "finished",
+    "finished",
+    "failed",
+    "cancelled",
+    "closespider_timeout",
+    "no_more_pages",
+)
+_SPIDERS = ("books", "lamps.example", "a-spider-with-a-very-long-name-that-somebody-chose")
+#: Width and colour scheme of the pictures.
+_LOOKS = ((1280, "light"), (400, "light"), (1280, "dark"), (400, "dark"))
+
+
+@pytest.fixture
+def project() -> int:
+    return next(_projects)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def http(ui_server: RunningServer) -> AsyncIterator[Http]:
+    async with Http(ui_server.url, ui_server.platform_key) as http:
+        yield http
+
+
+async def fill(http: Http, project: int, number: int) -> list[str]:
+    """Finished jobs of three spiders; ten of them have items, requests and a log. Returns their keys."""
+    chance = random.Random(3)
+    keys: list[str] = []
+    for first in range(0, number, 500):
+        jobs = [
+            {
+                "spider": _SPIDERS[n % 3],
+                "state": "running",
+                "spider_args": {"category": "lamps"},
+                **({"tags": ["nightly", "eu"]} if n % 4 == 0 else {}),
+            }
+            for n in range(first, min(first + 500, number))
+        ]
+        some = [line["key"] for line in (await http.post(f"/jobq/{project}/push", jobs)).lines]
+        for key in some[:10] if first == 0 else []:
+            await fill_one(http, key, chance.randint(80, 120))
+        ends = [
+            {"key": key, "state": "finished", "close_reason": _REASONS[n % len(_REASONS)]} for n, key in enumerate(some)
+        ]
+        await http.post(f"/jobq/{project}/update", ends)
+        keys += some
+    return keys
+
+
+async def fill_one(http: Http, key: str, number: int) -> None:
+    items = [
+        {"url": f"http://lamps.example/{n}", "name": f"Lamp {n}", "price": n % 7 + number % 3, "in_stock": n % 3 > 0}
+        for n in range(number)
+    ]
+    await http.post(f"/items/{key}", items)
+    requests = [
+        {
+            "time": 1_800_000_000_000 + 900 * n,
+            "method": "GET",
+            "url": f"http://lamps.example/{n}",
+            "duration": 40 + n % 9,
+        }
+        | {"rs": 9000 + n, "status": 404 if n % 19 == 0 else 200}
+        for n in range(number)
+    ]
+    await http.post(f"/requests/{key}", requests)
+    log = [
+        {
+            "time": 1_800_000_000_000 + n,
+            "level": 40 if n % 29 == 0 else 20,
+            "message": f"Scraped from <200 http://lamps.example/{n}>",
+        }
+        for n in range(number)
+    ]
+    await http.post(f"/logs/{key}", log)
+
+
+async def look(open_page: OpenPage, paths: dict[str, str], looks: Sequence[tuple[int, str]] = _LOOKS) -> None:
+    """Check and keep each page at each width and in each scheme."""
+    found = []
+    for width, scheme in looks:
+        page = await open_page("/ui/projects", width=width, scheme=scheme)
+        for name, path in paths.items():
+            await page.goto(path)
+            found += [f"{name} {width} {scheme}: {each}" for each in await violations(page)]
+            found += [f"{name} {width}: {each}" for each in await too_wide(page)]
+            await keep(page, f"{name}-{width}-{scheme}")
+    assert found == []
+
+
+async def too_wide(page: Page) -> list[str]:
+    """The window scrolls sideways."""
+    wide = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return [f"the page is {wide} px wider than the window"] if wide > 0 else []
+
+
+def paths_of(project: int, keys: list[str], rows: int) -> dict[str, str]:
+    ui = f"/ui/{project}"
+    found = {
+        "jobs": f"{ui}/jobs",
+        "jobs-sorted": f"{ui}/jobs?sort=-items&outcome=ok",
+        "spiders": f"{ui}/spiders",
+        "periodic": f"{ui}/periodic",
+        "projects": f"/ui/projects?project={project}",
+        "compare": f"{ui}/compare",
+    }
+    if keys:
+        found |= {
+            "job": f"/ui/{keys[9]}",
+            "spider": f"{ui}/spiders/1",
+            "compare": f"{ui}/compare?a={keys[0]}&b={keys[3]}",
+        }
+    return {f"{name}-{rows}-rows": path for name, path in found.items()}
+
+
+@pytest.mark.long
+async def test_pages_without_rows_say_what_to_do_next(open_page: OpenPage, project: int) -> None:
+    page = await open_page(f"/ui/{project}/jobs")
+    await expect(page.locator("div.empty").get_by_role("link", name="Run a spider")).to_be_visible()
+    paths = paths_of(project, [], 0)
+    paths |= {
+        "run": f"/ui/{project}/jobs/run",
+        "schedule-new": f"/ui/{project}/periodic/new",
+        "project-name": f"/ui/{project}/name",
+    }
+    await look(open_page, paths)
+
+
+async def test_the_pages_of_a_job_fit_a_phone(open_page: OpenPage, http: Http, project: int) -> None:
+    keys = await fill(http, project, 10)
+    paths = paths_of(project, keys, 10)
+    some = ("jobs-10-rows", "spider-10-rows", "job-10-rows", "compare-10-rows")
+    await look(open_page, {name: paths[name] for name in some}, [(400, "light")])
+
+
+@pytest.mark.long
+async def test_pages_with_ten_rows(open_page: OpenPage, http: Http, project: int) -> None:
+    await http.call("PATCH", f"/api/projects/{project}", json.dumps({"name": f"lamps {project}"}).encode())
+    keys = await fill(http, project, 10)
+    body: dict[str, Any] = {"cron": "30 4 * * 1", "tasks": [{"name": "books"}], "description": "Every Monday"}
+    await http.call("POST", f"/api/projects/{project}/periodicjobs", json.dumps(body).encode())
+    pending = await http.post(f"/jobq/{project}/push", [{"spider": "books"}, {"spider": "books", "state": "running"}])
+    paths = paths_of(project, keys, 10)
+    paths |= {
+        name: f"/ui/{line['key']}" for name, line in zip(("job-pending", "job-running"), pending.lines, strict=True)
+    }
+    await look(open_page, paths)
+
+
+@pytest.mark.long
+async def test_pages_with_ten_thousand_rows(open_page: OpenPage, http: Http, project: int) -> None:
+    keys = await fill(http, project, 10_000)
+    await look(open_page, paths_of(project, keys, 10_000))
+
+
+async def test_the_menu_of_a_narrow_window_leads_everywhere_without_a_script(open_page: OpenPage, project: int) -> None:
+    page = await open_page(f"/ui/{project}/jobs", width=400, scripts=False)
+    await expect(page.get_by_role("navigation", name="Server")).to_be_hidden()
+    await page.get_by_text("Menu", exact=True).click()
+    await page.get_by_role("navigation", name="Menu").get_by_role("link", name="Periodic jobs").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Periodic jobs")
+    await page.get_by_text("Menu", exact=True).click()
+    await keep(page, "menu-400")
+    await page.get_by_role("navigation", name="Menu").get_by_role("link", name="Projects").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
+
+
+async def test_columns_are_chosen_and_jobs_sorted_by_clicks(open_page: OpenPage, http: Http, project: int) -> None:
+    await fill(http, project, 10)
+    page = await open_page(f"/ui/{project}/jobs", scripts=False)
+    await page.get_by_text("Columns", exact=True).click()
+    await keep(page, "jobs-columns")
+    await page.get_by_label("Requests").uncheck()
+    await page.get_by_label("Version").check()
+    await page.get_by_role("button", name="Show these").click()
+    await expect(page.get_by_role("status")).to_have_text("The columns were changed, for this browser.")
+    heads = page.locator("thead th")
+    await expect(heads.filter(has_text="Version")).to_be_visible()
+    await expect(heads.filter(has_text="Requests")).to_have_count(0)
+    await heads.get_by_role("link", name="Items").click()
+    await expect(page.locator("th[aria-sort=descending]")).to_have_text("Items ▼")
+    await page.goto(f"/ui/{project}/jobs")
+    await expect(heads.filter(has_text="Version")).to_be_visible()
+
+
+async def test_the_next_runs_of_a_schedule_are_shown_while_it_is_typed(open_page: OpenPage, project: int) -> None:
+    page = await open_page(f"/ui/{project}/periodic/new")
+    runs = page.locator("[data-next-runs] li")
+    await expect(runs).to_have_count(5)
+    await expect(page.get_by_role("button", name="Show the next runs")).to_be_hidden()
+    cron = page.locator("#cron")
+    await cron.fill("0 12 24 12 *")
+    await expect(runs.first).to_contain_text("-12-24 12:00")
+    await cron.fill("*/5 * * * *")
+    await expect(page.locator("[data-next-error]")).to_contain_text("ranges, steps and lists are not supported")
+    await expect(runs).to_have_count(0)
+    await page.get_by_label("When it runs").select_option("weekdays")
+    await expect(page.locator("input[name=cron]")).to_have_count(5)
+    await page.get_by_label("at (UTC)").fill("06:15")
+    await expect(page.locator("#cron-5")).to_have_value("15 6 * * 5")
+    assert await violations(page) == []
+    await keep(page, "schedule-weekdays")
+    await page.locator("#task-1").fill("books")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("status")).to_have_text("5 periodic jobs were created, one for each cron expression.")
