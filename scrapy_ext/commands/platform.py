@@ -34,6 +34,7 @@ SUBCOMMANDS: Final = {
     "stats": "show a job's stats, or compare those of two jobs",
     "collections": "list, read, write, count, rename or delete collections",
     "frontier": "list, count, dump, move or delete frontiers and their requests",
+    "project": "list projects, or name one",
     "activity": "show the activity of the project",
     "deliveries": "list, add, preview or remove rules by which finished jobs are delivered to other storage",
     "restore-job": "bring back the records of an archived job",

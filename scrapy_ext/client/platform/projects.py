@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.platform.keys import Host, JobKey
-from scrapy_ext.client.platform.calls import JSON, get, path, post
+from scrapy_ext.api.platform.projects import Project
+from scrapy_ext.client.platform.calls import JSON, get, path, post, send_json
 from scrapy_ext.client.platform.resource import Resource
 
 
@@ -33,6 +34,23 @@ class Projects(Resource):
         """Return the projects that the key may read."""
         found = await self._app(get(Host.APP, "/api/scrapyd/listprojects.json", accept=JSON))
         return msgspec.convert(found.get("projects"), list[int])
+
+    async def named(self) -> list[Project]:
+        """Return the projects that the key may read, with their names. The hosted platform does not have this call."""
+        return await self._json(get(Host.APP, "/api/projects", accept=JSON), list[Project])
+
+    async def find(self, name: str) -> int | None:
+        """Return the number of the project with a name; None when the key may read none. As above."""
+        call = get(Host.APP, "/api/projects", ("name", name), accept=JSON)
+        return next((project.id for project in await self._json(call, list[Project])), None)
+
+    async def get(self, project: int) -> Project:
+        """Return a project with its name. As above."""
+        return await self._json(get(Host.APP, path("api", "projects", project), accept=JSON), Project)
+
+    async def name(self, project: int, name: str | None) -> Project:
+        """Name a project; None removes its name. As above."""
+        return await self._json(send_json("PATCH", path("api", "projects", project), {"name": name}), Project)
 
     async def settings(self, project: int) -> dict[str, Any]:
         return await self._json(get(Host.STORAGE, path("projects", project, "settings"), accept=JSON), dict)

@@ -1,7 +1,8 @@
 """Projects: their settings and numbers of jobs (as the real clients of the API use them).
 
 On the storage host ``/projects/jobsummaries``, ``/projects/<project>/jobsummary`` and
-``/projects/<project>/settings[/<name>]``; on the app host ``/api/scrapyd/listprojects.json``.
+``/projects/<project>/settings[/<name>]``; on the app host ``/api/scrapyd/listprojects.json``. Names of projects
+(``/api/projects``) are this package's own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState, violations_of_project
+from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, NAME_PATTERN, Project, name_of_project
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
@@ -29,6 +31,62 @@ _SUMMARY: Final[schemas.Schema] = schemas.whole(
 )
 _SETTINGS: Final = "/projects/{project}/settings"
 _ONE: Final = f"{_SETTINGS}/{{name}}"
+_MAX_BODY: Final = 4096
+_NAMED: Final[schemas.Schema] = schemas.record(
+    {
+        "name": {
+            "anyOf": [
+                {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": MAX_PROJECT_NAME},
+                {"type": "null"},
+            ]
+        }
+    },
+    "name",
+    only=True,
+)
+
+
+@ROUTES.add(
+    "GET /api/projects",
+    "List the projects with data or a name that the key may read.",
+    schemas.value("Their numbers and names.", schemas.Many(Project)),
+    parameters=(schemas.Parameter("name", "only the project with this name", schemas.NAME),),
+)
+async def _all(call: Call) -> Response:
+    call.may_read(0)  # the answer has only projects that the key may read
+    names = await call.store.projects.names()
+    wanted = call.query.get("name")
+    found = [Project(project, names.get(project)) for project in await call.store.jobs.projects()]
+    return json([each for each in found if call.may_read(each.id) and (wanted is None or each.name == wanted)])
+
+
+@ROUTES.add("GET /api/projects/{project}", "Read the name of a project.", schemas.value("The project.", Project))
+async def _one(call: Call) -> Response:
+    return json(await _project(call))
+
+
+@ROUTES.add(
+    "PATCH /api/projects/{project}",
+    "Name a project; null removes its name. No two projects have the same name.",
+    schemas.value("The project.", Project),
+    body=schemas.Body(schemas.JSON, _NAMED),
+    errors=(409,),
+)
+async def _rename(call: Call) -> Response:
+    project = call.project
+    fields = await bodies.fields_of(call.request, '{"name": "books"}', _MAX_BODY)
+    for name in fields:
+        if name != "name":
+            raise refused(name[:60], "is no field here", "The field is name.")
+    if "name" not in fields:
+        raise refused("name", "is required", 'Write {"name": "books"}, or null for no name.')
+    name = fields["name"]
+    await call.store.projects.name(project, None if name is None else name_of_project(name))
+    return json(await _project(call))
+
+
+async def _project(call: Call) -> Project:
+    return Project(call.project, (await call.store.projects.names()).get(call.project))
 
 
 @ROUTES.add(

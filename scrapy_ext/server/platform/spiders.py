@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
+from scrapy_ext.api.platform.projects import Project
 from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Page
@@ -174,7 +175,7 @@ async def _local(environments: Environments | None, project: int) -> list[str]:
 
 @ROUTES.add(f"GET {_ONE}", "Read a spider.", schemas.value("The spider.", _SPIDER))
 async def _read(call: Call) -> Response:
-    return _answer(call, await call.store.spiders.get(call.project, call.part_number("spider")))
+    return await _answer(call, await call.store.spiders.get(call.project, call.part_number("spider")))
 
 
 @ROUTES.add(
@@ -188,13 +189,13 @@ async def _tag(call: Call) -> Response:
     add, remove = _tags(change, "add"), _tags(change, "remove")
     if not add and not remove:
         return json({"status": "badrequest", "message": _NOTHING_TO_DO, "non_field_errors": [_NOTHING_TO_DO]}, 400)
-    return _answer(call, await call.store.spiders.tag(call.project, number, add=add, remove=remove))
+    return await _answer(call, await call.store.spiders.tag(call.project, number, add=add, remove=remove))
 
 
-def _answer(call: Call, found: Spider | None) -> Response:
+async def _answer(call: Call, found: Spider | None) -> Response:
     if found is None:
         raise not_found(f"There is no spider {call.project}/{call.part_number('spider')}.")
-    return json(_shown(call.project, found))
+    return json(_shown(Project(call.project, (await call.store.projects.names()).get(call.project)), found))
 
 
 def _tags(change: Any, name: str) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ def _tags(change: Any, name: str) -> tuple[str, ...]:
     return check_tags(name, tags)
 
 
-def _shown(project: int, spider: Spider) -> dict[str, Any]:
+def _shown(project: Project, spider: Spider) -> dict[str, Any]:
     return {
         "id": spider.number,
         "jobq_id": spider.number,
@@ -217,7 +218,7 @@ def _shown(project: int, spider: Spider) -> dict[str, Any]:
         "deleted": False,
         "created_at": _time(spider.created),
         "modified_at": _time(spider.modified),
-        "project": {"id": project, "name": str(project)},
+        "project": {"id": project.id, "name": project.name or str(project.id)},
     }
 
 

@@ -1,4 +1,4 @@
-"""Settings of projects, and the size of their data."""
+"""Names and settings of projects, and the size of their data."""
 
 from __future__ import annotations
 
@@ -75,9 +75,36 @@ async def _remove(tx: Transaction, project: int, name: str) -> None:
     await tx.execute("DELETE FROM project_settings WHERE project = $1 AND name = $2", project, name)
 
 
-class ProjectStore(EngineStore):
-    """Settings by name with any JSON as value, and the size of projects' data."""
+async def _names(tx: Transaction) -> dict[int, str]:
+    """Return the names of all projects that have one."""
+    return dict(await tx.fetch("SELECT project, name FROM project_names ORDER BY project"))
 
+
+async def _number(tx: Transaction, name: str) -> int | None:
+    """Return the number of the project with a name; None when there is none."""
+    row = await tx.fetchrow("SELECT project FROM project_names WHERE name = $1", name)
+    return row[0] if row else None
+
+
+async def _name(tx: Transaction, project: int, name: str | None) -> None:
+    """Name a project; None removes its name. Raises :class:`ContractError` (409) when another one has the name."""
+    if name is None:
+        await tx.execute("DELETE FROM project_names WHERE project = $1", project)
+        return
+    await tx.execute("DELETE FROM project_names WHERE project = $1 AND name <> $2", project, name)
+    # Of two projects that get a name at once, one waits here for the other, whose row the next query reads.
+    await tx.execute("INSERT INTO project_names (project, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", project, name)
+    if await _number(tx, name) != project:
+        # Without its number: the caller may not have access to it.
+        raise ContractError([Violation("name", "is the name of another project", "Choose another name.", 409)])
+
+
+class ProjectStore(EngineStore):
+    """Names, settings by name with any JSON as value, and the size of projects' data."""
+
+    names = Method("read_inline", _names)
+    number = Method("read_inline", _number)
+    name = Method("write", _name)
     settings = Method("read_inline", _settings)
     setting = Method("read_inline", _setting)
     merge = Method("write", _merge)

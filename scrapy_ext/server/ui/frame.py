@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.projects import labelled
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.keyring import Grant, Keyring
 from scrapy_ext.server.http.answers import Refusal, refusal_of
@@ -32,6 +33,9 @@ from scrapy_ext.server.ui.live import Streams
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction import ExtractionService
+
+#: Maximum number of projects in the menu.
+_IN_MENU: Final = 200
 
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -99,6 +103,11 @@ class Link(NamedTuple):
     path: str
     shown_to: Callable[[Grant], bool] = lambda _: True
 
+    @property
+    def of_project(self) -> bool:
+        """True for a page of the current project, false for one of the server."""
+        return self.path.startswith("/ui/{project}")
+
 
 class UiPage(NamedTuple):
     """A route: the view for GET, the view for POST, and its section of the navigation bar.
@@ -133,6 +142,8 @@ class Visit:
         self.token = token
         #: Projects with data that the key may read.
         self.projects: Sequence[int] = ()
+        #: Names of projects, also of those that the key may not read.
+        self.names: Mapping[int, str] = {}
 
     @cached_property
     def project(self) -> int:
@@ -142,6 +153,17 @@ class Visit:
             return number
         asked = self.number("project", -1)
         return asked if asked >= 0 else self.projects[0] if self.projects else min(self.grant.projects or (1,))
+
+    def label(self, project: int | None = None) -> str:
+        """Return the number of a project (of the page's without one), with its name if it has one."""
+        number = self.project if project is None else project
+        return labelled(number, self.names.get(number))
+
+    @property
+    def listed_projects(self) -> Sequence[int]:
+        """Projects in the menu: the first ones, and that of the page."""
+        shown = self.projects[:_IN_MENU]
+        return shown if self.project in shown else sorted({*shown[: _IN_MENU - 1], self.project})
 
     @property
     def key(self) -> JobKey:

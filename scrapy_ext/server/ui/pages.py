@@ -106,6 +106,7 @@ class PageRoutes:
 
     async def _answer(self, visit: Visit, page: UiPage) -> Response:
         visit.projects = [each for each in await visit.store.jobs.projects() if visit.grant.may_read(each)]
+        visit.names = await visit.store.projects.names()
         if not visit.grant.may_read(visit.project):
             raise MissingError
         view = page.act if visit.request.method == "POST" else page.show

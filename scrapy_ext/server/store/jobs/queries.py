@@ -338,6 +338,7 @@ async def spider_page(tx: Transaction, project: int, spider: int, after: int) ->
 async def projects(tx: Transaction) -> list[int]:
     rows = await tx.fetch(
         """SELECT DISTINCT project FROM counters WHERE project >= 0
-           UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0 ORDER BY project"""
+           UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0
+           UNION SELECT project FROM project_names ORDER BY project"""
     )
     return [row[0] for row in rows]

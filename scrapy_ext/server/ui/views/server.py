@@ -1,7 +1,7 @@
 """Pages of the whole server: ``/ui/projects``, ``/ui/nodes`` and ``/ui/keys``, and ``/ui/usage`` of one project or all.
 
-The projects have their jobs by state and the size of their data; the nodes their jobs, and the pending jobs. Only the
-platform's own key has access to the named API keys (``Grant.may_manage_keys``).
+The projects have their names, their jobs by state and the size of their data; the nodes their jobs, and the pending
+jobs. Only the platform's own key has access to the named API keys (``Grant.may_manage_keys``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SHOWN_STATES
 from scrapy_ext.api.platform.keys import number_of
+from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, name_of_project
 from scrapy_ext.api.platform.usage import Usage
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.keyring import add_key
@@ -47,6 +48,23 @@ async def _projects(visit: Visit) -> Response:
         size = sum(holding.bytes for holding in holdings.values())
         rows.append(_Project(project, states, {kind: holdings.get(kind, Holding(0, 0)) for kind in _KINDS}, size))
     return visit.rendered("projects.html", rows=rows, offset=offset, total=len(visit.projects), size=_PER_PAGE)
+
+
+async def _name(visit: Visit) -> Response:
+    """Render the form for the name of the project."""
+    visit.require_write()
+    return visit.rendered("project.html", name=visit.names.get(visit.project, ""), errors={}, longest=MAX_PROJECT_NAME)
+
+
+async def _rename(visit: Visit) -> Response:
+    """Name the project; an empty name removes it."""
+    text = (visit.form.get("name") or "").strip()
+    try:
+        await visit.store.projects.name(visit.project, name_of_project(text) if text else None)
+    except ContractError as error:
+        errors = field_errors(error)
+        return visit.rendered("project.html", error.status, name=text, errors=errors, longest=MAX_PROJECT_NAME)
+    return visit.redirect("/ui/projects", "saved", project=visit.project)
 
 
 # ── use of storage ──
@@ -212,6 +230,7 @@ def _projects_of(text: str) -> frozenset[int] | None:
 
 PAGES: Final = (
     UiPage("/ui/projects", "projects", _projects),
+    UiPage("/ui/{project:number}/name", "projects", _name, _rename),
     UiPage("/ui/{project:number}/usage", "usage", _usage),
     UiPage("/ui/usage", "usage", _usage_of_all),
     UiPage("/ui/nodes", "nodes", _nodes),

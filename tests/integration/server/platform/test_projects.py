@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
+from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.store import Store
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
@@ -74,3 +77,69 @@ async def test_last_jobs_of_more_spiders_than_a_page_has(http: Http, project: in
 @pytest.mark.parametrize("path", ["/projects/x/settings", "/projects/1/nothing", "/spiders/1/nothing", "/ids/1/spider"])
 async def test_what_is_no_path_is_refused(http: Http, path: str) -> None:
     assert (await http.get(path)).status in (400, 404, 405)
+
+
+async def test_a_project_has_a_name_that_no_other_has(http: Http, project: int) -> None:
+    path = f"/api/projects/{project}"
+    assert (await http.get(path)).json == {"id": project, "name": None}
+    named = await http.call("PATCH", path, json.dumps({"name": f" books {project} "}).encode())
+    assert named.json == {"id": project, "name": f"books {project}"}
+    assert {"id": project, "name": f"books {project}"} in (await http.get("/api/projects")).json
+    assert (await http.get(f"/api/projects?name=books+{project}")).json == [named.json]
+    other = await http.call("PATCH", "/api/projects/987654", json.dumps({"name": f"books {project}"}).encode())
+    assert other.status == 409
+    assert "is the name of another project" in other.text
+    renamed = await http.call("PATCH", path, json.dumps({"name": f"novels {project}"}).encode())
+    assert renamed.json["name"] == f"novels {project}"
+    assert (await http.get(f"/api/projects?name=books+{project}")).json == []
+    assert (await http.call("PATCH", path, b'{"name": null}')).json["name"] is None
+    assert (await http.get("/api/projects/987654")).json == {"id": 987654, "name": None}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"{}", "name: is required"),
+        (b'{"name": ""}', "must be a text that is not empty"),
+        (b'{"name": 3}', "must be a text that is not empty"),
+        (b'{"name": "12"}', "must not consist of digits alone"),
+        (b'{"name": "a/b"}', "must not contain a slash"),
+        (b'{"name": "a\\u202eb"}', "must not contain a slash or a control character"),
+        (b'{"name": "' + b"x" * 81 + b'"}', "must be at most 80 characters, got 81"),
+        (b'{"name": "a", "b": 1}', "b: is no field here"),
+    ],
+)
+async def test_a_wrong_name_of_a_project_is_refused(http: Http, project: int, body: bytes, message: str) -> None:
+    answer = await http.call("PATCH", f"/api/projects/{project}", body)
+    assert answer.status == 400
+    assert message in answer.text
+
+
+async def test_a_key_of_one_project_sees_and_names_no_other(server: RunningServer, http: Http, project: int) -> None:
+    await http.call("PATCH", f"/api/projects/{project}", json.dumps({"name": f"secret {project}"}).encode())
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, f"named-{project}", frozenset({project + 1}), may_write=True)
+        reader = await add_key(store, f"named-reader-{project}", frozenset({project}), may_write=False)
+    finally:
+        await store.close()
+    async with Http(server.url, key) as limited:
+        assert (await limited.get("/api/projects")).json == []
+        assert (await limited.get(f"/api/projects?name=secret+{project}")).json == []
+        assert (await limited.get(f"/api/projects/{project}")).status == 403
+        assert (await limited.call("PATCH", f"/api/projects/{project}", b'{"name": "mine"}')).status == 403
+        taken = json.dumps({"name": f"secret {project}"}).encode()
+        refused = await limited.call("PATCH", f"/api/projects/{project + 1}", taken)
+        assert refused.status == 409
+        assert str(project) not in refused.text.replace(f"secret {project}", ""), "the number is not for this key"
+    async with Http(server.url, reader) as read_only:
+        assert [each["id"] for each in (await read_only.get("/api/projects")).json] == [project]
+        assert (await read_only.call("PATCH", f"/api/projects/{project}", b'{"name": "mine"}')).status == 403
+
+
+async def test_of_two_projects_that_get_a_name_at_once_one_has_it(http: Http, project: int) -> None:
+    body = json.dumps({"name": f"both {project}"}).encode()
+    numbers = [project * 1000 + n for n in range(8)]
+    answers = await asyncio.gather(*(http.call("PATCH", f"/api/projects/{n}", body) for n in numbers))
+    assert sorted(answer.status for answer in answers) == [200] + [409] * 7
+    assert len((await http.get(f"/api/projects?name=both+{project}")).json) == 1

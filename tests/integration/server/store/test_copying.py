@@ -89,6 +89,7 @@ async def fill(store: Store) -> None:
         await store.comments.add(CommentSubject(key.entity(3), "n"), "a\0", "ü")
         await store.periodic.add(schedule(project))
         await store.projects.merge(project, {"ü": b"[1]"})
+        await store.projects.name(project, f"bücher {project}")
     await store.nodes.join(StoredNode("n", "h", 6, frozenset({"t"}), 1, 1, 1, draining=False))
     await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
     assert await store.attempts.place()

@@ -129,6 +129,7 @@ async def test_projects_are_shown_with_their_jobs_and_what_they_hold(http: Http,
         document = page(await http.get(address))
         found = row_of(document, str(project))
         address = next(iter(document.xpath("//nav[@class='pager']/a[text()='next']/@href")), "")
-    assert found[1:7] == ["2", "1", "0", "3", "0", "1"]
-    assert found[7].endswith(" B")
-    assert found[7] != "0 B"
+    assert found[1] == "add a name"
+    assert found[2:8] == ["2", "1", "0", "3", "0", "1"]
+    assert found[8].endswith(" B")
+    assert found[8] != "0 B"

@@ -1,0 +1,33 @@
+"""The names of projects on pages, over HTTP."""
+
+from __future__ import annotations
+
+from tests.support.http import Http
+from tests.support.page_forms import HOSTILE, done, page, submit, texts
+
+
+async def test_a_project_is_named_on_its_page_and_shown_by_its_name(http: Http, project: int) -> None:
+    path = f"/ui/{project}/name"
+    named = await submit(http, path, {"name": f" books {project} "})
+    assert done(named) == "Saved."
+    document = page(await http.get(f"/ui/{project}/jobs"))
+    assert f"{project} (books {project})" in " ".join(texts(document, "//header"))
+    assert document.findtext(".//title") == f"Jobs of project {project} (books {project}) · scrapy-ext"
+    assert page(await http.get(path)).xpath("//input[@name='name']/@value") == [f"books {project}"]
+    await submit(http, path, {"name": ""})
+    assert "books" not in " ".join(texts(page(await http.get(f"/ui/{project}/jobs")), "//header"))
+
+
+async def test_a_wrong_name_is_reported_at_its_field(http: Http, project: int) -> None:
+    path = f"/ui/{project}/name"
+    refused = page(await submit(http, path, {"name": "123"}), 400)
+    assert "must not consist of digits alone" in texts(refused, "//*[@id='name-wrong']")[0]
+    assert refused.xpath("//input[@name='name']/@value") == ["123"]
+
+
+async def test_nothing_of_a_name_becomes_markup(http: Http, project: int) -> None:
+    name = HOSTILE.replace("/", "")[:80]
+    await submit(http, f"/ui/{project}/name", {"name": name})
+    for path in (f"/ui/{project}/jobs", "/ui/projects", f"/ui/{project}/name", f"/ui/{project}/activity"):
+        page(await http.get(path))
+    await submit(http, f"/ui/{project}/name", {"name": ""})
