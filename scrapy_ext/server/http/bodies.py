@@ -423,10 +423,18 @@ async def form(request: Request) -> list[tuple[str, str]]:
 async def binary_form(request: Request) -> list[tuple[bytes, bytes]]:
     """Return the fields of a form body whose values may be any bytes, in their order."""
     data = await _whole(request, MAX_BINARY_FORM)
-    keep(2 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
+    keep(3 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
     try:
         # A thread, since megabytes of escapes take seconds.
-        return await asyncio.to_thread(parse_qsl, data, keep_blank_values=True, max_num_fields=_MAX_FORM_FIELDS)
+        return await asyncio.to_thread(_binary_fields, data)
     except ValueError as error:
         rule = f"is not a form: {error}"
         raise ContractError([Violation("body", rule, "Send multipart/form-data.")]) from None
+
+
+def _binary_fields(data: bytes) -> list[tuple[bytes, bytes]]:
+    # Latin-1 has a character for each byte.
+    code = "latin-1"
+    text = data.decode(code)
+    pairs = parse_qsl(text, keep_blank_values=True, encoding=code, max_num_fields=_MAX_FORM_FIELDS)
+    return [(name.encode(code), value.encode(code)) for name, value in pairs]

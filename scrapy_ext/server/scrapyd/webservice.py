@@ -164,8 +164,12 @@ async def _list_spiders(call: Call) -> Fields:
     if (version := call.query.get("_version")) is None:
         return {"spiders": sorted(await spiders_of(call, project))}
     await _check_version(call, project, version)
+    return {"spiders": await _spiders_of_version(call, project, version)}
+
+
+async def _spiders_of_version(call: Call, project: int, version: str) -> list[str]:
     found = await call.store.versions.spiders(project, version)
-    return {"spiders": [each.name for each in found if not each.name.startswith(SCRIPT)]}
+    return [each.name for each in found if not each.name.startswith(SCRIPT)]
 
 
 async def _check_version(call: Call, project: int, version: str) -> None:
@@ -365,7 +369,7 @@ async def _deployed(call: Call, upload: Upload) -> tuple[int, str, StoredVersion
             raise
         project = await call.store.projects.claim(name)
         call.need(project)
-    return project, projects.name(project), await take(call, project, upload)
+    return project, name, await take(call, project, upload)
 
 
 async def _checked(call: Call, project: int, name: str, version: StoredVersion) -> AsyncIterator[bytes]:
@@ -381,7 +385,7 @@ async def _checked(call: Call, project: int, name: str, version: StoredVersion) 
         message = found.shown.message if found is not None and failed else "The check was interrupted. Deploy again."
         answer = {"node_name": _NODE, "status": "error", "message": message}
     else:
-        spiders = await call.store.versions.spiders(project, found.shown.version)
+        spiders = await _spiders_of_version(call, project, found.shown.version)
         answer = _ok({"project": name, "version": found.shown.version, "spiders": len(spiders)})
     yield msgspec.json.encode(answer) + b"\n"
 
