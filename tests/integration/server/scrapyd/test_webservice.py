@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
 from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.routes import ROUTES
 from scrapy_ext.server.store import Store
 from tests.support import packed_projects as packed
 from tests.support.http import Answer, Http
@@ -156,10 +158,45 @@ async def test_the_status_counts_the_jobs_of_the_projects_of_a_key(http: Http, s
         assert other["status"] == "error"
 
 
-async def test_a_wrong_key_is_refused_in_json(server: RunningServer) -> None:
-    async with Http(server.url, "wrong") as http:
-        answer = await http.get("/daemonstatus.json")
-        assert (answer.status, answer.json["status"]) == (401, "error")
+async def test_every_call_refuses_strangers(server: RunningServer) -> None:
+    own = [each for each in ROUTES if each.tag == "scrapyd"]
+    assert len(own) > 15
+    async with Http(server.url, None) as stranger:
+        for each in own:
+            answer = await stranger.call(each.method, re.sub(r"{\w+(:name)?}", "x", each.path))
+            assert answer.status == 401, each.path
+            if each.path.endswith(".json"):
+                assert answer.json["status"] == "error"
+
+
+async def test_a_key_of_another_project_finds_nothing(http: Http, server: RunningServer) -> None:
+    name = "of-others"
+    await deploy(http, name, "1.0")
+    job_id = (await schedule(http, name)).json["jobid"]
+    number = next(each["id"] for each in (await http.get("/api/projects")).json if each["name"] == name)
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, "stranger", frozenset({4499}), may_write=True)
+    finally:
+        await store.close()
+    async with Http(server.url, key) as other:
+        for call, fields in (
+            ("schedule", {"spider": "news"}),
+            ("cancel", {"job": job_id}),
+            ("delversion", {"version": "1.0"}),
+            ("delproject", {}),
+        ):
+            for project in (name, str(number)):
+                answer = await other.post(
+                    f"/{call}.json", {"project": project, **fields}, Content_Type="application/x-www-form-urlencoded"
+                )
+                assert (answer.json["status"], answer.status in (200, 403)) == ("error", True), call
+        assert (await ask(other, "status", job=job_id))["currstate"] is None
+        assert name not in (await other.get("/jobs")).text
+        assert name not in (await other.get("/logs/")).text
+        assert (await other.get(f"/logs/{name}/news/{job_id}.log")).status == 400
+    assert (await ask(http, "status", job=job_id, project=name))["currstate"] == "pending"
+    assert (await ask(http, "listversions", project=name))["versions"] == ["1.0"]
 
 
 async def test_logs_and_items_of_a_job_are_files(http: Http) -> None:
