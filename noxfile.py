@@ -134,7 +134,16 @@ def _deployed(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", *(session.posargs or [test]), env={"SCRAPY_EXT_OLD_WHEELS": str(wheels)})
 
 
+def _scrapydweb(session: nox.Session) -> None:
+    """ScrapydWeb, in an environment of its own, with a server of the environment of ``make dev``."""
+    session.install("--quiet", "scrapydweb==1.6.0")
+    python, test = ROOT / ".venv" / "bin" / "python", "tests/acceptance/scrapydweb"
+    environment = {"SCRAPY_EXT_SCRAPYDWEB": str(Path(session.bin).resolve() / "scrapydweb")}
+    session.run(str(python), "-m", "pytest", *(session.posargs or [test]), external=True, env=environment)
+
+
 _find({row.python for row in ROWS})
+nox.session(name="scrapydweb", python="3.10")(_scrapydweb)
 nox.session(name="scrapy-deployed-python-3.13", python="3.13")(_deployed)
 for _row in ROWS:
     nox.session(name=_row.name, python=_row.python, tags=list(_row.tags), default=_row.default)(_session_of(_row))

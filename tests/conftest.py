@@ -12,6 +12,7 @@ import pytest
 import scrapy
 
 from tests.acceptance.real_pages import folder
+from tests.acceptance.scrapydweb import program
 from tests.support import scrapy_versions
 from tests.support.postgresql import Cluster, cluster
 from tests.support.sites import Site
@@ -106,3 +107,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"left out with Scrapy {scrapy.__version__}: {test} ({cases}) {fault}")
     if not folder.FOUND:
         terminalreporter.write_line(folder.NOT_FOUND)
+    if not program.PROGRAM:
+        terminalreporter.write_line(program.NOT_FOUND)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy_ext.server import platform
+from scrapy_ext.server import platform, scrapyd
 from scrapy_ext.server.extraction.routes import EXTRACT
 from scrapy_ext.server.http import health, openapi
 from scrapy_ext.server.http.routes import Route
 
-ROUTES: Final[tuple[Route, ...]] = (*platform.ROUTES, EXTRACT, *health.ROUTES, *openapi.ROUTES)
+ROUTES: Final[tuple[Route, ...]] = (*platform.ROUTES, *scrapyd.ROUTES, EXTRACT, *health.ROUTES, *openapi.ROUTES)

@@ -13,6 +13,7 @@ Long work is serialized with that of other requests (:meth:`RequestMemory.turn`)
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import time
@@ -40,6 +41,8 @@ MAX_BODY: Final = 64 * MIB
 #: Bytes of one JSON document, which is decoded at once. Stored values have up to 1 MiB, or 6 MiB with escapes.
 MAX_DOCUMENT: Final = 8 * MIB
 MAX_FORM: Final = 4 * MIB
+#: Bytes of a form with escaped bytes, which take three bytes each.
+MAX_BINARY_FORM: Final = 16 * MIB
 MAX_LINES: Final = 1_000_000
 #: Bytes of one line; no kind of record is longer.
 MAX_LINE: Final = MIB
@@ -415,3 +418,23 @@ async def form(request: Request) -> list[tuple[str, str]]:
         raise ContractError(
             [Violation("body", f"is not a form in UTF-8: {error}", "Send application/x-www-form-urlencoded fields.")]
         ) from None
+
+
+async def binary_form(request: Request) -> list[tuple[bytes, bytes]]:
+    """Return the fields of a form body whose values may be any bytes, in their order."""
+    data = await _whole(request, MAX_BINARY_FORM)
+    keep(3 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
+    try:
+        # A thread, since megabytes of escapes take seconds.
+        return await asyncio.to_thread(_binary_fields, data)
+    except ValueError as error:
+        rule = f"is not a form: {error}"
+        raise ContractError([Violation("body", rule, "Send multipart/form-data.")]) from None
+
+
+def _binary_fields(data: bytes) -> list[tuple[bytes, bytes]]:
+    # Latin-1 has a character for each byte.
+    code = "latin-1"
+    text = data.decode(code)
+    pairs = parse_qsl(text, keep_blank_values=True, encoding=code, max_num_fields=_MAX_FORM_FIELDS)
+    return [(name.encode(code), value.encode(code)) for name, value in pairs]

@@ -68,7 +68,9 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     shared = _Shared(known)
     paths: dict[str, dict[str, Any]] = {}
     for each in routes:
-        paths.setdefault(each.shown, {})[each.method.lower()] = _operation(each, shared)
+        # OpenAPI has no words for a part that is not a number: its path would be that of another route.
+        if ":name}" not in each.path:
+            paths.setdefault(each.shown, {})[each.method.lower()] = _operation(each, shared)
     return {
         "openapi": "3.1.0",
         "info": {

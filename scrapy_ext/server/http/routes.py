@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Call"], Awaitable[Response]]
 
-#: A variable part of a path: any text; with ``int`` digits only; with ``path`` this part and all that follow.
-_VARIABLE: Final = re.compile(r"{(\w+)(?::(int|path))?}")
+#: A variable part of a path: any text; with ``int`` digits only; with ``name`` a text that is not digits only; with
+#: ``path`` this part and all that follow.
+_VARIABLE: Final = re.compile(r"{(\w+)(?::(int|name|path))?}")
 
 
 class Access(Enum):
@@ -83,7 +84,7 @@ class Route:
 
 def host_of(first: str) -> Host:
     """Return the host of the API that has a path, by its first part."""
-    return {"api": Host.APP, "jobq": Host.JOBQ}.get(first, Host.STORAGE)
+    return Host.APP if first.endswith(".json") else {"api": Host.APP, "jobq": Host.JOBQ}.get(first, Host.STORAGE)
 
 
 class Routes(list[Route]):
@@ -120,12 +121,13 @@ class Routes(list[Route]):
 
 
 class _Node:
-    __slots__ = ("named", "number", "rest", "routes", "text")
+    __slots__ = ("name", "named", "number", "rest", "routes", "text")
 
     def __init__(self) -> None:
         self.routes: dict[str, Route] = {}
         self.named: dict[str, _Node] = {}
         self.number: _Node | None = None
+        self.name: _Node | None = None
         self.text: _Node | None = None
         self.rest: _Node | None = None
 
@@ -150,7 +152,7 @@ class Router:
         for part in parts:
             found = node.named.get(part)
             if found is None:
-                found = node.number if node.number is not None and part.isdigit() else node.text
+                found = (node.number if part.isdigit() else node.name) or node.text
                 if found is None:
                     break
             node = found
@@ -182,7 +184,7 @@ def _branch(node: _Node, part: str) -> _Node:
     found = _VARIABLE.fullmatch(part)
     if found is None:
         return node.named.setdefault(part, _Node())
-    kind = {"int": "number", "path": "rest"}.get(found[2], "text")
+    kind = {"int": "number", "name": "name", "path": "rest"}.get(found[2], "text")
     if getattr(node, kind) is None:
         setattr(node, kind, _Node())
     branch: _Node = getattr(node, kind)
@@ -195,7 +197,7 @@ def _ends(node: _Node, parts: Sequence[str]) -> Iterator[_Node]:
         yield node
         return
     part, rest = parts[0], parts[1:]
-    for child in (node.named.get(part), node.number if part.isdigit() else None, node.text):
+    for child in (node.named.get(part), node.number if part.isdigit() else node.name, node.text):
         if child is not None:
             yield from _ends(child, rest)
     if node.rest is not None:

@@ -142,22 +142,26 @@ def _first(call: Call) -> int:
     ),
 )
 async def _list(call: Call) -> Response:
-    """Return the spiders of the current version; without one, known names and those of the server's local project."""
     project = call.asked_project()
     named = set(call.all("spider"))
-    known = {spider.name: spider.tags for spider in await call.store.spiders.listed(project)}
-    version = await call.store.versions.current(project)
-    if version is not None:
-        found = await call.store.versions.spiders(project)
-        names: dict[str, str | None] = {spider.name: version for spider in found if not spider.name.startswith(SCRIPT)}
-    else:
-        names = {**dict.fromkeys(known), **dict.fromkeys(await _local(environments_of(call), project), LOCAL)}
+    tags = {spider.name: spider.tags for spider in await call.store.spiders.listed(project)}
     spiders = [
-        {"id": name, "tags": known.get(name, []), "type": "manual", "version": of}
-        for name, of in names.items()
+        {"id": name, "tags": tags.get(name, []), "type": "manual", "version": version}
+        for name, version in (await spiders_of(call, project)).items()
         if not named or name in named
     ]
     return json({"status": "ok", "spiders": spiders})
+
+
+async def spiders_of(call: Call, project: int) -> dict[str, str | None]:
+    """Return the spiders of the current version, with its name; without one, known names and those of the server's
+    local project."""
+    version = await call.store.versions.current(project)
+    if version is not None:
+        found = await call.store.versions.spiders(project)
+        return {spider.name: version for spider in found if not spider.name.startswith(SCRIPT)}
+    known = [spider.name for spider in await call.store.spiders.listed(project)]
+    return {**dict.fromkeys(known), **dict.fromkeys(await _local(environments_of(call), project), LOCAL)}
 
 
 async def _local(environments: Environments | None, project: int) -> list[str]:

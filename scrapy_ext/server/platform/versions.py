@@ -38,7 +38,7 @@ _MAX_PARTS: Final = 20
 #: Maximum bytes of the headers of all parts of a form. Browsers and tools send some hundred per part.
 _MAX_HEADERS: Final = 64 * 1024
 #: Maximum seconds without a line for a client that waits for the end of a check.
-_SILENCE: Final = 15.0
+SILENCE: Final = 15.0
 
 _NO_ARCHIVE: Final = "Send the archive as the file of a form field, or as the body."
 
@@ -111,14 +111,14 @@ async def _list(call: Call) -> Response:
 )
 async def _add_version(call: Call) -> Response:
     call.service(Deploys).check(call)
-    upload = await _received(call)
+    upload = await received(call)
     with upload.file:
         text = upload.fields.get("project")
         if text is None:
             raise refused("project", "is required", "Send the form field project.")
         project = number_of(text, "project")
         call.need(project)
-        taken = await _take(call, project, upload)
+        taken = await take(call, project, upload)
     return StreamingResponse(_progress(call, project, taken.shown), media_type=TEXT)
 
 
@@ -146,13 +146,14 @@ async def _add_version(call: Call) -> Response:
 )
 async def _upload(call: Call) -> Response:
     call.service(Deploys).check(call)
-    project, upload = call.project, await _received(call)
+    project, upload = call.project, await received(call)
     with upload.file:
-        taken = await _take(call, project, upload)
+        taken = await take(call, project, upload)
     return json(taken.shown, 201)
 
 
-async def _take(call: Call, project: int, upload: Upload) -> StoredVersion:
+async def take(call: Call, project: int, upload: Upload) -> StoredVersion:
+    """Store an upload as a version and start its check; raises :class:`ContractError`."""
     fields = upload.fields
     name, settings = fields.get("version", ""), fields.get("settings", "")
     faults = [*versions.version_faults(name), *(versions.settings_faults(settings) if settings else [])]
@@ -193,7 +194,7 @@ async def _show(call: Call) -> Response:
 async def _progress(call: Call, project: int, version: versions.Version) -> AsyncIterator[bytes]:
     sent = time.monotonic()
     async for line in call.service(Deploys).deployments.follow(project, version.deploy_id):
-        if line or time.monotonic() - sent > _SILENCE:
+        if line or time.monotonic() - sent > SILENCE:
             sent = time.monotonic()
             yield f"{line}\n".encode()
     found = await call.store.versions.get(project, version.deploy_id)
@@ -228,11 +229,11 @@ class _Parts(MultiPartParser):
             raise MultiPartException(f"the headers of its parts are over {_MAX_HEADERS} bytes")
 
 
-async def _received(call: Call) -> Upload:
+async def received(call: Call) -> Upload:
+    """Return the upload of a call, whose file the caller closes; raises :class:`ContractError` or :class:`Refusal`."""
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
-        await call.form()  # checks the key for the project of the form
-        raise refused("archive", "is required", _NO_ARCHIVE)
+        return await _encoded(call)
     if kind == "multipart/form-data":
         return await _form(call)
     bodies.keep(_HELD)
@@ -244,6 +245,22 @@ async def _received(call: Call) -> Upload:
         file.close()
         raise
     return Upload(file, dict(call.query))
+
+
+async def _encoded(call: Call) -> Upload:
+    """Return the upload of a form whose bytes are escaped, as ScrapydWeb sends an egg."""
+    fields = dict(await bodies.binary_form(call.request))
+    archive = fields.pop(b"egg", b"") or fields.pop(b"archive", b"")
+    if not archive:
+        raise refused("archive", "is required", _NO_ARCHIVE)
+    file = SpooledTemporaryFile(_HELD)  # noqa: SIM115 - its reader closes it
+    file.write(archive)
+    try:
+        texts = {name.decode(): value.decode() for name, value in fields.items()}
+    except UnicodeDecodeError:
+        file.close()
+        raise refused("body", "must be UTF-8 but for the archive", "Encode the fields as UTF-8.") from None
+    return Upload(file, texts)
 
 
 async def _form(call: Call) -> Upload:

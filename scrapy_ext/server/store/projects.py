@@ -99,12 +99,29 @@ async def _name(tx: Transaction, project: int, name: str | None) -> None:
         raise ContractError([Violation("name", "is the name of another project", "Choose another name.", 409)])
 
 
+async def _claim(tx: Transaction, name: str) -> int:
+    """Return the number of the project with a name; without one, give the name to a number that no project has."""
+    while (found := await _number(tx, name)) is None:
+        # Of two names that take a number at once, one waits here for the other, and then takes the next.
+        await tx.execute(
+            """INSERT INTO project_names (project, name)
+               SELECT coalesce(max(highest), 0) + 1, $1 FROM (
+                   SELECT max(project) AS highest FROM counters WHERE project >= 0
+                   UNION ALL SELECT max(project) FROM project_names
+                   UNION ALL SELECT max(project) FROM project_settings
+               ) AS known WHERE true ON CONFLICT DO NOTHING""",
+            name,
+        )
+    return found
+
+
 class ProjectStore(EngineStore):
     """Names, settings by name with any JSON as value, and the size of projects' data."""
 
     names = Method("read_inline", _names)
     number = Method("read_inline", _number)
     name = Method("write", _name)
+    claim = Method("write", _claim)
     settings = Method("read_inline", _settings)
     setting = Method("read_inline", _setting)
     merge = Method("write", _merge)

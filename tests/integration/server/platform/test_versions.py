@@ -8,6 +8,7 @@ from typing import Any
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.store import Store
+from tests.support import multipart
 from tests.support import packed_projects as packed
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
@@ -17,13 +18,8 @@ NEWER = packed.SPIDER.replace('"news"', '"reviews"')
 
 
 def form(project: int | None, archive: bytes, name: str = "egg", **fields: str) -> tuple[bytes, str]:
-    """A form as other tools write it, and its content type."""
-    made = {**fields, **({} if project is None else {"project": str(project)})}
-    parts = [
-        f'Content-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'.encode() for field, value in made.items()
-    ]
-    parts.append(f'Content-Disposition: form-data; name="{name}"; filename="x"\r\n\r\n'.encode() + archive + b"\r\n")
-    return b"".join(b"--limit\r\n" + part for part in parts) + b"--limit--\r\n", "multipart/form-data; boundary=limit"
+    """A form of a project as other tools write it, and its content type."""
+    return multipart.form(archive, name, **fields, **({} if project is None else {"project": str(project)}))
 
 
 async def send(http: Http, path: str, body: tuple[bytes, str]) -> Answer:

@@ -1,0 +1,235 @@
+"""Scrapyd's API: what its clients send, and what they read of the answers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.routes import ROUTES
+from scrapy_ext.server.store import Store
+from tests.support import packed_projects as packed
+from tests.support.http import Answer, Http
+from tests.support.multipart import form
+from tests.support.servers import RunningServer
+
+
+async def deploy(http: Http, project: str, version: str, egg: bytes | None = None) -> dict[str, Any]:
+    body, kind = form(egg or packed.egg(), project=project, version=version)
+    answer = await http.post("/addversion.json", body, Content_Type=kind)
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+async def schedule(http: Http, project: str, spider: str = "news", **fields: str) -> Answer:
+    return await http.post("/schedule.json", {"project": project, "spider": spider, **fields})
+
+
+async def ask(http: Http, call: str, **query: str) -> dict[str, Any]:
+    answer = await http.get(f"/{call}.json?{urlencode(query)}")
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+async def test_a_project_from_its_first_version_to_its_deletion(http: Http) -> None:
+    name = "life-of-a-project"
+    said = await deploy(http, name, "1.0")
+    assert {**said, "node_name": ""} == {
+        "node_name": "",
+        "status": "ok",
+        "project": name,
+        "version": "1.0",
+        "spiders": 2,
+    }
+    assert name in (await ask(http, "listprojects"))["projects"]
+    await deploy(http, name, "2.0")
+    assert (await ask(http, "listversions", project=name))["versions"] == ["1.0", "2.0"]
+    assert (await ask(http, "listspiders", project=name))["spiders"] == ["books", "news"]
+    assert (await ask(http, "listspiders", project=name, _version="1.0"))["spiders"] == ["books", "news"]
+
+    # An older version takes the place of the current one.
+    assert (await http.post("/delversion.json", {"project": name, "version": "2.0"})).json["status"] == "ok"
+    assert (await ask(http, "listversions", project=name))["versions"] == ["1.0"]
+    assert (await http.post("/delproject.json", {"project": name})).json["status"] == "ok"
+    assert name not in (await ask(http, "listprojects"))["projects"]
+
+
+async def test_jobs_keep_the_id_settings_arguments_and_version_of_their_client(http: Http) -> None:
+    name = "jobs-of-a-client"
+    await deploy(http, name, "1.0")
+    fields = {"jobid": "2026-01-02T03_04_05", "_version": "1.0", "priority": "1", "since": "2020"}
+    body = urlencode(
+        [*fields.items(), ("project", name), ("spider", "news"), *[("setting", "A=1=2"), ("setting", "B=")]]
+    )
+    said = await http.post("/schedule.json", body.encode(), Content_Type="application/x-www-form-urlencoded")
+    assert said.json["jobid"] == "2026-01-02T03_04_05"
+    (pending,) = (await ask(http, "listjobs", project=name))["pending"]
+    assert pending == {
+        "id": "2026-01-02T03_04_05",
+        "project": name,
+        "spider": "news",
+        "version": "1.0",
+        "settings": {"A": "1=2", "B": ""},
+        "args": {"since": "2020"},
+    }
+    job, own = {"job": "2026-01-02T03_04_05"}, {"project": name}
+    assert (await ask(http, "status", **job))["currstate"] == "pending"
+    assert (await ask(http, "status", **job, **own))["currstate"] == "pending"
+    assert (await http.post("/cancel.json", {**job, **own})).json["prevstate"] == "pending"
+    assert (await ask(http, "status", **job))["currstate"] == "finished"
+    assert (await http.post("/cancel.json", {**job, **own})).json["prevstate"] is None
+    (finished,) = (await ask(http, "listjobs", project=name))["finished"]
+    assert (finished["id"], finished["log_url"], finished["items_url"]) == ("2026-01-02T03_04_05", None, None)
+
+
+async def test_the_same_spider_with_the_same_arguments_is_scheduled_twice(http: Http) -> None:
+    name = "twice"
+    await deploy(http, name, "1.0")
+    ids = {(await schedule(http, name)).json["jobid"] for _ in range(2)}
+    assert len(ids) == 2
+    assert {job["id"] for job in (await ask(http, "listjobs", project=name))["pending"]} == ids
+
+
+async def test_jobs_of_the_platform_have_ids_made_of_their_keys(http: Http) -> None:
+    number = "1000"
+    key = (await http.post("/api/run.json", {"project": number, "spider": "x"})).json["jobid"]
+    (pending,) = (await ask(http, "listjobs", project=number))["pending"]
+    assert (pending["id"], pending["project"]) == (key.replace("/", "-"), number)
+    assert (await ask(http, "status", job=pending["id"], project=number))["currstate"] == "pending"
+    assert (await http.post("/cancel.json", {"project": number, "job": pending["id"]})).json["prevstate"] == "pending"
+
+
+async def test_what_cannot_be_done_is_an_error_with_status_200_that_says_why(http: Http) -> None:
+    name = "errors"
+    await deploy(http, name, "1.0")
+    for call, fields, message in (
+        ("schedule", {"spider": "news"}, "project: is required"),
+        ("schedule", {"project": name}, "spider: is required"),
+        ("schedule", {"project": "nothing", "spider": "news"}, "project: 'nothing' was not found"),
+        ("schedule", {"project": name, "spider": "nobody"}, "spider: 'nobody' was not found"),
+        ("schedule", {"project": name, "spider": "news", "_version": "9"}, "version: '9' was not found"),
+        ("schedule", {"project": name, "spider": "news", "jobid": "../x"}, "jobid: must be 1 to 120"),
+        ("schedule", {"project": name, "spider": "news", "priority": "high"}, "priority: must be a number"),
+        ("schedule", {"project": name, "spider": "news", "priority": "nan"}, "priority: must be a number"),
+        ("schedule", {"project": name, "spider": "news", "setting": "X"}, "setting: must be NAME=VALUE"),
+        ("delversion", {"project": name, "version": "9"}, "version: '9' was not found"),
+        ("cancel", {"project": name}, "job: is required"),
+        ("addversion", {"project": name, "version": "1.1", "egg": "no egg"}, "archive: cannot be used"),
+        ("addversion", {"project": name, "egg": "x"}, "version: is required"),
+        ("addversion", {"project": name, "version": "1.1"}, "archive: is required"),
+    ):
+        answer = await http.post(f"/{call}.json", fields, Content_Type="application/x-www-form-urlencoded")
+        assert (answer.status, answer.json["status"]) == (200, "error"), (call, fields)
+        assert message in answer.json["message"], answer.json
+    assert (await ask(http, "listjobs", project=name))["pending"] == []
+
+
+async def test_an_egg_comes_as_the_escaped_bytes_of_a_form(http: Http) -> None:
+    body = urlencode({"project": "escaped", "version": "1.0", "egg": packed.egg()}).encode()
+    answer = await http.post("/addversion.json", body, Content_Type="application/x-www-form-urlencoded")
+    assert (answer.json["status"], answer.json["spiders"]) == ("ok", 2)
+
+
+async def test_an_egg_that_fails_its_check_is_an_error_and_no_version(http: Http) -> None:
+    said = await deploy(http, "failing", "1.0", packed.egg(shop__spiders="import nothing_like_this\n"))
+    assert said["status"] == "error"
+    assert "nothing_like_this" in said["message"]
+    assert (await ask(http, "listversions", project="failing"))["versions"] == []
+
+
+async def test_the_status_counts_the_jobs_of_the_projects_of_a_key(http: Http, server: RunningServer) -> None:
+    name = "counted"
+    await deploy(http, name, "1.0")
+    await schedule(http, name)
+    number = next(each["id"] for each in (await http.get("/api/projects")).json if each["name"] == name)
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, "counting", frozenset({number}), may_write=False)
+    finally:
+        await store.close()
+    async with Http(server.url, key) as limited:
+        status = await ask(limited, "daemonstatus")
+        assert (status["pending"], status["running"], status["finished"]) == (1, 0, 0)
+        assert (await ask(limited, "listprojects"))["projects"] == [name]
+        refused = await schedule(limited, name)
+        assert (refused.status, refused.json["status"]) == (403, "error")
+        other = await ask(limited, "listjobs", project="twice")
+        assert other["status"] == "error"
+
+
+async def test_every_call_refuses_strangers(server: RunningServer) -> None:
+    own = [each for each in ROUTES if each.tag == "scrapyd"]
+    assert len(own) > 15
+    async with Http(server.url, None) as stranger:
+        for each in own:
+            answer = await stranger.call(each.method, re.sub(r"{\w+(:name)?}", "x", each.path))
+            assert answer.status == 401, each.path
+            if each.path.endswith(".json"):
+                assert answer.json["status"] == "error"
+
+
+async def test_a_key_of_another_project_finds_nothing(http: Http, server: RunningServer) -> None:
+    name = "of-others"
+    await deploy(http, name, "1.0")
+    job_id = (await schedule(http, name)).json["jobid"]
+    number = next(each["id"] for each in (await http.get("/api/projects")).json if each["name"] == name)
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, "stranger", frozenset({4499}), may_write=True)
+    finally:
+        await store.close()
+    async with Http(server.url, key) as other:
+        for call, fields in (
+            ("schedule", {"spider": "news"}),
+            ("cancel", {"job": job_id}),
+            ("delversion", {"version": "1.0"}),
+            ("delproject", {}),
+        ):
+            for project in (name, str(number)):
+                answer = await other.post(
+                    f"/{call}.json", {"project": project, **fields}, Content_Type="application/x-www-form-urlencoded"
+                )
+                assert (answer.json["status"], answer.status in (200, 403)) == ("error", True), call
+        assert (await ask(other, "status", job=job_id))["currstate"] is None
+        assert name not in (await other.get("/jobs")).text
+        assert name not in (await other.get("/logs/")).text
+        assert (await other.get(f"/logs/{name}/news/{job_id}.log")).status == 400
+    assert (await ask(http, "status", job=job_id, project=name))["currstate"] == "pending"
+    assert (await ask(http, "listversions", project=name))["versions"] == ["1.0"]
+
+
+async def test_logs_and_items_of_a_job_are_files(http: Http) -> None:
+    name = "files"
+    await deploy(http, name, "1.0")
+    job_id = (await schedule(http, name, jobid="run.1")).json["jobid"]
+    number = next(each["id"] for each in (await http.get("/api/projects")).json if each["name"] == name)
+    (job,) = (await http.get(f"/jobq/{number}/list?state=pending")).lines
+    log = '{"time": 1767323045678, "level": 40, "message": "Spider error\\nTraceback <b>"}'
+    assert (await http.post(f"/logs/{job['key']}", log.encode())).status == 200
+    assert (await http.post(f"/items/{job['key']}", b'{"name": "kettle"}')).status == 200
+    (pending,) = (await ask(http, "listjobs", project=name))["pending"]
+    assert pending["id"] == job_id
+    text = await http.get(f"/logs/{name}/news/run.1.log")
+    assert text.text == "2026-01-02 03:04:05 [scrapy] ERROR: Spider error\nTraceback <b>\n"
+    assert text.headers["Content-Type"].startswith("text/plain")
+    assert (await http.get(f"/items/{name}/news/run.1.jl")).text == '{"name": "kettle"}\n'
+    for path, entry in (("", f"{name}/"), (f"{name}/", "news/"), (f"{name}/news/", "run.1.log")):
+        page = await http.get(f"/logs/{path}")
+        assert f"Directory listing for /logs/{path}" in page.text
+        assert f'<a href="{entry}">{entry}</a>' in page.text
+    assert (await http.get(f"/logs/{name}/news/run.2.log")).status == 404
+    assert (await http.get(f"/logs/{name}/books/run.1.log")).status == 404
+    page = await http.get("/jobs")
+    assert "<h1>Jobs</h1>" in page.text
+    assert f"<td>{name}</td>" in page.text
+
+
+async def test_names_are_escaped_on_pages(http: Http) -> None:
+    name = "<i>&x"
+    await deploy(http, name, "1.0")
+    await schedule(http, name)
+    for path in ("/jobs", "/logs/"):
+        text = (await http.get(path)).text
+        assert name not in text
+        assert "&lt;i&gt;&amp;x" in text
