@@ -1,0 +1,140 @@
+"""Model of a document between HTML and Markdown: blocks, and the spans of text in them.
+
+It has what CommonMark and the tables and struck text of GFM can express, and no more: a reader makes it of a page or a
+PDF, and :mod:`.writing` writes it. Each span carries its whole style, so that marks never cross, whatever the page
+nests in what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+#: Nesting of quotes (1) and lists (2) within each other, as parsers count it; deeper ones are dissolved. Parsers stop at
+#: 20.
+MAX_NESTING: Final = 14
+
+
+class Style(NamedTuple):
+    """The marks of a span. Inside of each other from left to right."""
+
+    link: str | None = None
+    strong: bool = False
+    emphasis: bool = False
+    struck: bool = False
+
+    def common(self, other: Style) -> Style:
+        """Return the marks that both have."""
+        return Style(
+            self.link if self.link == other.link else None,
+            self.strong and other.strong,
+            self.emphasis and other.emphasis,
+            self.struck and other.struck,
+        )
+
+
+PLAIN: Final = Style()
+
+
+class SpanKind(Enum):
+    TEXT = "text"
+    CODE = "code"
+    #: ``text`` is the alternative text, ``url`` the address.
+    IMAGE = "image"
+    BREAK = "break"
+
+
+class Span(NamedTuple):
+    kind: SpanKind
+    text: str = ""
+    style: Style = PLAIN
+    url: str = ""
+
+
+Spans = Sequence[Span]
+
+
+class Paragraph(NamedTuple):
+    spans: Spans
+
+
+class Heading(NamedTuple):
+    level: int
+    spans: Spans
+
+
+class CodeBlock(NamedTuple):
+    text: str
+    language: str = ""
+
+
+class Quote(NamedTuple):
+    blocks: list[Block]
+
+
+class ListBlock(NamedTuple):
+    """A list; ``start`` is the first number of an ordered one."""
+
+    items: list[list[Block]]
+    start: int | None = None
+
+
+class Table(NamedTuple):
+    """A table of rows of equal length; the header may be of empty cells."""
+
+    header: list[Spans]
+    rows: list[list[Spans]]
+
+
+class Rule(NamedTuple):
+    """A thematic break."""
+
+
+Block = Paragraph | Heading | CodeBlock | Quote | ListBlock | Table | Rule
+
+
+def settled(spans: Iterable[Span]) -> list[Span]:
+    """Return spans with white space collapsed to single spaces, none at the ends and beside line breaks.
+
+    A space or a break between two spans has the marks that both have, and spans of one style are one.
+    """
+    found: list[Span] = []
+    gap: SpanKind | None = None
+    for span in spans:
+        if span.kind is SpanKind.BREAK:
+            gap = SpanKind.BREAK
+            continue
+        text = span.text
+        if span.kind is SpanKind.TEXT:
+            words = " ".join(text.split())
+            if not words:
+                gap = gap or (SpanKind.TEXT if text else None)
+                continue
+            if text[0].isspace():
+                gap = gap or SpanKind.TEXT
+            span = span._replace(text=words)
+        _join(found, gap, span)
+        gap = SpanKind.TEXT if span.kind is SpanKind.TEXT and text[-1].isspace() else None
+    return found
+
+
+def _join(found: list[Span], gap: SpanKind | None, span: Span) -> None:
+    if found and gap is SpanKind.BREAK:
+        found.append(Span(SpanKind.BREAK, style=found[-1].style.common(span.style)))
+    elif found and gap is SpanKind.TEXT:
+        _add(found, Span(SpanKind.TEXT, " ", found[-1].style.common(span.style)))
+    _add(found, span)
+
+
+def _add(found: list[Span], span: Span) -> None:
+    last = found[-1] if found else None
+    if last is not None and last.kind is span.kind is SpanKind.TEXT and last.style == span.style:
+        found[-1] = last._replace(text=last.text + span.text)
+    else:
+        found.append(span)
+
+
+def one_line(spans: Iterable[Span]) -> list[Span]:
+    """Return spans with spaces for line breaks."""
+    return settled(Span(SpanKind.TEXT, " ") if span.kind is SpanKind.BREAK else span for span in spans)
