@@ -1,6 +1,7 @@
-"""Validation of fields beyond the contract: sessions, captured responses, Markdown, ``experimental``.
+"""Validation of fields beyond the contract: sessions, captured responses, ``experimental``, Markdown.
 
-Those that hosted services have as well have the forms that clients of such services send. Members that this package does not have are refused by name.
+Those that hosted services have as well have the forms that clients of such services send. Members that this package
+does not have are refused by name.
 """
 
 from __future__ import annotations

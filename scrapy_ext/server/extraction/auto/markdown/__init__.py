@@ -8,17 +8,23 @@ and time, size and nesting have bounds. And the text is that of ``pageContent``,
 
 from __future__ import annotations
 
+from scrapy_ext.server.extraction.auto.markdown.document import Block
 from scrapy_ext.server.extraction.auto.markdown.reading import MAX_LENGTH, MarkdownOptions, Reader
 from scrapy_ext.server.extraction.auto.markdown.selection import Selection, WholePage
 from scrapy_ext.server.extraction.auto.markdown.writing import written
 from scrapy_ext.server.extraction.auto.page import Page
 
-__all__ = ["MAX_LENGTH", "MarkdownOptions", "markdown_of"]
+__all__ = ["MAX_LENGTH", "MarkdownOptions", "document_of", "markdown_of"]
 
 
 def markdown_of(page: Page, options: MarkdownOptions) -> str:
     """Return a page as Markdown; empty for a page without content."""
-    return written(Reader(page, _selection(page, options), options).blocks())
+    return written(document_of(page, options))
+
+
+def document_of(page: Page, options: MarkdownOptions) -> list[Block]:
+    """Return a page as the document that becomes its Markdown."""
+    return Reader(page, _selection(page, options), options).blocks()
 
 
 def _selection(page: Page, options: MarkdownOptions) -> Selection:

@@ -14,8 +14,10 @@ _LANGUAGE = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z][\w+#.-]{0,30}", re.ASCII)
 #: Names of what is no language.
-_NONE: Final = frozenset({"none", "plain", "plaintext", "text", "txt", "default", "nohighlight", "no-highlight", "auto"})
-_LINE_NUMBERS = re.compile(r"(?:^|[\s_-])(?:line-?numbers?-rows|line-?nos?|gutter|line-?number|blob-num)(?:$|[\s_-])")
+_NONE: Final = frozenset({
+    "none", "plain", "plaintext", "text", "txt", "default", "nohighlight", "no-highlight", "auto",
+})  # fmt: skip
+_LINE_NUMBERS = re.compile(r"(?:^|[\s_-])(?:line-?numbers?(?:-rows)?|line-?nos?|gutter|blob-num)(?:$|[\s_-])")
 _ONLY_NUMBERS = re.compile(r"[\d\s]+")
 #: Elements around code that may name its language.
 _AROUND: Final = 4
@@ -24,14 +26,14 @@ _AROUND: Final = 4
 def code_block(outline: Outline, position: int) -> CodeBlock | None:
     """Return the code of a ``pre``; None for one without any, or with the numbers of lines alone."""
     text = _text_of(outline, position)
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    while lines and not lines[-1].strip():
+    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    first = next((at for at, line in enumerate(lines) if line), len(lines))
+    while lines and not lines[-1]:
         lines.pop()
+    lines = lines[first:]
     if not lines or (len(lines) > 1 and _ONLY_NUMBERS.fullmatch(text) and _is_in_table(outline, position)):
         return None
-    return CodeBlock("\n".join(line.rstrip() for line in lines), _language_of(outline, position))
+    return CodeBlock("\n".join(lines), _language_of(outline, position))
 
 
 def _text_of(outline: Outline, position: int) -> str:
@@ -46,7 +48,7 @@ def _text_of(outline: Outline, position: int) -> str:
         tag = outline.tags[at]
         if tag == "br":
             pieces.append("\n")
-        if _LINE_NUMBERS.search(outline.attributes[at].get("class", "")):
+        if _is_line_number(outline, at):
             pieces.append(outline.tails[at] or "")
             at = outline.ends[at]
             continue
@@ -54,6 +56,12 @@ def _text_of(outline: Outline, position: int) -> str:
         begun.append(at)
         at += 1
     return "".join(pieces)
+
+
+def _is_line_number(outline: Outline, position: int) -> bool:
+    if not _LINE_NUMBERS.search(outline.attributes[position].get("class", "")):
+        return False
+    return all(not text.strip() or _ONLY_NUMBERS.fullmatch(text) for text in outline.texts_in(position))
 
 
 def _is_in_table(outline: Outline, position: int) -> bool:

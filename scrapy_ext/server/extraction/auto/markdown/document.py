@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-#: Nesting of quotes (1) and lists (2) within each other, as parsers count it; deeper ones are dissolved. Parsers stop at
-#: 20.
+#: Nesting of quotes (1) and lists (2) within each other, as parsers count it, which stop at 20. Deeper ones are
+#: dissolved.
 MAX_NESTING: Final = 14
 
 
@@ -25,12 +25,15 @@ class Style(NamedTuple):
     struck: bool = False
 
     def common(self, other: Style) -> Style:
-        """Return the marks that both have."""
+        """Return the marks that go on from one to the other: an inner one ends with those around it."""
+        is_link = self.link == other.link
+        is_strong = is_link and self.strong == other.strong
+        is_emphasis = is_strong and self.emphasis == other.emphasis
         return Style(
-            self.link if self.link == other.link else None,
-            self.strong and other.strong,
-            self.emphasis and other.emphasis,
-            self.struck and other.struck,
+            self.link if is_link else None,
+            is_link and self.strong and other.strong,
+            is_strong and self.emphasis and other.emphasis,
+            is_emphasis and self.struck and other.struck,
         )
 
 
@@ -105,24 +108,24 @@ def settled(spans: Iterable[Span]) -> list[Span]:
         if span.kind is SpanKind.BREAK:
             gap = SpanKind.BREAK
             continue
+        if span.kind is not SpanKind.TEXT:
+            _join(found, gap, span)
+            gap = None
+            continue
         text = span.text
-        if span.kind is SpanKind.TEXT:
-            words = " ".join(text.split())
-            if not words:
-                gap = gap or (SpanKind.TEXT if text else None)
-                continue
-            if text[0].isspace():
-                gap = gap or SpanKind.TEXT
-            span = span._replace(text=words)
-        _join(found, gap, span)
-        gap = SpanKind.TEXT if span.kind is SpanKind.TEXT and text[-1].isspace() else None
+        if text[:1].isspace():
+            gap = gap or SpanKind.TEXT
+        if words := " ".join(text.split()):
+            _join(found, gap, span._replace(text=words))
+            gap = SpanKind.TEXT if text[-1].isspace() else None
     return found
 
 
 def _join(found: list[Span], gap: SpanKind | None, span: Span) -> None:
     if found and gap is SpanKind.BREAK:
         found.append(Span(SpanKind.BREAK, style=found[-1].style.common(span.style)))
-    elif found and gap is SpanKind.TEXT:
+    elif found and (gap is SpanKind.TEXT or found[-1].kind is span.kind is SpanKind.CODE):
+        # Code beside code, such as keys to press, would be one.
         _add(found, Span(SpanKind.TEXT, " ", found[-1].style.common(span.style)))
     _add(found, span)
 

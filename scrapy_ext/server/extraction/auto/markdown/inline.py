@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.server.extraction.auto.markdown.document import PLAIN, Span, SpanKind, Spans, Style
 
-#: Passes in which marks that would not be read are left out; then all are, as a hostile text may need one for each mark.
+#: Passes in which marks that would not be read are left out; then all are, as a hostile text may need a pass for each.
 _PASSES: Final = 4
 _ESCAPED = re.compile(
     r"[*`\[\]~]"
@@ -25,7 +25,7 @@ _ESCAPED = re.compile(
 _LINE_START = re.compile(r"(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|[-=:|\s]+$)|\d{1,9}(?=[.)](?:\s|$))")
 _TRAILING_SIGNS = re.compile(r"(?:(?<=\s)|^)(?=#+$)")
 _TICKS = re.compile("`+")
-_NEVER_IN_ADDRESS = re.compile(r"[\s\x00-\x20\x7f()<>\\\"'`|*\[\]^{}]")
+_NEVER_IN_ADDRESS = re.compile(r"[\s\x00-\x20\x7f()<>\\\"`|]")
 _REFERENCE = re.compile(r"&(?=#?[0-9A-Za-z]{1,40};)")
 _STRONG, _EMPHASIS, _STRUCK = "**", "_", "~~"
 

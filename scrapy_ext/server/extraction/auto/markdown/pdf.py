@@ -39,7 +39,11 @@ def _blocks(text: PdfText) -> Iterator[Block]:
     if titles:
         yield Heading(1, _spans(titles))
     rest = text.body if titles else text.paragraphs
-    for is_heading, group in groupby(rest, lambda each: each.size >= LARGE * usual and len(each.text) <= _LONGEST_HEADING):
+
+    def is_large(each: PdfParagraph) -> bool:
+        return each.size >= LARGE * usual and len(each.text) <= _LONGEST_HEADING
+
+    for is_heading, group in groupby(rest, is_large):
         lines: list[PdfParagraph] = []
         for each in group:
             left -= len(each.text)

@@ -60,8 +60,10 @@ _SIGN: Final = ":"
 
 #: Characters of text, addresses and structure that a document holds; the rest of a larger page is left out.
 MAX_LENGTH: Final = 1_000_000
-#: What a block takes beside its text: signs, and spaces before its lines at the deepest nesting.
+#: What a block takes beside its text: its signs, and the spaces before it.
 _OF_BLOCK: Final = 24
+#: What the spaces before a line of code take at most, for each level of nesting.
+_OF_LINE: Final = 6
 
 
 class MarkdownOptions(NamedTuple):
@@ -155,7 +157,7 @@ class Reader:
         """Take an element with all that is in it; return False for one that is read part by part."""
         match self._outline.tags[position]:
             case "br":
-                self._append(Span(SpanKind.BREAK, style=self._style))
+                self._take_break()
             case "img":
                 self._take_image(position)
             case "hr":
@@ -222,9 +224,14 @@ class Reader:
         if text := " ".join(raw.split()):
             if raw[0].isspace():
                 self._append(Span(SpanKind.TEXT, " ", self._style))
-            self._append(Span(SpanKind.CODE, text, self._style))
+            self._append(self._code_span(text))
             if raw[-1].isspace():
                 self._append(Span(SpanKind.TEXT, " ", self._style))
+
+    def _code_span(self, text: str) -> Span:
+        # A line that begins with a link to such code would define a reference: parsers look for those first.
+        is_text = self._style.link is not None and "]:" in text
+        return Span(SpanKind.TEXT if is_text else SpanKind.CODE, text, self._style)
 
     def _link_of(self, position: int) -> str | None:
         if not self._options.links:
@@ -311,6 +318,18 @@ class Reader:
 
     # ── what is taken whole ──
 
+    def _take_break(self) -> None:
+        if self._code is not None:
+            self._code.append(" ")
+            return
+        shown = (span for span in reversed(self._spans) if span.kind is not SpanKind.TEXT or span.text.strip())
+        last = next(shown, None)
+        if last is not None and last.kind is SpanKind.BREAK and self._heading is None:
+            # An empty line, as between paragraphs.
+            self._flush()
+        else:
+            self._append(Span(SpanKind.BREAK, style=self._style))
+
     def _take_image(self, position: int) -> None:
         if self._options.images and self._selection.has_image(position):
             found = image_of(self._page, position)
@@ -328,9 +347,18 @@ class Reader:
             block = code_block(outline, position)
             if block is not None:
                 self._flush()
-                self._left -= len(block.text) + (block.text.count("\n") + 2) * (2 * self._nesting)
-                self._add(block)
+                self._add(block._replace(text=self._cut(block.text)))
         return True
+
+    def _cut(self, code: str) -> str:
+        """Return the lines of code for which there is room, each with the spaces before it."""
+        kept, of_line = [], 1 + _OF_LINE * self._nesting
+        for line in code[: max(0, self._left)].split("\n"):
+            if self._left <= 0:
+                break
+            kept.append(line)
+            self._left -= len(line) + of_line
+        return "\n".join(kept)
 
     def _take_table(self, position: int) -> bool:
         if self._in_cell or self._code is not None:
@@ -402,7 +430,7 @@ class Reader:
             return
         if self._code:
             # A block within inline code: the code goes on after it.
-            self._append(Span(SpanKind.CODE, " ".join("".join(self._code).split()), self._style))
+            self._append(self._code_span(" ".join("".join(self._code).split())))
             self._code = []
         spans, self._spans = settled(span for span in self._spans if span.text or span.kind is not SpanKind.CODE), []
         if not spans:

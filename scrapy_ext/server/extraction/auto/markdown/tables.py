@@ -45,7 +45,7 @@ def grid_of(outline: Outline, position: int) -> Grid | None:
     if not rows or not _is_data(outline, position, rows):
         return None
     grid = _grid(outline, rows)
-    if not 2 <= len(grid[0]) <= MAX_COLUMNS:
+    if grid is None or len(grid[0]) < 2:
         return None
     first = [outline.tags[cell] == "th" for cell in rows[0][1]]
     return Grid(outline, grid, bool(first) and (rows[0][0] in heads or all(first)), caption)
@@ -83,7 +83,8 @@ def _is_data(outline: Outline, position: int, rows: list[tuple[int, list[int]]])
     )
 
 
-def _grid(outline: Outline, rows: list[tuple[int, list[int]]]) -> list[list[int | None]]:
+def _grid(outline: Outline, rows: list[tuple[int, list[int]]]) -> list[list[int | None]] | None:
+    """Return the rows with a place for each column; None for more than :data:`MAX_COLUMNS`."""
     grid: list[list[int | None]] = []
     #: For each column, the rows below that a cell above spans.
     spanned: dict[int, int] = {}
@@ -93,12 +94,12 @@ def _grid(outline: Outline, rows: list[tuple[int, list[int]]]) -> list[list[int 
         for cell in cells:
             while spanned.get(len(row)):
                 row.append(None)
+            if len(row) >= MAX_COLUMNS:
+                return None
             columns, down = _span(outline, cell, "colspan"), _span(outline, cell, "rowspan")
-            columns = max(1, min(columns, MAX_COLUMNS + 1 - len(row)))
+            columns = min(columns, MAX_COLUMNS - len(row))
             below.update(dict.fromkeys(range(len(row), len(row) + columns), down - 1))
             row += [cell, *[None] * (columns - 1)]
-            if len(row) > MAX_COLUMNS:
-                break
         spanned = {at: left - 1 for at, left in spanned.items() if left > 1 and at not in below} | {
             at: left for at, left in below.items() if left
         }

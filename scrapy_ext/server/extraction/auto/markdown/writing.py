@@ -59,7 +59,7 @@ def _lines_of(block: Block, *, other_sign: bool) -> list[str]:
         case CodeBlock():
             return _fenced(block)
         case Quote(inner):
-            return [f"> {line}".rstrip() if not line else f"> {line}" for line in _lines(inner)]
+            return [f"> {line}" if line else ">" for line in _lines(inner)]
         case ListBlock():
             return _list(block, other_sign=other_sign)
         case Table():
@@ -78,16 +78,19 @@ def _list(block: ListBlock, *, other_sign: bool) -> list[str]:
     tight = all(_is_short(item) for item in block.items)
     lines: list[str] = []
     for number, item in enumerate(block.items, block.start or 0):
-        if block.start is None:
-            sign = "* " if other_sign else "- "
-        else:
-            sign = f"{number}{')' if other_sign else '.'} "
+        sign = _sign(None if block.start is None else number, other=other_sign)
         if lines and not tight:
             lines.append("")
         first, *others = _lines(item, tight=tight)
         lines.append(sign + first)
         lines += [" " * len(sign) + line if line else "" for line in others]
     return lines
+
+
+def _sign(number: int | None, *, other: bool) -> str:
+    if number is None:
+        return "* " if other else "- "
+    return f"{number}) " if other else f"{number}. "
 
 
 def _is_short(item: Sequence[Block]) -> bool:
