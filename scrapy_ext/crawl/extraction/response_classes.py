@@ -231,7 +231,7 @@ CLASSES: Final[dict[type[Response], type[Response]]] = {
 }
 
 
-def _markdown_of_page(response: _WithResult, options: dict[str, Any]) -> str:
+def _markdown_of_page(response: Any, options: dict[str, Any]) -> str:
     if not isinstance(response, TextResponse) or not response.body:
         raise ValueError(f"{response.url} has no HTML to make Markdown of. Request markdown, browserHtml or a page.")
     return markdown_of(response.text, response.url, **options)

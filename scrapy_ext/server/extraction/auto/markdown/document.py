@@ -36,6 +36,15 @@ class Style(NamedTuple):
             is_emphasis and self.struck and other.struck,
         )
 
+    def with_mark(self, kind: str, *, on: bool = True) -> Style:
+        """Return the style with a mark switched on or off: ``strong``, ``emphasis`` or ``struck``."""
+        match kind:
+            case "strong":
+                return self._replace(strong=on)
+            case "emphasis":
+                return self._replace(emphasis=on)
+        return self._replace(struck=on)
+
 
 PLAIN: Final = Style()
 

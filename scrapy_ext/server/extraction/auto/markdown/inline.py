@@ -189,13 +189,13 @@ def _without(spans: Spans, unread: set[tuple[str, int]]) -> list[Span]:
     before = PLAIN
     for number, span in enumerate(merged):
         same = before.link == span.style.link
-        changes = {}
+        style = span.style
         for kind in dropped:
             same = same and getattr(before, kind) == getattr(span.style, kind)
             if not same:
                 dropped[kind] = (kind, number) in unread
-            if dropped[kind] and getattr(span.style, kind):
-                changes[kind] = False
+            if dropped[kind]:
+                style = style.with_mark(kind, on=False)
         before = span.style
-        found.append(span._replace(style=span.style._replace(**changes)) if changes else span)
+        found.append(span._replace(style=style))
     return found

@@ -198,7 +198,7 @@ class Reader:
         before, script = self._style, self._script
         closes = ""
         if name := _STYLES.get(tag):
-            self._style = before._replace(**{name: True})
+            self._style = before.with_mark(name)
         elif tag == "a":
             self._style = before._replace(link=self._link_of(position) or before.link)
         elif tag in ("sup", "sub"):
