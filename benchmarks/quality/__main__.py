@@ -42,7 +42,7 @@ from forum_thread import measure_thread
 from job_posting import measure_job
 from lists import measure_list
 from next_page import measure_next_page
-from page_content import measure_content
+from page_content import measure_content, measure_markdown
 from pdf import measure_pdf
 from product import measure_product, measure_product_by_rules, products_of
 from serp import measure_serp
@@ -77,6 +77,7 @@ def measures(products: Path, wcxb: Path, real: Path) -> dict[str, Callable[[], d
         "productByRules": lambda: measure_product_by_rules(wcxb, products_of(labels)),
         "article": lambda: measure_article(wcxb, of_type("article"), real),
         "pageContent": lambda: measure_content(wcxb, labels),
+        "markdown": lambda: measure_markdown(wcxb, labels),
         "pdf": lambda: measure_pdf(wcxb, of_type("article")),
         "productList": lambda: measure_list(wcxb, "productList", "products", "name", of_type("collection")),
         "articleList": lambda: measure_list(wcxb, "articleList", "articles", "headline", of_type("listing")),

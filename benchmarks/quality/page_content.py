@@ -1,12 +1,21 @@
-"""``pageContent``: the main content of pages of every type, beside that of other libraries."""
+"""``pageContent`` and ``markdown``: the main content of pages of every type, beside that of other libraries."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from data import page, resiliparse_text, timed, trafilatura_text, type_of
+from data import (
+    page,
+    resiliparse_text,
+    text_of_markdown,
+    timed,
+    timed_markdown,
+    trafilatura_markdown,
+    trafilatura_text,
+    type_of,
+)
 from scores import mean, median_ms, word_f1
 
 #: Page types of the benchmark's test split, half of them articles; the shares of the others are estimates.
@@ -46,6 +55,32 @@ def measure_content(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
         **{peer: _of_all(scores) for peer, scores in peers.items()},
         "ms": median_ms(times),
         "ms_100_kb": median_ms(times_of_hundred_kb),
+    }
+
+
+def measure_markdown(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
+    """Print scores of the text of Markdown, once its signs are taken off, and the structure that it keeps."""
+    ours: Scores = defaultdict(list)
+    peer: Scores = defaultdict(list)
+    times, blocks, blocks_of_peer = [], Counter[str](), Counter[str]()
+    for name, label in sorted(labels.items()):
+        html, kind, truth = page(folder, name), type_of(label), label["main_content"]
+        markdown, spent = timed_markdown(html, label["url"])
+        times.append(spent)
+        for scores, counts, written in (
+            (ours, blocks, markdown),
+            (peer, blocks_of_peer, trafilatura_markdown(html, label["url"])),
+        ):
+            text, found = text_of_markdown(written)
+            scores[kind].append(word_f1(text, truth))
+            counts.update(found)
+    return {
+        "kind": "markdown",
+        "pages": len(labels),
+        **_of_all(ours),
+        "blocks": dict(sorted(blocks.items())),
+        "trafilatura": {**_of_all(peer), "blocks": dict(sorted(blocks_of_peer.items()))},
+        "ms": median_ms(times),
     }
 
 

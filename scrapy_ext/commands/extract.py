@@ -21,6 +21,7 @@ EXAMPLES: Final = (
     ("scrapy extract https://example.com --field product", "the product on it"),
     ("scrapy extract -i urls.txt -o pages.jsonl", "many pages"),
     ("scrapy extract -i urls.txt --check", "only check the lines"),
+    ("scrapy extract -i urls.txt --markdown pages", "as Markdown files"),
     ("grep shop urls.txt | scrapy extract -i - --browser", "in a browser"),
 )
 DESCRIPTION: Final = """\
@@ -111,6 +112,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     records.add_argument("--decode", action="store_true", help="write text bodies as text instead of Base64")
     records.add_argument("--bodies", metavar="DIR", help="write bodies to files in DIR; records contain the file names")
     records.add_argument("--screenshots", metavar="DIR", help="write screenshots to files in DIR, likewise")
+    records.add_argument(
+        "--markdown", metavar="DIR", help="write pages as Markdown to files in DIR, likewise; requested if no other "
+        "output is, else made of the HTML of the answers"
+    )  # fmt: skip
     pace = parser.add_argument_group("run")
     pace.add_argument(
         "--concurrency", type=_number, metavar="N", help="maximum requests in flight, in all and per domain (default: "
@@ -143,7 +148,7 @@ def _call(urls: list[str], opts: argparse.Namespace) -> ExtractCall:
     return ExtractCall(
         Source(urls, path),
         _fields(opts),
-        Recorder(opts.decode, opts.bodies, opts.screenshots),
+        Recorder(opts.decode, opts.bodies, opts.screenshots, opts.markdown),
         output=output,
         concurrency=opts.concurrency,
         retry_failed=opts.retry_failed,
@@ -166,6 +171,8 @@ def _fields(opts: argparse.Namespace) -> dict[str, Any]:
     import contextlib
     import json
 
+    from scrapy_ext.api.extraction.fields import MARKDOWN, OUTPUTS
+
     try:
         fields = json.loads(opts.params or "{}")
     except (ValueError, RecursionError) as error:
@@ -180,4 +187,7 @@ def _fields(opts: argparse.Namespace) -> dict[str, Any]:
             remedy = f"--field {name}" if value is True else f"--params '{json.dumps({name: value})}'"
             raise UsageError(f"--field sets a field to true, and takes only its name; use {remedy}")
     named = dict.fromkeys((*opts.field, *(("browserHtml",) if opts.browser else ())), True)
-    return {**fields, **named}
+    fields |= named
+    if opts.markdown and not any(fields.get(name) for name in OUTPUTS):
+        fields[MARKDOWN] = True
+    return fields

@@ -1,6 +1,6 @@
 """The contract of the extraction service (``extraction-api.md``)."""
 
-from scrapy_ext.api.extraction.fields import EXTENSIONS, EXTENSIONS_HEADER, EXTRACT_TYPES, FIELDS, OUTPUTS
+from scrapy_ext.api.extraction.fields import EXTENSIONS, EXTENSIONS_HEADER, EXTRACT_TYPES, FIELDS, MADE_OF_PAGE, OUTPUTS
 from scrapy_ext.api.extraction.problems import CAUSE_HEADER, PROBLEM_TYPES, Cause, Problem, ProblemType
 from scrapy_ext.api.extraction.records import ExtractRequest, ExtractResult, Header, Redirect
 from scrapy_ext.api.extraction.rules import check, parse
@@ -11,6 +11,7 @@ __all__ = [
     "EXTENSIONS_HEADER",
     "EXTRACT_TYPES",
     "FIELDS",
+    "MADE_OF_PAGE",
     "OUTPUTS",
     "PROBLEM_TYPES",
     "Cause",

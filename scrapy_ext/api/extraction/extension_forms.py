@@ -1,6 +1,7 @@
-"""Validation of fields that hosted services have beyond the contract: sessions, captured responses, ``experimental``.
+"""Validation of fields beyond the contract: sessions, captured responses, ``experimental``, Markdown.
 
-Their forms are those that clients of such services send. Members that this package does not have are refused by name.
+Those that hosted services have as well have the forms that clients of such services send. Members that this package
+does not have are refused by name.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from scrapy_ext.api.extraction.fields import (
     CAPTURE_MATCHES,
     CAPTURE_RESOURCES,
     CAPTURE_TYPES,
+    EXTRACT_FROM,
+    MARKDOWN_CONTENT,
+    MARKDOWN_OPTIONS,
     MAX_CAPTURE_FILTERS,
     MAX_CAPTURE_LENGTH,
     MAX_SESSION_CONTEXT,
@@ -91,12 +95,22 @@ def _experimental(members: dict[str, Any]) -> Iterator[Violation]:
     yield from _switch("experimental.responseCookies", members.get("responseCookies", False))
 
 
+def _markdown_options(options: dict[str, Any]) -> Iterator[Violation]:
+    yield from _unknown(MARKDOWN_OPTIONS, options, ("content", "links", "images", "extractFrom"))
+    for name, choices in (("content", MARKDOWN_CONTENT), ("extractFrom", EXTRACT_FROM)):
+        if options.get(name, choices[0]) not in choices:
+            yield Violation(f"{MARKDOWN_OPTIONS}.{name}", f"must be one of {', '.join(choices)}", _ONE_OF_THESE)
+    for name in ("links", "images"):
+        yield from _switch(f"{MARKDOWN_OPTIONS}.{name}", options.get(name, True))
+
+
 EXTENSION_FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "session": _session,
     "sessionContext": _session_context,
     "sessionContextParameters": _session_context_parameters,
     "networkCapture": _network_capture,
     "experimental": _experimental,
+    MARKDOWN_OPTIONS: _markdown_options,
 }
 
 

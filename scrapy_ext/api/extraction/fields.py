@@ -80,6 +80,16 @@ EXTRACT_TYPES: Final = (
 #: The options field of each kind.
 OPTIONS: Final = {kind: f"{kind}Options" for kind in EXTRACT_TYPES}
 
+#: Output of a page as Markdown, with its options: of this package's service alone.
+MARKDOWN: Final = "markdown"
+MARKDOWN_OPTIONS: Final = "markdownOptions"
+#: Values of ``markdownOptions.content``: the main content of the page, or all that it shows.
+MARKDOWN_CONTENT: Final = ("main", "all")
+
+#: Outputs that the service makes of a page, and the options field of each. They share ``extractFrom``.
+MADE_OF_PAGE: Final = (*EXTRACT_TYPES, MARKDOWN)
+PAGE_OPTIONS: Final = {**OPTIONS, MARKDOWN: MARKDOWN_OPTIONS}
+
 #: Those that the contract does not define. They are no extensions in :data:`EXTENSIONS_HEADER`: hosted services have
 #: them as well.
 UNDEFINED_OPTIONS: Final = tuple(name for name in OPTIONS.values() if name != "serpOptions")
@@ -90,7 +100,7 @@ OUTPUTS: Final = (
     "httpResponseBody",
     "httpResponseHeaders",
     "screenshot",
-    *EXTRACT_TYPES,
+    *MADE_OF_PAGE,
 )
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "HEAD")
@@ -158,6 +168,8 @@ FIELDS: Final[dict[str, Field]] = {
         Field("networkCapture", _ARRAY, "Responses to return of what the page loads.", _BROWSER, extension=True),
         Field("javascript", _BOOLEAN, "false: do not run the scripts of the page.", _BROWSER, extension=True),
         Field("device", _STRING, "Kind of device to appear as.", choices=DEVICES, extension=True),
+        Field(MARKDOWN, _BOOLEAN, "Return the page as Markdown.", extension=True),
+        Field(MARKDOWN_OPTIONS, _OBJECT, "content, links, images, extractFrom.", extension=True),
         Field("experimental", _OBJECT, "requestCookies and responseCookies under an older name.", extension=True),
         *(Field(name, _BOOLEAN, f"Return automatic extraction of {name}.") for name in EXTRACT_TYPES),
         # The contract defines serpOptions only; clients of such services send the same member in the others.
@@ -171,11 +183,20 @@ EXTENSIONS: Final = tuple(name for name, field in FIELDS.items() if field.extens
 
 
 def source_of(fields: Mapping[str, Any]) -> Any:
-    """Return the effective ``extractFrom``: that of the requested kind's options, else of the field, else None.
+    """Return the effective ``extractFrom``: that of the options of a requested output, else of the field, else None.
 
     For ``serp`` only its options count (rule 2).
     """
-    kind = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
-    options = fields.get(OPTIONS[kind]) if kind is not None else None
-    chosen = options.get("extractFrom") if isinstance(options, Mapping) else None
-    return fields.get("extractFrom") if chosen is None and kind != "serp" else chosen
+    if fields.get("serp"):
+        return sources_in_options(fields).get("serp")
+    return next(iter(sources_in_options(fields).values()), fields.get("extractFrom"))
+
+
+def sources_in_options(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``extractFrom`` of the options of each requested output that has it, by output."""
+    found = {}
+    for name in MADE_OF_PAGE:
+        options = fields.get(PAGE_OPTIONS[name]) if fields.get(name) else None
+        if isinstance(options, Mapping) and options.get("extractFrom") is not None:
+            found[name] = options["extractFrom"]
+    return found

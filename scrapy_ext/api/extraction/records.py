@@ -59,6 +59,8 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     javascript: bool | None = None
     device: str = "desktop"
     experimental: dict[str, Any] = {}
+    markdown: bool = False
+    markdown_options: dict[str, Any] = {}
     article: bool = False
     article_list: bool = False
     article_navigation: bool = False
@@ -92,13 +94,24 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
         """Return true when a browser must load the page (rules 2 and 3)."""
         if self.browser_html or self.screenshot:
             return True
-        kind = self.extract_type
-        if self.http_response_body or kind is None:
+        if self.http_response_body or not self.makes_something:
             return False
-        chosen = self.options_of(kind).get("extractFrom")
+        return self.source == "browserHtml" if self.serp else self.source != "httpResponseBody"
+
+    @property
+    def makes_something(self) -> bool:
+        """Return true when something is made of the page: automatic extraction, or Markdown."""
+        return self.markdown or self.extract_type is not None
+
+    @property
+    def source(self) -> str | None:
+        """The effective ``extractFrom`` (rule 2)."""
+        kind = self.extract_type
+        chosen: str | None = self.options_of(kind).get("extractFrom") if kind is not None else None
         if kind == "serp":
-            return chosen == "browserHtml"
-        return (chosen or self.extract_from) != "httpResponseBody"
+            return chosen
+        beside = self.markdown_options.get("extractFrom") if self.markdown else None
+        return chosen or beside or self.extract_from
 
     def options_of(self, kind: str) -> dict[str, Any]:
         """Return the options of a kind of automatic extraction."""
@@ -113,9 +126,9 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     clients of such services also expect ``url`` (final) and ``statusCode``. ``http_response_body`` and ``screenshot``
     are Base64. Automatic extraction is an object in the schema of zyte-common-items under the name of its kind.
     ``custom_attributes`` has ``values`` and ``metadata``; ``field_sources`` maps fields of the item to their source in
-    the page. ``redirects`` lists the redirects from the requested URL to the page. ``network_capture`` lists responses
-    as ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has ``responseCookies`` if they were requested
-    there.
+    the page. ``markdown`` is the page as Markdown. ``redirects`` lists the redirects from the requested URL to the
+    page. ``network_capture`` lists responses as ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has
+    ``responseCookies`` if they were requested there.
     """
 
     url: str | None = None
@@ -133,6 +146,7 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     actions: list[dict[str, Any]] | None = None
     custom_attributes: dict[str, Any] | None = None
     field_sources: dict[str, str] | None = None
+    markdown: str | None = None
     article: dict[str, Any] | None = None
     article_list: dict[str, Any] | None = None
     article_navigation: dict[str, Any] | None = None

@@ -17,7 +17,15 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import fields
-from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS, source_of
+from scrapy_ext.api.extraction.fields import (
+    EXTRACT_TYPES,
+    FIELDS,
+    MADE_OF_PAGE,
+    OUTPUTS,
+    PAGE_OPTIONS,
+    source_of,
+    sources_in_options,
+)
 from scrapy_ext.api.extraction.forms import form_of, shown
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
@@ -283,30 +291,36 @@ def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
     """Rules 3, 4 and 7."""
     if fields.get("serp"):
         return
-    extract_type = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
+    made = next((name for name in MADE_OF_PAGE if fields.get(name)), None)
     by_http = source_of(fields) == "httpResponseBody"
     if fields.get("httpResponseBody"):
         rule = "cannot be combined with httpResponseBody"
         yield from _each_set(fields, BROWSER_ONLY, rule, "Send two requests, or drop one.")
         yield from _each_set(fields, ("requestHeaders",), rule, "Use customHttpRequestHeaders.")
-        if extract_type is not None and not by_http:
+        if made is not None and not by_http:
             yield _incompatible(
-                extract_type,
+                made,
                 "is extracted from a browser request, which httpResponseBody cannot be combined with",
                 'Add "extractFrom": "httpResponseBody".',
             )
-    elif extract_type is not None and by_http:
+    elif made is not None and by_http:
         rule = "needs a browser request, and extractFrom chooses an HTTP request"
         yield from _each_set(fields, BROWSER_ONLY, rule, "Leave out extractFrom.")
 
 
 def _one_source(fields: _Fields) -> Iterator[Violation]:
-    """``extractFrom`` and the options of the kind must agree."""
+    """``extractFrom`` and the options of the requested outputs must agree: there is one page."""
+    if fields.get("serp"):
+        return
     beside, chosen = fields.get("extractFrom"), source_of(fields)
-    if beside is not None and chosen != beside and not fields.get("serp"):
+    if beside is not None and chosen != beside:
         yield _incompatible(
             "extractFrom", f"is {beside}, but the options of the kind have {chosen}", "Send one of the two."
         )
+    for name, other in sources_in_options(fields).items():
+        if other != chosen:
+            place = f"{PAGE_OPTIONS[name]}.extractFrom"
+            yield _incompatible(place, f"is {other}, but that of the other output is {chosen}", "Send one of the two.")
 
 
 def _body_only(fields: _Fields) -> Iterator[Violation]:
@@ -326,7 +340,7 @@ def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
     """Only HTTP requests can refuse redirects: a browser and the engine of ``serp`` follow them."""
     if fields.get("followRedirect") is not False:
         return
-    by_http = fields.get("extractFrom") == "httpResponseBody" or not any(fields.get(kind) for kind in EXTRACT_TYPES)
+    by_http = source_of(fields) == "httpResponseBody" or not any(fields.get(name) for name in MADE_OF_PAGE)
     if (
         fields.get("serp")
         or any(fields.get(name) for name in ("browserHtml", "screenshot"))
@@ -354,8 +368,8 @@ def _pages_only(fields: _Fields) -> Iterator[Violation]:
 def _is_by_browser(fields: _Fields) -> bool:
     if fields.get("browserHtml") or fields.get("screenshot"):
         return True
-    extracts = any(fields.get(kind) for kind in EXTRACT_TYPES)
-    return extracts and not fields.get("httpResponseBody") and source_of(fields) != "httpResponseBody"
+    makes = any(fields.get(name) for name in MADE_OF_PAGE)
+    return makes and not fields.get("httpResponseBody") and source_of(fields) != "httpResponseBody"
 
 
 def _one_session(fields: _Fields) -> Iterator[Violation]:

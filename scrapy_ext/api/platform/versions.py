@@ -39,6 +39,8 @@ class SpiderArgument(msgspec.Struct, omit_defaults=True):
     required: bool = False
     default: str | None = None
     annotation: str | None = None
+    #: Its line in the docstring of the spider.
+    help: str = ""
 
 
 class SpiderInfo(msgspec.Struct, omit_defaults=True):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
+from scrapy_ext.api.extraction import MADE_OF_PAGE, OUTPUTS
 from scrapy_ext.api.extraction.fields import RequestKind, source_of
 from scrapy_ext.api.violations import ContractError, Violation
 
@@ -34,7 +34,7 @@ def kind_of(fields: Mapping[str, Any]) -> str:
         return RequestKind.HTTP.value
     if fields.get("serp"):
         return RequestKind.BROWSER.value if source_of(fields) == "browserHtml" else RequestKind.HTTP.value
-    if any(fields.get(name) for name in EXTRACT_TYPES) and source_of(fields) != "httpResponseBody":
+    if any(fields.get(name) for name in MADE_OF_PAGE) and source_of(fields) != "httpResponseBody":
         return RequestKind.BROWSER.value
     return RequestKind.HTTP.value
 

@@ -246,7 +246,7 @@ def _prepared(
     if call.output is not None:
         output = OutputFile(call.output)
         kept.callback(output.close)
-    for folder in (call.recorder.bodies, call.recorder.screenshots):
+    for folder in (call.recorder.bodies, call.recorder.screenshots, call.recorder.markdown):
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
     return service, Comparison(call.source, parser, output)

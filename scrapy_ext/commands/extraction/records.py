@@ -16,6 +16,7 @@ import msgspec
 from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
+from scrapy_ext.api.extraction.fields import MARKDOWN
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
 from scrapy_ext.client.extraction.retry_policy import NETWORK, NO_CONNECTION, UNEXPECTED, row_of
@@ -54,6 +55,12 @@ class Recorder(msgspec.Struct, frozen=True):
     decode: bool = False
     bodies: str | None = None
     screenshots: str | None = None
+    #: Folder of files with the Markdown of pages.
+    markdown: str | None = None
+
+    def computes(self, result: Mapping[str, Any]) -> bool:
+        """Return whether the record of an answer takes computing: its Markdown is made here."""
+        return self.markdown is not None and result.get(MARKDOWN) is None
 
     def answered(self, request: LineRequest, result: Mapping[str, Any]) -> tuple[bytes, Files]:
         """Return the record of an answer, and its files.
@@ -67,6 +74,8 @@ class Recorder(msgspec.Struct, frozen=True):
         # The response class and the encoding are those of a crawl.
         response = to_response(Request(request.fields["url"]), result)
         for name, folder in changes.items():
+            if name == MARKDOWN and not _has_markdown(response):
+                continue
             content, suffix = _content(response, name)
             if folder is not None:
                 # The path has nothing from a web site.
@@ -87,6 +96,8 @@ class Recorder(msgspec.Struct, frozen=True):
                 changes[name] = self.bodies
         if result.get("screenshot") is not None and self.screenshots:
             changes["screenshot"] = self.screenshots
+        if self.markdown:
+            changes[MARKDOWN] = self.markdown
         return changes
 
 
@@ -143,8 +154,17 @@ def _whole(value: Any) -> Any:
     return [_whole(each) for each in value] if isinstance(value, list) else value
 
 
+def _has_markdown(response: Response) -> bool:
+    """Return whether there is Markdown of an answer, or HTML to make it of."""
+    result = response.extract_result  # type: ignore[attr-defined]
+    return result.get(MARKDOWN) is not None or (isinstance(response, HtmlResponse) and bool(response.body))
+
+
 def _content(response: Response, name: str) -> tuple[bytes, str]:
     """Return the bytes of an output, and the suffix of its file."""
+    if name == MARKDOWN:
+        made: str = response.markdown()  # type: ignore[attr-defined]
+        return made.encode("utf-8", "replace"), ".md"
     if name == "screenshot":
         picture: bytes = response.extract_result["screenshot"]  # type: ignore[attr-defined]
         return picture, next((suffix for magic, suffix in _PICTURES if picture.startswith(magic)), ".bin")

@@ -289,6 +289,9 @@ class ExtractRun:
         if request.faults:
             raise ContractError(request.faults)
         result = await self._service.extract(request.fields, request.domain)
-        record, files = self._recorder.answered(request, result)
+        if self._recorder.computes(result):
+            record, files = await asyncio.to_thread(self._recorder.answered, request, result)
+        else:
+            record, files = self._recorder.answered(request, result)
         await self._writer.write(record, files)
         self._numbers.answered += 1

@@ -34,8 +34,8 @@ from scrapy import Request
 from scrapy.exceptions import NotSupported
 from scrapy.http import Response, TextResponse
 
-from scrapy_ext.api.extraction import EXTRACT_TYPES, check
-from scrapy_ext.api.extraction.fields import OPTIONS
+from scrapy_ext.api.extraction import MADE_OF_PAGE, check
+from scrapy_ext.api.extraction.fields import PAGE_OPTIONS
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import kind_of
@@ -222,13 +222,13 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
     escalated = {name: value for name, value in fields.items() if name not in dropped}
     if isinstance(fields.get("requestCookies"), list):
         escalated["requestCookies"] = for_browser(fields["requestCookies"])
-    for kind, name in OPTIONS.items():
+    for kind, name in PAGE_OPTIONS.items():
         options = _object(fields.get(name))
         if fields.get(kind) and (kind == "serp" or "extractFrom" in options):
             escalated[name] = {**options, "extractFrom": "browserHtml"}
     if fields.get("serp"):
         return escalated
-    if fields.get("httpResponseBody") or not any(fields.get(name) for name in EXTRACT_TYPES):
+    if fields.get("httpResponseBody") or not any(fields.get(name) for name in MADE_OF_PAGE):
         escalated["browserHtml"] = True
     headers = {**_browser_headers(fields.get("customHttpRequestHeaders")), **_object(fields.get("requestHeaders"))}
     if headers:

@@ -21,8 +21,8 @@ from scrapy.utils.request import fingerprint as scrapy_fingerprint
 from w3lib.url import canonicalize_url
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.extraction import EXTRACT_TYPES
-from scrapy_ext.api.extraction.fields import OPTIONS, source_of
+from scrapy_ext.api.extraction import MADE_OF_PAGE
+from scrapy_ext.api.extraction.fields import PAGE_OPTIONS, source_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.extraction.translate import content_fields, is_routed
@@ -112,7 +112,7 @@ def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
         content["httpRequestBody"] = base64.b64encode(text.encode()).decode()
     if content.get("httpResponseBody"):
         content.pop("httpResponseHeaders", None)
-    for kind, name in OPTIONS.items():
+    for kind, name in PAGE_OPTIONS.items():
         if name in content and kind != "serp":
             _unfold(content, kind, content.pop(name))
     return content
@@ -124,7 +124,7 @@ def _unfold(content: dict[str, Any], kind: str, options: Any) -> None:
         members = dict(options)
         source = members.pop("extractFrom", None)
         content.update({"extractFrom": source} if source else {})
-        content.update({OPTIONS[kind]: members} if members else {})
+        content.update({PAGE_OPTIONS[kind]: members} if members else {})
 
 
 def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
@@ -140,4 +140,4 @@ def _may_use_browser(fields: Mapping[str, Any]) -> bool:
     """Return true if the fragment of the URL may change the content."""
     if fields.get("httpResponseBody") or source_of(fields) == "httpResponseBody":
         return False
-    return any(fields.get(name) for name in ("browserHtml", "screenshot", *EXTRACT_TYPES))
+    return any(fields.get(name) for name in ("browserHtml", "screenshot", *MADE_OF_PAGE))

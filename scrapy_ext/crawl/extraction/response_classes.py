@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.api.extraction.fields import MARKDOWN
 from scrapy_ext.api.extraction.forms import BASE64_FIELDS
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import Hold
 from scrapy_ext.compatibility.python import Self
+from scrapy_ext.markdown import markdown_of
 
 if TYPE_CHECKING:
     from zyte_common_items import Item
@@ -32,6 +34,8 @@ _RAW_API_RESPONSE: Final = (
     "response.raw_api_response is of scrapy-zyte-api. Use response.extract_result instead; in it, httpResponseBody and "
     "screenshot are bytes, not Base64."
 )
+#: Options of Markdown with which the answer of the service is returned, whatever options the request had.
+_DEFAULT_MARKDOWN: Final = {"content": "main", "links": True, "images": True}
 #: Placeholder in a stored result for the body, which is stored separately.
 _IS_BODY: Final = True
 
@@ -71,6 +75,18 @@ class _WithResult:
             if kind is not None:
                 self._extract_item = _item(kind, self.extract_result[kind], self.url)  # type: ignore[misc]
         return self._extract_item
+
+    def markdown(self, *, content: str = "main", links: bool = True, images: bool = True) -> str:
+        """Return the page as Markdown: ``markdown`` of the answer if it was requested, else made of the page here.
+
+        Options as of :func:`scrapy_ext.markdown.markdown_of`; with others than the defaults it is made here in any
+        case. Raises ValueError for an answer without HTML.
+        """
+        options = {"content": content, "links": links, "images": images}
+        answered = self.extract_result.get(MARKDOWN) if self.extract_result else None
+        if isinstance(answered, str) and options == _DEFAULT_MARKDOWN:
+            return answered
+        return _markdown_of_page(self, options)
 
     @property
     def raw_api_response(self) -> NoReturn:
@@ -213,6 +229,12 @@ CLASSES: Final[dict[type[Response], type[Response]]] = {
     XmlResponse: ExtractXmlResponse,
     JsonResponse: ExtractJsonResponse,
 }
+
+
+def _markdown_of_page(response: Any, options: dict[str, Any]) -> str:
+    if not isinstance(response, TextResponse) or not response.body:
+        raise ValueError(f"{response.url} has no HTML to make Markdown of. Request markdown, browserHtml or a page.")
+    return markdown_of(response.text, response.url, **options)
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,7 @@ from scrapy import Request
 from scrapy.http import Headers, HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.responsetypes import responsetypes
 
-from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
+from scrapy_ext.api.extraction import MADE_OF_PAGE, ExtractResult
 from scrapy_ext.api.extraction.forms import BASE64_FIELDS
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import hold_of
@@ -64,7 +64,7 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
         response = _rendered(html, common)
     elif body is not None:
         response = CLASSES[_class_of(headers, url, body)](**common, body=body)
-    elif any(decoded.get(name) is not None for name in EXTRACT_TYPES):
+    elif any(decoded.get(name) is not None for name in MADE_OF_PAGE):
         response = ExtractHtmlResponse(**common, encoding="utf-8")
     elif decoded.get("screenshot") is not None:
         response = ExtractResponse(**common, body=decoded["screenshot"])

@@ -18,7 +18,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from twisted.python.failure import Failure
 
-from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.api.extraction import MADE_OF_PAGE
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.snapshots import Content, Missing, Part, Snapshot
 from scrapy_ext.client.extraction.redact import without_secrets
@@ -27,7 +27,7 @@ from scrapy_ext.crawl.extraction.response_classes import LostResultError
 #: Formats by class of the response; a class before those that it extends.
 _FORMATS: Final = ((XmlResponse, "xml"), (JsonResponse, "json"), (HtmlResponse, "html"))
 #: Members of a result that are data of the page.
-_DATA: Final = (*EXTRACT_TYPES, "customAttributes")
+_DATA: Final = (*MADE_OF_PAGE, "customAttributes")
 
 
 @dataclass(frozen=True)

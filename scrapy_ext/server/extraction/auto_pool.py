@@ -58,7 +58,7 @@ class Extractors:
 
         Processes are shared fairly by the caller's ``key`` and by the requested ``domain``: by default the page's.
         """
-        kind, url = todo.kind, todo.url
+        kind, url = todo.output, todo.url
         task = message(msgspec.json.encode(todo))
         async with self._permits.permit((urlsplit(url).hostname or "") if domain is None else domain, key):
             try:
@@ -118,7 +118,7 @@ class Extractors:
 def _not_extracted(todo: ExtractionTask, reason: str) -> ExtractionError:
     if todo.pdf is not None:
         return permanent(f"{todo.url} is a PDF that cannot be read: {reason}.")
-    return internal(f"Extracting {todo.kind} from this page failed.")
+    return internal(f"Extracting {todo.output} from this page failed.")
 
 
 def _too_slow(todo: ExtractionTask, seconds: str) -> ExtractionError:

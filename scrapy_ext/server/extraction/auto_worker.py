@@ -25,6 +25,8 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from scrapy_ext.api.extraction.fields import MARKDOWN
+
 #: Address space, in bytes. A page that needs more fails.
 MEMORY: Final = 4 * 1024**3
 #: Of it, what one PDF may need beside the file.
@@ -35,7 +37,8 @@ COLLECT_AFTER: Final = 20_000
 
 
 class ExtractionTask(msgspec.Struct, frozen=True):
-    kind: str
+    #: Kind of the item to extract; None: none.
+    kind: str | None
     url: str
     html: str
     styles: bool = False
@@ -47,6 +50,13 @@ class ExtractionTask(msgspec.Struct, frozen=True):
     attributes: dict[str, Any] | None = None
     #: Whether to return the text of the page.
     text: bool = False
+    #: Options of the Markdown to return; None: none.
+    markdown: dict[str, Any] | None = None
+
+    @property
+    def output(self) -> str:
+        """The kind, or the name of the other output, for messages."""
+        return self.kind or MARKDOWN
 
 
 class ExtractionOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,6 +66,7 @@ class ExtractionOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     sources: dict[str, str] | None = None
     attributes: dict[str, Any] | None = None
     text: str | None = None
+    markdown: str | None = None
     error: str | None = None
     unsupported: bool = False
     #: Whether the error is one of the file, which no other try can read.
@@ -98,7 +109,13 @@ def _extract_from_pdf(task: ExtractionTask, pdf: bytes) -> ExtractionOutcome:
     try:
         with _less_memory(PDF_MEMORY):
             found = extract_from_pdf(
-                task.kind, pdf, task.url, sources=task.sources, attributes=task.attributes, text=task.text
+                task.kind,
+                pdf,
+                task.url,
+                sources=task.sources,
+                attributes=task.attributes,
+                text=task.text,
+                markdown=task.markdown,
             )
         return ExtractionOutcome(**found._asdict())
     except UnreadablePdfError as error:
@@ -138,7 +155,7 @@ def _prepare(task: ExtractionTask) -> None:
     from scrapy_ext.server.extraction.auto import load
 
     with contextlib.suppress(Exception):  # The answer to the task has it.
-        load(task.kind, pdf=task.pdf is not None)
+        load(task.kind, pdf=task.pdf is not None, markdown=task.markdown is not None)
     compute_only()
 
 

@@ -1,6 +1,6 @@
 """Answers that are documents instead of pages: PDFs, and what can be had of them.
 
-* ``pageContent`` and ``article`` are made of the text of a PDF. Other kinds need a page.
+* ``pageContent``, ``article`` and ``markdown`` are made of the text of a PDF. Other kinds need a page.
 * A PDF is known by its signature within the first :data:`SEARCHED` bytes, where the site does not declare it to be
   something that a browser shows, and by its declared type alone, unless it begins as HTML.
 * The browser does not show PDFs but downloads them. A request that leaves the choice to the service is then sent once
@@ -12,11 +12,13 @@ from __future__ import annotations
 from typing import Final
 
 from scrapy_ext.api.extraction import ExtractRequest
+from scrapy_ext.api.extraction.fields import MARKDOWN
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
 
 #: Kinds of automatic extraction that a PDF has.
 KINDS_OF_PDF: Final = ("article", "pageContent")
+_OUTPUTS: Final = f"{', '.join(KINDS_OF_PDF)} or {MARKDOWN}"
 SIGNATURE: Final = b"%PDF-"
 #: Bytes at the begin of a file in which its signature is: some have a few lines before it.
 SEARCHED: Final = 1024
@@ -40,10 +42,15 @@ def _type_of(content_type: str | None) -> str:
     return (content_type or "").partition(";")[0].strip().lower()
 
 
+def is_of_pdf(kind: str | None) -> bool:
+    """Return whether a PDF has a kind, or its Markdown: None."""
+    return kind is None or kind in KINDS_OF_PDF
+
+
 def not_of_pdf(url: str, kind: str) -> ExtractionError:
     """Return the problem of a PDF of which a kind was requested that needs a page."""
     return permanent(
-        f"{url} is a PDF, and {kind} is extracted from HTML only. Request {' or '.join(KINDS_OF_PDF)} for its text, or "
+        f"{url} is a PDF, and {kind} is extracted from HTML only. Request {_OUTPUTS} for its text, or "
         "httpResponseBody for the file."
     )
 
@@ -59,15 +66,14 @@ class DownloadError(ExtractionError):
         if self.is_pdf:
             detail = (
                 f"{url} is a PDF, which the browser does not show. Use httpResponseBody for the file, or "
-                f"{' or '.join(KINDS_OF_PDF)} with extractFrom httpResponseBody for its text."
+                f"{_OUTPUTS} with extractFrom httpResponseBody for its text."
             )
         super().__init__("/download/internal-error", detail)
 
 
 def plan_by_http(request: ExtractRequest, todo: PagePlan) -> HttpPlan | None:
     """Return the plan of the same request by HTTP; None for one that asks for a browser, or for a kind of a page."""
-    kind = request.extract_type
-    if kind not in KINDS_OF_PDF or _asks_for_browser(request, kind):
+    if not request.makes_something or not is_of_pdf(request.extract_type) or _asks_for_browser(request):
         return None
     return HttpPlan(
         url=todo.url,
@@ -82,7 +88,6 @@ def plan_by_http(request: ExtractRequest, todo: PagePlan) -> HttpPlan | None:
     )
 
 
-def _asks_for_browser(request: ExtractRequest, kind: str) -> bool:
-    chosen = request.options_of(kind).get("extractFrom") or request.extract_from
+def _asks_for_browser(request: ExtractRequest) -> bool:
     asked = (request.browser_html, request.screenshot, request.actions, request.network_capture)
-    return chosen == "browserHtml" or any(asked)
+    return request.source == "browserHtml" or any(asked)

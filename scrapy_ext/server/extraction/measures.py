@@ -118,7 +118,8 @@ class ExtractionMetrics:
 
     def count(self, request: ExtractRequest, caller: Caller, status: int, seconds: float) -> None:
         """Count a request that keeps to the contract, with its time from the check to the answer."""
-        key = ("browser" if request.wants_browser else "http", request.extract_type or "none", status)
+        kind = request.extract_type or ("markdown" if request.markdown else "none")
+        key = ("browser" if request.wants_browser else "http", kind, status)
         series = self._series.get(key)
         if series is None:
             series = self._series[key] = _Series([0] * (len(DURATIONS) + 1), [0.0])

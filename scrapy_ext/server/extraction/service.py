@@ -16,6 +16,7 @@ import msgspec
 import pybase64
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
+from scrapy_ext.api.extraction.fields import MARKDOWN
 from scrapy_ext.api.extraction.problems import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
@@ -28,7 +29,7 @@ from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionTask
 from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
 from scrapy_ext.server.extraction.bans.tries import Sender
-from scrapy_ext.server.extraction.documents import KINDS_OF_PDF, DownloadError, is_pdf, not_of_pdf, plan_by_http
+from scrapy_ext.server.extraction.documents import DownloadError, is_of_pdf, is_pdf, not_of_pdf, plan_by_http
 from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates, domain_of
 from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.hold import Hold, no_count
@@ -284,13 +285,13 @@ class ExtractionService:
             result.http_response_body = pybase64.b64encode_as_string(fetched.body)
         if request.http_response_headers:
             result.http_response_headers = fetched.headers
-        kind = request.extract_type
-        if kind is not None:
+        if request.makes_something:
+            kind = request.extract_type
             if not is_pdf(fetched.content_type, fetched.body):
                 html = await asyncio.to_thread(_decode, fetched)
-                await self._add_item(result, request, kind, html, caller)
-            elif kind in KINDS_OF_PDF:
-                await self._add_item(result, request, kind, "", caller, pdf=fetched.body)
+                await self._add_made(result, request, html, caller)
+            elif kind is None or is_of_pdf(kind):
+                await self._add_made(result, request, "", caller, pdf=fetched.body)
             else:
                 raise not_of_pdf(fetched.url, kind)
         return result
@@ -325,10 +326,10 @@ class ExtractionService:
             result.browser_html = page.html
         if page.screenshot is not None:
             result.screenshot = pybase64.b64encode_as_string(page.screenshot)
-        if request.extract_type is not None:
+        if request.makes_something:
             styles = page.styles is not None
             html = page.styles or page.html or ""
-            await self._add_item(result, request, request.extract_type, html, caller, styles=styles)
+            await self._add_made(result, request, html, caller, styles=styles)
         return result, page.state
 
     async def _load(self, todo: PagePlan, hold: Hold, caller: Caller) -> PageResult:
@@ -355,18 +356,18 @@ class ExtractionService:
         agent = agent_of(todo.headers)
         return lambda url: robots.check(url, agent, todo.upstream)
 
-    async def _add_item(
+    async def _add_made(
         self,
         result: ExtractResult,
         request: ExtractRequest,
-        kind: str,
         html: str,
         caller: Caller,
         *,
         styles: bool = False,
         pdf: bytes | None = None,
     ) -> None:
-        asked = request.custom_attributes
+        """Add what is made of a page, or of a PDF: an item, Markdown."""
+        kind, asked = request.extract_type, request.custom_attributes
         by_text = self._attributes.reads_text
         task = ExtractionTask(
             kind,
@@ -377,11 +378,14 @@ class ExtractionService:
             sources=request.field_sources,
             attributes=asked if asked and not by_text else None,
             text=bool(asked) and by_text,
+            markdown=_markdown_options(request),
         )
         domain = domain_of(request.url)
-        with inner_span("extract", {"scrapy_ext.kind": kind}):
+        with inner_span("extract", {"scrapy_ext.kind": kind or MARKDOWN}):
             found = await self.extractors.work(task, domain=domain, key=caller.name)
-        setattr(result, _ATTRIBUTES[kind], found.item)
+        if kind is not None:
+            setattr(result, _ATTRIBUTES[kind], found.item)
+        result.markdown = found.markdown
         result.field_sources = found.sources
         if asked:
             result.custom_attributes = await self._attributes.answer(asked, found)
@@ -391,6 +395,12 @@ def _new_fetcher(guard: Guard, limits: ServiceLimits, verify_tls: bool) -> Fetch
     from scrapy_ext.server.extraction.http.fetch import Fetcher
 
     return Fetcher(guard, limits, verify_tls=verify_tls)
+
+
+def _markdown_options(request: ExtractRequest) -> dict[str, Any] | None:
+    if not request.markdown:
+        return None
+    return {name: value for name, value in request.markdown_options.items() if name != "extractFrom"}
 
 
 def _import_browser() -> None:

@@ -20,6 +20,7 @@ from scrapy_ext.server.http.forms import Form
 TICKS: Final = {
     "browserHtml": "HTML of the browser",
     "screenshot": "screenshot",
+    "markdown": "Markdown",
     "httpResponseBody": "response body",
     "httpResponseHeaders": "response headers",
 }
@@ -31,11 +32,10 @@ _MOST_FIELDS: Final = 500
 
 
 class Shown(NamedTuple):
-    """A result as shown. Texts are cut at ``_SHOWN`` characters; ``length`` is that of the whole."""
+    """A result as shown. Texts are cut at ``_SHOWN`` characters."""
 
-    html: str
-    body: str
-    length: int
+    #: Heading, text, and the length of the whole text.
+    texts: list[tuple[str, str, int]]
     headers: list[tuple[str, str]]
     screenshot: str
     fields: list[tuple[str, Any, str]]
@@ -52,6 +52,8 @@ def fields_of(form: Form) -> dict[str, Any]:
             body |= {"serpOptions": {"extractFrom": source}} if kind == "serp" else {"extractFrom": source}
         if form.get("fieldSources") is not None:
             body["fieldSources"] = True
+    elif body.get("markdown") and (source := form.get("extractFrom")):
+        body["extractFrom"] = source
     if more := (form.get("more") or "").strip():
         value = bodies.value(more.encode(), "more")
         if not isinstance(value, dict):
@@ -92,11 +94,13 @@ def shown(result: ExtractResult) -> Shown:
             (name, value, "customAttributes") for name, value in _flat(result.custom_attributes.get("values") or {})
         ]
     body = _text(result.http_response_body) if result.http_response_body else ""
-    html = result.browser_html or ""
+    texts = (
+        ("Markdown", result.markdown or ""),
+        ("HTML of the browser", result.browser_html or ""),
+        ("Response body", body),
+    )
     return Shown(
-        html[:_SHOWN],
-        body[:_SHOWN],
-        len(html or body),
+        [(title, text[:_SHOWN], len(text)) for title, text in texts if text],
         [(header.name, header.value) for header in result.http_response_headers or ()],
         _picture(result.screenshot or ""),
         rows[:_MOST_FIELDS],

@@ -57,6 +57,7 @@ class UnsupportedKindError(ValueError):
 class Extracted(NamedTuple):
     """An item, and what was requested beside it."""
 
+    #: Empty where no kind was requested.
     item: dict[str, Any]
     #: The source of each field.
     sources: dict[str, str] | None = None
@@ -64,6 +65,8 @@ class Extracted(NamedTuple):
     attributes: dict[str, Any] | None = None
     #: The text of the page, for a language model that answers them.
     text: str | None = None
+    #: The page as Markdown.
+    markdown: str | None = None
 
 
 def extract(kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
@@ -77,7 +80,7 @@ def extract(kind: str, html: str, url: str, *, styles: bool = False) -> dict[str
 
 
 def extract_more(
-    kind: str,
+    kind: str | None,
     html: str,
     url: str,
     *,
@@ -85,19 +88,20 @@ def extract_more(
     sources: bool = False,
     attributes: dict[str, Any] | None = None,
     text: bool = False,
+    markdown: dict[str, Any] | None = None,
 ) -> Extracted:
-    """Return what :func:`extract` does, with the sources of the fields, answers for ``attributes``, or the text of the
-    page.
+    """Return what :func:`extract` does, with the sources of the fields, answers for ``attributes``, the text of the
+    page, or its Markdown with the options ``markdown``; without a ``kind`` only that.
     """
-    if kind not in _EXTRACTORS:
+    if kind is not None and kind not in _EXTRACTORS:
         raise UnsupportedKindError(kind)
     # Imported here: see the head of this module.
     from scrapy_ext.server.extraction.auto.items import as_dict
     from scrapy_ext.server.extraction.auto.page.page import Page
 
     page = Page(html, url, styles=styles)
-    item = as_dict(_extractor(kind)(page))
-    field_sources = answers = words = None
+    item = as_dict(_extractor(kind)(page)) if kind is not None else {}
+    field_sources = answers = words = written = None
     if sources:
         field_sources = page.sources.of_item(page, item)
     if attributes:
@@ -107,60 +111,73 @@ def extract_more(
         answers = Attributes(page, item).values(read_attributes(attributes))
     if text:
         words = f"{page.title or ''}\n\n{page.visible_text}".strip()
-    return Extracted(item, field_sources, answers, words)
+    if markdown is not None:
+        from scrapy_ext.server.extraction.auto.markdown import MarkdownOptions, markdown_of
+
+        written = markdown_of(page, MarkdownOptions(**markdown))
+    return Extracted(item, field_sources, answers, words, written)
 
 
 def extract_from_pdf(
-    kind: str,
+    kind: str | None,
     pdf: bytes,
     url: str,
     *,
     sources: bool = False,
     attributes: dict[str, Any] | None = None,
     text: bool = False,
+    markdown: dict[str, Any] | None = None,
 ) -> Extracted:
-    """Return what :func:`extract_more` does, from a PDF: ``article`` or ``pageContent``.
+    """Return what :func:`extract_more` does, from a PDF: ``article``, ``pageContent``, or its Markdown.
 
     Raises :class:`UnsupportedKindError` for another kind, and ``UnreadablePdfError`` for a file without a text.
     """
-    if kind not in _OF_PDF:
+    if kind is not None and kind not in _OF_PDF:
         raise UnsupportedKindError(kind)
     from scrapy_ext.server.extraction.auto.items import as_dict
     from scrapy_ext.server.extraction.auto.pdf import items, reading
 
     document = items.PdfText(reading.read(pdf))
-    item = as_dict(getattr(items, _OF_PDF[kind])(url, document))
-    answers = None
+    item = as_dict(getattr(items, _OF_PDF[kind])(url, document)) if kind is not None else {}
+    answers = written = None
     if attributes:
         from scrapy_ext.api.extraction.attributes import read_attributes
         from scrapy_ext.server.extraction.auto.attributes import Attributes
         from scrapy_ext.server.extraction.auto.page.page import Page
 
         answers = Attributes(Page(document.html, url), item).values(read_attributes(attributes))
+    if markdown is not None:
+        from scrapy_ext.server.extraction.auto.markdown.pdf import markdown_of_pdf
+
+        written = markdown_of_pdf(document)
     return Extracted(
         item,
         document.sources_of(item) if sources else None,
         answers,
         f"{document.title or ''}\n\n{document.content}".strip() if text else None,
+        written,
     )
 
 
-def load(kind: str, *, pdf: bool = False) -> None:
-    """Import what the extraction of a kind, or that of PDFs, always needs."""
-    if kind not in KINDS:
+def load(kind: str | None, *, pdf: bool = False, markdown: bool = False) -> None:
+    """Import what the extraction of a kind, or that of PDFs, always needs, and the conversion to Markdown."""
+    if kind is not None and kind not in KINDS:
         raise UnsupportedKindError(kind)
-    if not pdf:
+    if kind is not None and not pdf:
         _extractor(kind)
-        return
-    for module in ("items", "reading"):
-        import_module(f"{__name__}.pdf.{module}")
+    modules = [f"pdf.{name}" for name in ("items", "reading") if pdf]
+    if markdown:
+        modules += ["markdown.pdf"] if pdf else ["markdown", "content.main_content"]
+    for module in modules:
+        import_module(f"{__name__}.{module}")
 
 
 def preload() -> None:
     """Import all that extraction needs, so that the first page does not wait for the imports."""
     for kind in KINDS:
         load(kind)
-    load("pageContent", pdf=True)
+    for pdf in (False, True):
+        load("pageContent", pdf=pdf, markdown=True)
     for library in _LIBRARIES:
         import_module(library)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -23,6 +24,13 @@ from scrapy_ext.compatibility.required import OldScrapyError, require_scrapy
 _TEXT: Final = 200
 _MEMORY: Final = 8 * 1024**3
 _MAX_ARGUMENTS: Final = 100
+#: Characters of a docstring that are read.
+_DOC: Final = 20_000
+#: A line about an argument: ``name: text``, ``name (int): text`` or ``:param int name: text``.
+_DESCRIBED: Final = re.compile(
+    r"(?P<indent>[ \t]*)(?::param(?:[ \t]+[^\s:]{1,60})?[ \t]+)?(?P<name>[^\W\d]\w{0,99})(?:[ \t]*\([^()]{0,100}\))?"
+    r"[ \t]?:[ \t]+(?P<text>\S.*)"
+)
 
 
 def main() -> None:
@@ -79,8 +87,40 @@ def _spider(name: str, cls: type) -> SpiderInfo:
                 elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.name != "name":
                     arguments.setdefault(parameter.name, _argument(parameter))
     summary = (vars(cls).get("__doc__") or "").strip().partition("\n")[0]
-    listed = list(arguments.values())[:_MAX_ARGUMENTS]
+    described = _descriptions(cls)
+    listed = [
+        msgspec.structs.replace(each, help=described.get(each.name, ""))
+        for each in list(arguments.values())[:_MAX_ARGUMENTS]
+    ]
     return SpiderInfo(name, listed, summary[:_TEXT], custom, f"{cls.__module__}.{cls.__qualname__}"[:_TEXT])
+
+
+def _descriptions(cls: type) -> dict[str, str]:
+    """Return the texts about arguments in the docstrings of a spider: of ``name: text`` and ``:param name: text``.
+
+    Lines that are indented further belong to the text.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        for doc in (vars(base).get("__doc__"), getattr(vars(base).get("__init__"), "__doc__", None)):
+            if isinstance(doc, str):
+                found |= _described_in(inspect.cleandoc(doc[:_DOC]))
+    return found
+
+
+def _described_in(doc: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    name, indent = "", 0
+    for line in doc.splitlines():
+        match = _DESCRIBED.match(line)
+        if match:
+            name, indent = match["name"], len(match["indent"])
+            found[name] = match["text"][:_TEXT]
+        elif name and line.strip() and len(line) - len(line.lstrip()) > indent:
+            found[name] = f"{found[name]} {line.strip()}"[:_TEXT]
+        else:
+            name = ""
+    return found
 
 
 def _parameters(base: Any) -> Iterator[inspect.Parameter]:

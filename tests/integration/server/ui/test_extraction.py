@@ -175,8 +175,8 @@ def test_a_result_is_cut_to_what_a_page_shows() -> None:
         field_sources={"a": "markup"},
     )
     shown = playground.shown(result)
-    assert len(shown.html) == 200_000
-    assert shown.length == len(long)
+    ((_, text, length),) = shown.texts
+    assert (len(text), length) == (200_000, len(long))
     assert shown.screenshot == "data:image/jpeg;base64,/9j/"
     assert shown.fields == [("a.b.c", 1, "markup"), ("a.empty", {}, "markup"), ("list", [1, 2], "")]
     assert playground.shown(ExtractResult(screenshot="x" * 20_000_000)).screenshot == ""

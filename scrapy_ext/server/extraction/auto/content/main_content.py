@@ -33,9 +33,14 @@ class Content(NamedTuple):
 
 def main_content(page: Page, focus: Focus | None = None) -> Content:
     """Return the primary content of a page; an empty text where there is none."""
-    blocks = Blocks(page, MAX_BLOCKS)
-    chosen = content_blocks(page, blocks, focus)
+    _, chosen = chosen_blocks(page, focus)
     return Content(text_of(chosen), place_of(chosen))
+
+
+def chosen_blocks(page: Page, focus: Focus | None = None) -> tuple[Blocks, list[TextBlock]]:
+    """Return the blocks of a page, and those of its content."""
+    blocks = Blocks(page, MAX_BLOCKS)
+    return blocks, content_blocks(page, blocks, focus)
 
 
 def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> list[TextBlock]:

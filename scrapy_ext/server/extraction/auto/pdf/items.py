@@ -61,16 +61,16 @@ class PdfText:
     @cached_property
     def headline(self) -> str | None:
         """The heading of the text, else the title that the document states."""
-        heading = self._heading
+        heading = self.titles
         return " ".join(part.text for part in heading) or information.title_of(self.document)
 
     @cached_property
     def body(self) -> list[Paragraph]:
         """The paragraphs without the heading, and without what is before it."""
-        if not self._heading:
+        if not self.titles:
             return self.paragraphs
-        at = self.paragraphs.index(self._heading[0])
-        return self.paragraphs[:at] + self.paragraphs[at + len(self._heading) :]
+        at = self.paragraphs.index(self.titles[0])
+        return self.paragraphs[:at] + self.paragraphs[at + len(self.titles) :]
 
     @cached_property
     def content(self) -> str:
@@ -96,7 +96,7 @@ class PdfText:
         return information.language_of(self.document)
 
     @cached_property
-    def _heading(self) -> list[Paragraph]:
+    def titles(self) -> list[Paragraph]:
         """The paragraph that the stated title repeats, else those with the largest letters at the begin."""
         return self._titled or self._largest
 

@@ -1,0 +1,37 @@
+"""Pages and PDFs as Markdown: CommonMark with the tables and struck text of GFM.
+
+The converter is of this package, as none of the libraries keeps what a reader of hostile pages needs: markdownify
+(MIT) does not escape text at the begin of lines and nests as deep as the page, html-to-markdown (MIT) writes HTML where
+Markdown has no words for it, and trafilatura's output has no escapes at all. Here text stays text, no HTML is written,
+and time, size and nesting have bounds. And the text is that of ``pageContent``, block by block.
+"""
+
+from __future__ import annotations
+
+from scrapy_ext.server.extraction.auto.markdown.document import Block
+from scrapy_ext.server.extraction.auto.markdown.reading import MAX_LENGTH, MarkdownOptions, Reader
+from scrapy_ext.server.extraction.auto.markdown.selection import Selection, WholePage
+from scrapy_ext.server.extraction.auto.markdown.writing import written
+from scrapy_ext.server.extraction.auto.page import Page
+
+__all__ = ["MAX_LENGTH", "MarkdownOptions", "document_of", "markdown_of"]
+
+
+def markdown_of(page: Page, options: MarkdownOptions) -> str:
+    """Return a page as Markdown; empty for a page without content."""
+    return written(document_of(page, options))
+
+
+def document_of(page: Page, options: MarkdownOptions) -> list[Block]:
+    """Return a page as the document that becomes its Markdown."""
+    return Reader(page, _selection(page, options), options).blocks()
+
+
+def _selection(page: Page, options: MarkdownOptions) -> Selection:
+    if options.content == "all":
+        return WholePage(page)
+    # Imported here: the content of a whole page needs no more than its tree.
+    from scrapy_ext.server.extraction.auto.content.main_content import chosen_blocks
+    from scrapy_ext.server.extraction.auto.markdown.selection import MainContent
+
+    return MainContent(page, *chosen_blocks(page))
