@@ -325,8 +325,8 @@ FRONTIER_WORKER = _setting(
 FRONTIER_KEEP_ALIVE = _setting(
     "FRONTIER_KEEP_ALIVE",
     False,
-    "Wait for requests that are pushed into the frontier: True for ever, a number of seconds (over 1) until nothing has "
-    "come for so long.",
+    "Wait for requests that others push into the frontier: True for ever, a number of seconds (over 1) until nothing "
+    "has come for so long.",
     bool | int,
     least=0,
 )

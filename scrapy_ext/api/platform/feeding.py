@@ -5,8 +5,8 @@ becomes the form in which crawls store requests (:mod:`scrapy_ext.crawl.frontier
 Scrapy computes by default, and the slot of :mod:`~scrapy_ext.api.platform.frontier_slots`. So a request that was pushed
 and the same request of the crawl are one.
 
-A request with ``dont_filter`` has a fingerprint of its own, as in a crawl. It is made of Scrapy's, the ID of the push and
-the number of the line, so that a push that is repeated after a failure adds nothing twice.
+A request with ``dont_filter`` has a fingerprint of its own, as in a crawl. It is made of Scrapy's, the ID of the
+push and the number of the line, so that a push that is repeated after a failure adds nothing twice.
 """
 
 from __future__ import annotations

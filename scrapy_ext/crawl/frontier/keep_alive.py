@@ -1,10 +1,10 @@
 """A crawl that waits for requests which others push into its frontier (``FRONTIER_KEEP_ALIVE``).
 
 - A poll is one call for the stamps of all slots, and only slots whose stamp has changed are read. Polls come every
-  ``FRONTIER_POLL_INTERVAL`` seconds, and, while there is no work, ever less often, down to a fifth of that.
-- A crawl that waits for a number of seconds ends when nothing has come for so long. The own frontier of a job is deleted
-  then, so its end has three steps: the platform accepts no more pushes, all slots are read once more, and only if they
-  are empty the crawl is over. What was accepted before is crawled, and pushes are accepted again.
+  ``FRONTIER_POLL_INTERVAL`` seconds, and, while there is no work, ever less often, down to one in five intervals.
+- A crawl that waits for a number of seconds ends when nothing has come for so long. The own frontier of a job is
+  deleted then, so its end has three steps: the platform accepts no more pushes, all slots are read once more, and only
+  if they are empty the crawl is over. What was accepted before is crawled, and pushes are accepted again.
 - The frontier with a name of the user's stays, and keeps what comes later for the next crawl.
 """
 
@@ -174,8 +174,6 @@ class KeepAlive:
         with contextlib.suppress(PlatformError):
             await self._frontier.report(since)
             self._reported = is_waiting
-            if is_waiting:
-                self._count("frontier/keep_alive/waits")
 
     async def close(self) -> None:
         """End the wait: the job's own frontier accepts nothing any more. A failure is logged."""

@@ -205,8 +205,8 @@ class Rest(NamedTuple):
 class Ending:
     """Detection of the end of a crawl with several workers.
 
-    ``leaves_rest``: whether requests may stay in the frontier when all other workers have ended. Others may push them at
-    any time, also into the slots of a worker that has ended.
+    ``leaves_rest``: whether requests may stay in the frontier when all other workers have ended. Others may push them
+    at any time, also into the slots of a worker that has ended.
     """
 
     def __init__(self, ownership: Ownership, slots: int, *, leaves_rest: bool = False) -> None:

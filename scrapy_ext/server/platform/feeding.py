@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import re
 import secrets
-from functools import partial
 from typing import Final
 
 from starlette.responses import Response
 
 from scrapy_ext.api.platform import feeding, frontier
-from scrapy_ext.api.platform.feeding import Fed, Feed
+from scrapy_ext.api.platform.feeding import Feed
 from scrapy_ext.api.platform.frontier_slots import MAX_SLOTS
-from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, found, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.frontier.feeds import Push, pushed
-from scrapy_ext.server.store.read_ahead import in_thread
+from scrapy_ext.server.store.frontier.fed_lines import push_lines
+from scrapy_ext.server.store.frontier.feeds import Push
 
 ROUTES: Final = Routes(Access.PROCESS)
 _FEED: Final = "/hcf/{project}/{frontier}/feed"
@@ -96,7 +94,7 @@ async def _push(call: Call) -> Response:
         raise refused("push", "must be 1 to 64 letters, digits, '_', '-' or '.'", "Choose another ID.")
     start = call.number("start", 0) or 0
     lines = await _lines(call)
-    count = await add(call.store, Push(call.project, name, slots), lines, push, start)
+    count = await push_lines(call.store.feeds, Push(call.project, name, slots), lines, push, start)
     call.wrote(count.new)
     return json(count)
 
@@ -116,36 +114,3 @@ async def _lines(call: Call) -> list[tuple[int, bytes]]:
 
     await bodies.each_block(call.request, work, feeding.MAX_BYTES)
     return lines
-
-
-async def add(store: Store, push: Push, lines: list[tuple[int, bytes]], name: str, start: int = 0) -> feeding.FedCount:
-    """Push numbered lines (from 1) into a frontier, all or none; raises :class:`ContractError`. ``name``: ID of the
-    push."""
-    requests, invalid = await in_thread(_parsed, lines)
-    if invalid is not None:
-        raise invalid
-    names_fps = all(fed.names_fp for _, fed in requests)
-    for number, fed in requests:
-        if fed.needs_fp:
-            raise refused(
-                f"line {number}.meta",
-                "has extract_api fields, on which the fingerprint depends",
-                "Push in the project: scrapy platform frontier add --spider NAME. Or give the line its fp.",
-            )
-    numbered = [(start + number - 1, fed) for number, fed in requests]
-    ready = await in_thread(partial(pushed, push=name), numbered)
-    return await store.feeds.push(push._replace(names_fps=names_fps), ready)
-
-
-def _parsed(lines: list[tuple[int, bytes]]) -> tuple[list[tuple[int, Fed]], ContractError | None]:
-    """Return the requests of numbered lines, or the violations of the first invalid ones."""
-    requests: list[tuple[int, Fed]] = []
-    violations = []
-    for number, line in lines:
-        try:
-            requests.append((number, feeding.parsed(line, f"line {number}")))
-        except ContractError as error:
-            violations += error.violations
-            if len(violations) >= feeding.MAX_VIOLATIONS:
-                break
-    return requests, ContractError(violations) if violations else None

@@ -88,6 +88,9 @@ def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summa
 def _waiting(job: StoredJob, source: str | None, capacity: Capacity | None) -> str:
     if source is not None:
         return f"being imported from {source}; if the import was interrupted, repeat it"
+    since = _time_of(job, "waits_since")
+    if job.state is JobState.RUNNING and since is not None:
+        return f"waits for requests since {when(since)} UTC"
     return waiting(job.metadata, capacity) if capacity and job.state is JobState.PENDING else ""
 
 
@@ -260,6 +263,7 @@ DONE: Final[Mapping[str, str]] = {
     "removed": "Deleted.",
     "renamed": "Renamed.",
     "put-back": "Requests queued again: {number}.",
+    "pushed": "New requests: {number}. The frontier knew the others, if any.",
     "schedule-made": "The periodic job was created.",
     "schedule-paused": "The periodic job is paused until it is resumed.",
     "schedule-resumed": "The periodic job runs on schedule again.",

@@ -2,8 +2,8 @@
 
 - A push is one transaction over all slots that it touches: the frontier has all of its requests or none. The row of the
   frontier is locked first, so that two pushes lock slots one after the other, and a job's own frontier takes nothing
-  after its crawl has read for the last time: the crawl sets ``accepting`` to 0, reads all slots once more, and ends only
-  if they are empty.
+  after its crawl has read for the last time: the crawl sets ``accepting`` to 0, reads all slots once more, and ends
+  only if they are empty.
 - The frontier of a job that has ended takes nothing; that of a name of the user's keeps everything for the next crawl.
 - The number of slots is the crawl's, or that of the first push, so that all choose the same slot for a request.
 """

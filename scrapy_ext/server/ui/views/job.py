@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobs import CRAWL_STATS
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, JobState
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context
 from scrapy_ext.server.ui.views.run import tags_of_text
 
 #: Metadata with a place of its own on this page or another.
-_PLACED: Final = frozenset(("tags", "spider", "project", "state", CRAWL_STATS, "scrapystats"))
+_PLACED: Final = frozenset(
+    ("tags", "spider", "project", "state", "frontier", "waits_since", CRAWL_STATS, "scrapystats")
+)
 #: Maximum number of item fields listed.
 _FIELDS: Final = 100
 #: Times: Scrapy's datetimes, which the platform stores as milliseconds.
@@ -37,9 +42,26 @@ async def _show(visit: Visit) -> Response:
         item_bytes=stats.totals.input_bytes,
         metadata=_plain(job.metadata),
         groups=groups,
+        fed=_fed(visit, job),
         charts=[await timeline.throughput(visit.store, job), await timeline.memory(visit.store, visit.key)],
         errors=(await visit.store.logs.stats(visit.key)).counts,
     )
+
+
+class _Fed(NamedTuple):
+    """Frontier into which requests for a job are pushed, the path of its page, and the ID of a push."""
+
+    frontier: str
+    path: str
+    push: str
+
+
+def _fed(visit: Visit, job: StoredJob) -> _Fed | None:
+    """Return the frontier of a crawl that waits for requests, None for any other job."""
+    frontier = job.metadata.get("frontier")
+    if job.state is not JobState.RUNNING or not visit.may_write or not isinstance(frontier, str):
+        return None
+    return _Fed(frontier, f"/ui/{visit.project}/frontiers/{quote(frontier, safe='')}", secrets.token_hex(8))
 
 
 def _plain(metadata: Mapping[str, Any]) -> list[tuple[str, Any]]:
