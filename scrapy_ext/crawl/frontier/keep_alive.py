@@ -66,10 +66,8 @@ class PushedFrontier:
 
     async def report(self, since: float | None) -> None:
         """Write to the job's metadata since when it waits (seconds since the epoch), None if it does not."""
-        if since is None:
-            await self._client.jobs.delete_field(self._job, WAITS_SINCE)
-        else:
-            await self._client.jobs.update(self._job, {FRONTIER: self._name, WAITS_SINCE: int(since * 1000)})
+        waits_since = None if since is None else int(since * 1000)
+        await self._client.jobs.update(self._job, {FRONTIER: self._name, WAITS_SINCE: waits_since})
 
 
 class KeepAlive:
