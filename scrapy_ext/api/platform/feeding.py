@@ -159,7 +159,7 @@ def fingerprint(form: Mapping[str, Any]) -> str:
 
 def body_of(stored: Any) -> bytes:
     """Return the body of a stored form: text, or bytes in Base64."""
-    return stored.encode() if isinstance(stored, str) else base64.b64decode(stored["value"])
+    return stored.encode() if isinstance(stored, str) else base64.b64decode(stored["value"], validate=True)
 
 
 _EXAMPLE: Final = 'Write https://example.com/ or {"url": "https://example.com/", "callback": "parse"}.'
