@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from tests.support.crash.lives import Platform
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.eventually import eventually
@@ -132,6 +132,18 @@ class Fed:
         self._file.write_text("\n".join(self.lines(prefix)))
         return str(self._file)
 
+    def is_open(self, frontier: str) -> bool:
+        """Whether a crawl takes pushes."""
+
+        async def read(client: PlatformClient) -> bool:
+            try:
+                feed = await client.frontier.feed(1, frontier)
+            except NotFound:
+                return False
+            return feed.open and feed.slots is not None
+
+        return bool(self.ask(read))
+
     def items(self) -> Counter[str]:
         async def read(client: PlatformClient) -> Counter[str]:
             items = [item for job in self.jobs for item in await collect(client.items.iter(key(job)))]
@@ -204,10 +216,13 @@ def test_a_crawl_that_is_killed_does_each_pushed_request_once(fed: Fed, platform
         job = job_of(first)
         fed.jobs.append(job)
         frontier = f"job-{'-'.join(job.split('/')[1:])}"
-        eventually(lambda: fed.site.hits["/start"], what="the crawl is open for pushes")
+        # A crawl that is killed before it takes pushes is begun again first.
+        eventually(lambda: fed.is_open(frontier) or first.process.poll(), what="the crawl takes pushes", timeout=60)
+        early = None if fed.is_open(frontier) else fed.start(platform.url, *kept, "-s", f"PLATFORM_JOB={job}")
+        eventually(lambda: fed.is_open(frontier), what="the crawl takes pushes", timeout=60)
         join = in_background(lambda: fed.push(frontier, "pushed"))
         assert first.process.wait(120) == -signal.SIGKILL, first.log.read_text()[-3000:]
-    second = fed.start(platform.url, *kept, "-s", f"PLATFORM_JOB={job}")
+    second = early or fed.start(platform.url, *kept, "-s", f"PLATFORM_JOB={job}")
     join()
     finished(second)
     fed.check("pushed")
