@@ -7,7 +7,7 @@ downloaded and no extension runs.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 import msgspec
@@ -71,7 +71,7 @@ class RequestMaker:
             raise _no_fingerprint(place, error) from error
         return _encode({**request.form, "fp": fp})
 
-    async def of_method(self, name: str) -> AsyncIterator[bytes]:
+    async def of_method(self, name: str) -> AsyncGenerator[bytes]:
         """Yield the requests of a method as lines; raises :class:`CommandError`."""
         method: Any = getattr(self._spider, name, None)
         if not callable(method):

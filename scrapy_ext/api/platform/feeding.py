@@ -23,7 +23,7 @@ import msgspec
 
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, FrontierRequest
-from scrapy_ext.api.platform.frontier_slots import META_KEY
+from scrapy_ext.api.platform.frontier_slots import META_KEY, slot_of_url
 from scrapy_ext.api.violations import ContractError, Violation
 
 #: Version of the stored form.
@@ -132,6 +132,7 @@ def fed(members: Mapping[str, Any], place: str) -> Fed:
         form["url"] = _safe_url(form)
         own: str | None = members.get("fp")
         fp = own or fingerprint(form)
+        slot_of_url(form["url"], None, 1)  # raises an error for a host that is none
     except (ValueError, LookupError) as error:  # LookupError: an encoding that is not one of text
         raise ContractError([Violation(f"{place}.url", f"cannot be requested: {error}"[:300], _EXAMPLE)]) from None
     if (size := len(_encode(form))) > MAX_REQUEST_BYTES:

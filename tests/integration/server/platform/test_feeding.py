@@ -118,7 +118,9 @@ async def test_a_bad_parameter_is_named(http: Http, feed: str, query: str, messa
     assert message in refused(await http.post(feed + query, b"https://a/"), 400)
 
 
-@pytest.mark.parametrize("body", [{}, {"slots": 0}, {"slots": 8, "open": 1}, {"slots": 8, "oben": True}, {"slots": True}])
+@pytest.mark.parametrize(
+    "body", [{}, {"slots": 0}, {"slots": 8, "open": 1}, {"slots": 8, "oben": True}, {"slots": True}]
+)
 async def test_a_bad_declaration_is_refused(http: Http, feed: str, body: dict[str, Any]) -> None:
     refused(await declare(http, feed, body), 400)
 

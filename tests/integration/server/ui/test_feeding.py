@@ -36,7 +36,10 @@ async def test_a_bad_line_is_shown_beside_the_text_that_was_typed(http: Http, pr
     assert message.startswith("line 2.url: cannot be requested")
     assert message.endswith("Nothing was pushed.")
     assert document.xpath("//textarea[@name='requests']")[0].text.strip() == typed
-    for fields, rule in (({"requests": ""}, "are missing"), ({"requests": "https://a/", "push": "a b"}, "must be the ID")):
+    for fields, rule in (
+        ({"requests": ""}, "are missing"),
+        ({"requests": "https://a/", "push": "a b"}, "must be the ID"),
+    ):
         answer = await submit(http, path, {"action": "push", "push": "one", **fields})
         assert rule in texts(page(answer, 400), "//*[@id='requests-hint']")[0]
 

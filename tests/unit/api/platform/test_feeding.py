@@ -62,7 +62,7 @@ REQUESTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("attributes", REQUESTS, ids=lambda attributes: ",".join(attributes))
+@pytest.mark.parametrize("attributes", REQUESTS, ids=",".join)
 def test_an_object_becomes_the_form_and_the_fingerprint_of_the_same_request_in_a_crawl(
     attributes: dict[str, Any],
 ) -> None:
@@ -82,7 +82,9 @@ def test_an_object_becomes_the_form_and_the_fingerprint_of_the_same_request_in_a
 
 def test_the_stored_form_of_a_crawl_is_a_valid_line() -> None:
     spider = Shop()
-    form = request_to_json(JsonRequest("https://example.com/", data={"a": [1, 2]}, callback=spider.parse_product), spider)
+    form = request_to_json(
+        JsonRequest("https://example.com/", data={"a": [1, 2]}, callback=spider.parse_product), spider
+    )
     assert fed(json.loads(json.dumps(form)), "line 1").form == form
 
 
@@ -141,7 +143,7 @@ def test_all_faults_of_a_line_are_named_at_once() -> None:
 
 
 def test_null_is_no_value_as_in_a_dict_of_scrapy() -> None:
-    given = {name: None for name in ("callback", "errback", "body", "cookies", "meta")}
+    given = dict.fromkeys(("callback", "errback", "body", "cookies", "meta"))
     assert fed({"url": "https://a/", **given}, "line 1") == parsed("https://a/", "line 1")
 
 
@@ -156,7 +158,9 @@ def test_a_request_with_dont_filter_is_known_by_its_push_and_line_alone() -> Non
 
 
 def test_a_high_priority_comes_first_within_the_limits_of_the_queue() -> None:
-    priorities = [parsed(json.dumps({"url": "https://a/", "priority": p}), "").record("p", 0).p for p in (1, -(2**40), 2**40)]
+    priorities = [
+        parsed(json.dumps({"url": "https://a/", "priority": p}), "").record("p", 0).p for p in (1, -(2**40), 2**40)
+    ]
     assert priorities == [-1, 2**31 - 1, -(2**31)]
 
 
