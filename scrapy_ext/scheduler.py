@@ -251,9 +251,12 @@ class FrontierScheduler(BaseScheduler):
             return None
         declared = Feed(self._slots, own_fingerprints=has_own_fingerprints(self._crawler))
         pushed = PushedFrontier(session.client, session.job.key, ownership.frontier, declared, is_own=is_own)
-        await pushed.declare(is_open=bool(self._keep_alive) or not is_own)
         if not self._keep_alive:
+            # The crawl itself does not need it: whoever pushes learns the number of slots.
+            with contextlib.suppress(PlatformError):
+                await pushed.declare(is_open=not is_own)
             return None
+        await pushed.declare()
         if not pushed.is_known:
             logger.warning("This platform takes no pushes: whoever feeds the crawl must write to the frontier's slots")
         return KeepAlive(
