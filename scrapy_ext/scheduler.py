@@ -15,9 +15,11 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
+from scrapy.utils.request import RequestFingerprinter
 from twisted.python.failure import Failure
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform.feeding import Feed
 from scrapy_ext.api.platform.frontier import check_name
 from scrapy_ext.api.platform.job_data import frontier_of, journal_of
 from scrapy_ext.api.platform.jobs import FINISHED
@@ -28,9 +30,11 @@ from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import Ownership
 from scrapy_ext.crawl.commit.tracking import Entry, current
+from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.crawl.frontier.filtering import Filtering
 from scrapy_ext.crawl.frontier.frontier import CrawlFrontier, Options
 from scrapy_ext.crawl.frontier.hosts import Order, retry_after, warn_of_own_queues
+from scrapy_ext.crawl.frontier.keep_alive import KeepAlive, PushedFrontier
 from scrapy_ext.crawl.frontier.workers import Leases, Worker
 from scrapy_ext.crawl.session.job import JobFile, cannot_be_resumed, is_over
 from scrapy_ext.crawl.session.scrapy_engine import on_fetched, watch
@@ -94,6 +98,7 @@ class FrontierScheduler(BaseScheduler):
                 "Write 0/1 for one worker, and 0/3, 1/3 and 2/3 for three.",
             )
         self._alone = self._worker is not None and self._worker.count == 1
+        self._keep_alive: bool | int = names.FRONTIER_KEEP_ALIVE.read(settings)
         if not self._alone and self._name is None:
             raise SettingError(
                 "FRONTIER_NAME", f"must be set when FRONTIER_WORKER is {text!r}", "Give all workers the same name."
@@ -226,9 +231,10 @@ class FrontierScheduler(BaseScheduler):
         options = Options(
             slots=self._slots,
             alone=self._alone,
-            exclusive=is_new and ownership.is_first,
+            exclusive=is_new and ownership.is_first and not self._keep_alive,
             order=self._order,
             first_item=first_item,
+            keep_alive=await self._open_for_pushes(ownership, is_new=is_new),
         )
         frontier = CrawlFrontier(self._crawler, session, ownership, self._filtering, options)
         frontier.start(mine)
@@ -237,6 +243,28 @@ class FrontierScheduler(BaseScheduler):
             await self._leases.join()
             self._leases.start()
         return frontier
+
+    async def _open_for_pushes(self, ownership: Ownership, *, is_new: bool) -> KeepAlive | None:
+        """Declare the frontier to those who push into it; return the wait of a crawl that is kept alive."""
+        session, is_own = self._session, self._name is None
+        if is_new and not self._keep_alive:
+            return None
+        declared = Feed(self._slots, own_fingerprints=has_own_fingerprints(self._crawler))
+        pushed = PushedFrontier(session.client, session.job.key, ownership.frontier, declared, is_own=is_own)
+        if not self._keep_alive:
+            # The crawl itself does not need it: whoever pushes learns the number of slots.
+            with contextlib.suppress(PlatformError):
+                await pushed.declare(is_open=not is_own)
+            return None
+        await pushed.declare()
+        if not pushed.is_known:
+            logger.warning("This platform takes no pushes: whoever feeds the crawl must write to the frontier's slots")
+        return KeepAlive(
+            pushed,
+            None if self._keep_alive is True else float(self._keep_alive),
+            names.FRONTIER_POLL_INTERVAL.read(self._crawler.settings),
+            self._crawler.stats.inc_value,
+        )
 
     async def _replaced_while_opening(self, error: Fenced) -> None:
         self._session.refuse(error)
@@ -297,3 +325,11 @@ class FrontierScheduler(BaseScheduler):
             # Only for a finished job: an unfinished one can be resumed and needs its frontier.
             rest = self._frontier.delete if self._name is None else self._ownership.forget
             self._session.after_finish += [self._frontier.forget_payloads, rest]
+
+
+def has_own_fingerprints(crawler: Crawler) -> bool:
+    """Return true if the fingerprint of a plain request may differ from the one that Scrapy computes by default."""
+    fingerprinter = crawler.request_fingerprinter
+    if isinstance(fingerprinter, ExtractRequestFingerprinter):
+        return not fingerprinter.is_plain
+    return type(fingerprinter) is not RequestFingerprinter

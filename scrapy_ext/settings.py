@@ -17,6 +17,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import environment
 from scrapy_ext.api.platform import snapshots
+from scrapy_ext.api.platform.frontier_slots import DEFAULT_SLOTS, MAX_SLOTS
 from scrapy_ext.server.config.command_line import OPTIONS, SECRETS
 from scrapy_ext.server.config.option import Option
 from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
@@ -309,13 +310,25 @@ FRONTIER_NAME = _setting(
     "FRONTIER_NAME", None, "Name of the frontier. Not set: one of the job's own, removed when the job finishes."
 )
 FRONTIER_SLOTS = _setting(
-    "FRONTIER_SLOTS", 8, "Number of virtual slots; must not change while a frontier exists.", least=1, most=1024
+    "FRONTIER_SLOTS",
+    DEFAULT_SLOTS,
+    "Number of virtual slots; must not change while a frontier exists.",
+    least=1,
+    most=MAX_SLOTS,
 )
 FRONTIER_WORKER = _setting(
     "FRONTIER_WORKER",
     "0/1",
     "This worker's index, from 0, and the number of workers; or auto: workers come and go and share the slots. Several "
     "workers share a FRONTIER_NAME, and each has a job of its own.",
+)
+FRONTIER_KEEP_ALIVE = _setting(
+    "FRONTIER_KEEP_ALIVE",
+    False,
+    "Wait for requests that others push into the frontier: True for ever, a number of seconds (over 1) until nothing "
+    "has come for so long.",
+    bool | int,
+    least=0,
 )
 FRONTIER_LEASE_TIME = _setting(
     "FRONTIER_LEASE_TIME",
@@ -326,7 +339,8 @@ FRONTIER_LEASE_TIME = _setting(
 FRONTIER_POLL_INTERVAL = _setting(
     "FRONTIER_POLL_INTERVAL",
     1.0,
-    "With several workers: seconds between two polls for requests that others have sent.",
+    "With several workers or FRONTIER_KEEP_ALIVE: seconds between two polls for requests that others have sent; up to "
+    "five times as many while a kept crawl waits.",
     least=0.05,
 )
 FRONTIER_MAX_ATTEMPTS = _setting(

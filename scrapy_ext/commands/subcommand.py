@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from scrapy.settings import BaseSettings
@@ -43,6 +43,8 @@ class View:
     options: argparse.Namespace
     output: StandardOutput
     embedded: bool = False
+    #: Settings of the project and the command line.
+    settings: BaseSettings = field(default_factory=BaseSettings)
 
     def say(self, message: str) -> None:
         """Write a line for people to standard error; standard output has the result alone."""
@@ -120,7 +122,7 @@ def with_platform(show: Show, *, runner: bool = False) -> RunCommand:
         attempts = 1 if getattr(options, "follow", False) else None
         try:
             async with platform_client(settings, runner=runner, attempts=attempts) as (client, project):
-                return await show(View(client, project, options, output, embedded)) or OK
+                return await show(View(client, project, options, output, embedded, settings)) or OK
         except asyncio.CancelledError:
             # After Ctrl-C, errors of interrupted threads are not reported.
             asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)

@@ -56,6 +56,11 @@ def post(host: Host, path: str, body: bytes | None, **options: Any) -> ClientCal
     return ClientCall(method="POST", host=host, path=path, body=body, **options)
 
 
+def put(host: Host, path: str, body: bytes, **options: Any) -> ClientCall:
+    """Return a PUT; ``options`` are further fields of :class:`ClientCall`."""
+    return ClientCall(method="PUT", host=host, path=path, body=body, **options)
+
+
 def delete(host: Host, path: str, *parameters: tuple[str, Value]) -> ClientCall:
     """Return a call that deletes; the platform accepts it also when there is nothing to delete."""
     return ClientCall(method="DELETE", host=host, path=path, parameters=parameters)

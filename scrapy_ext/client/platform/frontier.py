@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.platform.feeding import FedCount, Feed
 from scrapy_ext.api.platform.frontier import (
     DEAD_LETTERS,
     MAX_BATCH,
@@ -21,7 +22,7 @@ from scrapy_ext.api.platform.frontier import (
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
-from scrapy_ext.client.platform.calls import JSON, delete, get, path, post
+from scrapy_ext.client.platform.calls import JSON, delete, get, path, post, put
 from scrapy_ext.client.platform.errors import UnexpectedAnswer
 from scrapy_ext.client.platform.json_lines import LineError, encode
 from scrapy_ext.client.platform.resource import Pages, Resource
@@ -120,6 +121,33 @@ class Frontier(Resource):
                 last = fp
                 yield fp
 
+    # ── requests for crawls; these calls are scrapy-ext's own ──
+
+    async def feed(self, project: int, frontier: str) -> Feed:
+        """Return what a push into a frontier needs. Raises :class:`~scrapy_ext.client.platform.errors.NotFound` for a
+        frontier that does not exist, and on a platform without this call."""
+        return await self._json(get(Host.STORAGE, _feed(project, frontier), accept=JSON), Feed)
+
+    async def declare(self, project: int, frontier: str, feed: Feed, *, attempts: int | None = None) -> None:
+        """Declare a crawl's frontier, whose ``stamps`` are left out."""
+        fields = {"slots": feed.slots, "open": feed.open, "own_fingerprints": feed.own_fingerprints}
+        body = msgspec.json.encode(fields)
+        call = put(Host.STORAGE, _feed(project, frontier), body, content_type=JSON, attempts=attempts)
+        await self._transport.send(call)
+
+    async def push(
+        self, project: int, frontier: str, body: bytes, *, push: str, start: int = 0, slots: int | None = None
+    ) -> FedCount:
+        """Push requests, given as lines of URLs or of JSON objects under Scrapy's names, all or none.
+
+        Repeated after a failure: with the same ``push`` and ``start`` nothing is queued twice. ``push``: an ID of this
+        push. ``start``: number of the first line in it. ``slots``: FRONTIER_SLOTS of the crawl, if none has opened the
+        frontier yet.
+        """
+        parameters = (("push", push), ("start", start), ("slots", slots))
+        call = post(Host.STORAGE, _feed(project, frontier), body, parameters=parameters, accept=JSON)
+        return await self._json(call, FedCount)
+
     async def delete_slot(self, project: int, frontier: str, slot: str) -> None:
         """Delete a slot: its queue and its fingerprints."""
         await self._transport.send(delete(Host.STORAGE, _slot(project, frontier, slot)))
@@ -161,6 +189,11 @@ def _slot(project: int, frontier: str, slot: str) -> str:
     _check(frontier, "frontier")
     _check(slot, "slot")
     return path("hcf", project, frontier, "s", slot)
+
+
+def _feed(project: int, frontier: str) -> str:
+    _check(frontier, "frontier")
+    return path("hcf", project, frontier, "feed")
 
 
 def _check(name: str, field: str) -> None:

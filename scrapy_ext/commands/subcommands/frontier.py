@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.platform.feeding import PUSH_PATTERN
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, MAX_REQUEST_BYTES, NAME_PATTERN, FrontierRequest
 from scrapy_ext.client.platform.frontier import QueuedBatch, put_back
-from scrapy_ext.commands.options import YES, argument, paging_options
+from scrapy_ext.commands.options import YES, argument, paging_options, positive_number
 from scrapy_ext.commands.selection import confirm
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
 from scrapy_ext.commands.terminal.output import Column, bar, reading
@@ -32,6 +33,12 @@ _encode: Final = msgspec.json.Encoder().encode
 def _name(text: str) -> str:
     if not re.fullmatch(NAME_PATTERN, text):
         raise argparse.ArgumentTypeError(f"must be letters, digits, '_', '-' or '.', got {text[:60]!r}")
+    return text
+
+
+def _push_id(text: str) -> str:
+    if not re.fullmatch(PUSH_PATTERN, text):
+        raise argparse.ArgumentTypeError(f"must be 1 to 64 letters, digits, '_', '-' or '.', got {text[:60]!r}")
     return text
 
 
@@ -110,6 +117,12 @@ def _priority(batch: QueuedBatch, qdata: Any) -> int:
         return batch.priority
     priority = qdata.get("priority") if isinstance(qdata, dict) else None
     return -priority if isinstance(priority, int) else 0
+
+
+async def _add(view: View) -> int | None:
+    from scrapy_ext.commands import pushing  # it imports Scrapy's crawler
+
+    return await pushing.add(view)
 
 
 async def _requeue(view: View) -> None:
@@ -317,6 +330,39 @@ SUBCOMMANDS: Final = (
                     YES,
                 ),
             ),
+            CommandAction(
+                "add",
+                "push requests into the frontier of a crawl that waits, or of the next one",
+                _add,
+                (
+                    argument("target", metavar="TARGET", help="name of a frontier, or key of a job that waits"),
+                    argument("url", nargs="*", metavar="URL", help="URL (default: the lines of --file)"),
+                    argument(
+                        "--file",
+                        metavar="FILE",
+                        help="lines with URLs, or JSON objects with attributes of requests (default: standard input)",
+                    ),
+                    argument(
+                        "--spider",
+                        metavar="NAME",
+                        help="check callbacks with this spider of the project, and use its fingerprints",
+                    ),
+                    argument("--method", metavar="NAME", help="with --spider: the requests of this method, as start"),
+                    argument(
+                        "--slots",
+                        type=positive_number,
+                        metavar="NUMBER",
+                        help="FRONTIER_SLOTS of the crawl, if none has used the frontier yet (default: 8)",
+                    ),
+                    argument(
+                        "--push-id",
+                        type=_push_id,
+                        metavar="ID",
+                        help="ID of this push: repeated with it, also requests with dont_filter are queued once",
+                    ),
+                    argument("--skip-bad", action="store_true", help="leave bad lines out, and push as lines come"),
+                ),
+            ),
             CommandAction("requeue", "queue the dead letters of a frontier again", _requeue, (_FRONTIER,)),
             CommandAction(
                 "delete",
@@ -332,6 +378,9 @@ SUBCOMMANDS: Final = (
             ("scrapy platform frontier show books 3 --fingerprints", "the fingerprints that the slot has seen"),
             ("scrapy platform frontier show books dead-letters", "requests whose last attempt failed, with the error"),
             ("scrapy platform frontier requeue books", "queue them again"),
+            ("scrapy platform frontier add books https://books.example/new", "push a URL"),
+            ("scrapy platform frontier add 1/2/3 --file requests.jsonl", "push lines into the frontier of a job"),
+            ("scrapy platform frontier add books --spider books --method start", "push what a spider starts with"),
             ("scrapy platform frontier dump books > books.jsonl", "all queued requests, to a file"),
             ("scrapy platform frontier move books --to shelves", "to another frontier, into slots of the same names"),
         ),

@@ -56,6 +56,11 @@ class ExtractRequestFingerprinter:
             params=names.EXTRACT_API_PARAMS.read(crawler.settings),
         )
 
+    @property
+    def is_plain(self) -> bool:
+        """Return true if each request without ``extract_api`` fields of its own has the fingerprint of Scrapy's."""
+        return not self._params
+
     def fingerprint(self, request: Request) -> bytes:
         if not self._may_differ(request):
             return scrapy_fingerprint(request)

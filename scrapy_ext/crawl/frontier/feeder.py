@@ -238,12 +238,14 @@ class Feeder:
             reader.deleted(batch_id)
             self._may_have_more(slot, reader)
 
-    def poll(self) -> None:
-        """Read all slots again: other workers may have added requests."""
-        for slot, reader in self._readers.items():
-            reader.poll()
+    def poll(self, slots: Container[int] | None = None) -> None:
+        """Read these slots again, by default all: others may have added requests."""
+        polled = [slot for slot in self._readers if slots is None or slot in slots]
+        for slot in polled:
+            self._readers[slot].poll()
             self._unread.add(slot)
-        self._hungry.set()
+        if polled:
+            self._hungry.set()
 
     async def flush(self) -> None:
         """Make all requests of :meth:`send` durable."""

@@ -43,6 +43,7 @@ from scrapy_ext.crawl.frontier.feeder import Feeder, SlotReader
 from scrapy_ext.crawl.frontier.filtering import Filtering, Skipping
 from scrapy_ext.crawl.frontier.hosts import Order
 from scrapy_ext.crawl.frontier.identity import host_of
+from scrapy_ext.crawl.frontier.keep_alive import KeepAlive
 from scrapy_ext.crawl.frontier.memory import Memory
 from scrapy_ext.crawl.frontier.results import PendingItems, Results
 from scrapy_ext.crawl.frontier.sent import SentRequests
@@ -66,6 +67,7 @@ class Options(msgspec.Struct, frozen=True):
     ``exclusive``: whether it is empty, and no other process will send to it.
     ``order``: order of requests of one priority.
     ``first_item``: index of the job's next item.
+    ``keep_alive``: wait for requests that others push, None: the crawl ends without work.
     """
 
     slots: int
@@ -73,6 +75,7 @@ class Options(msgspec.Struct, frozen=True):
     exclusive: bool
     order: Order
     first_item: int
+    keep_alive: KeepAlive | None = None
 
 
 class CrawlFrontier:
@@ -136,7 +139,10 @@ class CrawlFrontier:
             feeder,
             results,
             skipping,
-            ending=None if options.alone else Ending(ownership, options.slots),
+            ending=None
+            if options.alone
+            else Ending(ownership, options.slots, leaves_rest=options.keep_alive is not None),
+            keep_alive=options.keep_alive,
         )
 
     def next(self) -> Request | None:
@@ -181,6 +187,8 @@ class CrawlFrontier:
         log, committer = self._ownership.log, self.reading.committer
         self.memory.close()
         self.reading.close()
+        if self.reading.keep_alive is not None and not log.is_fenced:
+            await self.reading.keep_alive.close()
         await self._feeder.close()
         if not log.is_fenced and committer.commits.failure is None:
             await self.reading.place_all()
@@ -254,7 +262,8 @@ class Reading:
     """Requests that are read, on their way into memory: the :class:`~scrapy_ext.crawl.frontier.feeder.Consumer` of the
     feeder. It also finds the end of the crawl.
 
-    ``ending`` finds out about the work of other workers; None: there are none.
+    ``ending`` finds out about the work of other workers; None: there are none. ``keep_alive`` waits for requests that
+    others push; None: the crawl does not wait.
     """
 
     def __init__(
@@ -266,6 +275,7 @@ class Reading:
         skipping: Skipping,
         *,
         ending: Ending | None,
+        keep_alive: KeepAlive | None,
     ) -> None:
         self.committer = results.committer
         self._crawler = crawler
@@ -274,8 +284,9 @@ class Reading:
         self._results = results
         self._skipping = skipping
         self._ending = ending
+        self.keep_alive = keep_alive
         self._poller: asyncio.Task[None] | None = None
-        #: Whether no other worker has work.
+        #: Whether no other worker has work, and nothing is waited for.
         self.is_over = False
 
     @property
@@ -353,11 +364,13 @@ class Reading:
 
     @property
     def is_drained(self) -> bool:
-        return not self._has_work() and (self._ending is None or self.is_over)
+        return not self._has_work() and (self.is_over or (self._ending is None and self.keep_alive is None))
 
     async def before_work(self) -> None:
         """Record that this worker has work, before requests are sent or taken."""
         self.is_over = False
+        if self.keep_alive is not None:
+            await self.keep_alive.begin_work()
         if self._ending is not None:
             await self._ending.be(idle=False)
 
@@ -367,17 +380,27 @@ class Reading:
         if self._memory.tracker.unfinished:
             return
         self.committer.hurry()
-        if self._ending is not None and self.committer.commits.is_idle and start_is_exhausted(self._crawler):
-            self.is_over = await self._ending.is_over() and not self._has_work()
+        if self.committer.commits.is_idle and start_is_exhausted(self._crawler):
+            self.is_over = await self._may_end() and not self._has_work()
         self._wake_if_drained()
+
+    async def _may_end(self) -> bool:
+        """Return true if nothing is waited for, neither pushes nor the work of others."""
+        if self.keep_alive is not None and not await self.keep_alive.is_over():
+            if self.keep_alive.is_closed:
+                self._feeder.poll()
+            return False
+        return self._ending is None or await self._ending.is_over()
 
     def committed(self, entries: Sequence[Entry]) -> None:
         self._skipping.committed(entries)
         asyncio.get_running_loop().call_soon(self._wake_if_drained)
 
     def start(self, poll_interval: float) -> None:
-        """Read the slots regularly if other workers send to them, in the running loop."""
-        if self._ending is not None:
+        """Read the slots regularly if others send to them, in the running loop."""
+        if self.keep_alive is not None:
+            self._poller = asyncio.ensure_future(self._wait(self.keep_alive))
+        elif self._ending is not None:
             self._poller = asyncio.ensure_future(self._poll(poll_interval))
 
     def close(self) -> None:
@@ -392,6 +415,20 @@ class Reading:
             await asyncio.sleep(interval)
             if not self.is_over:
                 self._feeder.poll()
+
+    async def _wait(self, keep_alive: KeepAlive) -> None:
+        """Read the slots to which others have pushed requests, and end the wait in time."""
+        while True:
+            await asyncio.sleep(keep_alive.pause)
+            if self.is_over:
+                continue
+            if self._memory.tracker.unfinished or not self.committer.commits.is_idle:
+                keep_alive.works()
+            elif start_is_exhausted(self._crawler):
+                keep_alive.waits()
+            changed = await keep_alive.poll()
+            self._feeder.poll(None if keep_alive.is_due else changed)
+            await keep_alive.report()
 
     def _wake_if_drained(self) -> None:
         """Wake the engine, which calls has_pending_requests only after some event."""

@@ -15,15 +15,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
-import zlib
-from functools import lru_cache
 from typing import Any
-from urllib.parse import ParseResult
 
 from scrapy import Request
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import RequestFingerprinterProtocol, fingerprint
 
+from scrapy_ext.api.platform.frontier_slots import META_KEY, chosen_slot, hostname, slot_of_netloc
 from scrapy_ext.crawl.commit.tracking import Entry
 from scrapy_ext.crawl.frontier.marks import is_start_request
 
@@ -86,7 +84,7 @@ class SlotFingerprints:
 def host_of(request: Request) -> str:
     """Return the host of a request for politeness: ``download_slot`` if it has one, as in Scrapy's downloader."""
     slot: Any = request.meta.get("download_slot")
-    return str(slot) if slot is not None else _hostname(urlparse_cached(request).netloc)
+    return str(slot) if slot is not None else hostname(urlparse_cached(request).netloc)
 
 
 def slot_of(request: Request, slots: int) -> int:
@@ -94,26 +92,7 @@ def slot_of(request: Request, slots: int) -> int:
 
     Meta ``frontier_slot`` overrides the host: a number is the slot itself, text is hashed in place of the host.
     """
-    chosen: Any = request.meta.get("frontier_slot")
+    chosen: Any = request.meta.get(META_KEY)
     if chosen is None:
-        return _slot_of_netloc(urlparse_cached(request).netloc, slots)
-    if isinstance(chosen, int) and not isinstance(chosen, bool):
-        return chosen % slots
-    return _slot_of_key(str(chosen), slots)
-
-
-# Most requests are for few hosts.
-
-
-@lru_cache(maxsize=10_000)
-def _hostname(netloc: str) -> str:
-    return ParseResult("", netloc, "", "", "", "").hostname or ""
-
-
-@lru_cache(maxsize=10_000)
-def _slot_of_netloc(netloc: str, slots: int) -> int:
-    return _slot_of_key(_hostname(netloc), slots)
-
-
-def _slot_of_key(key: str, slots: int) -> int:
-    return zlib.crc32(key.lower().encode("utf-8", "surrogatepass")) % slots
+        return slot_of_netloc(urlparse_cached(request).netloc, slots)
+    return chosen_slot(chosen, slots)

@@ -203,11 +203,16 @@ class Rest(NamedTuple):
 
 
 class Ending:
-    """Detection of the end of a crawl with several workers."""
+    """Detection of the end of a crawl with several workers.
 
-    def __init__(self, ownership: Ownership, slots: int) -> None:
+    ``leaves_rest``: whether requests may stay in the frontier when all other workers have ended. Others may push them
+    at any time, also into the slots of a worker that has ended.
+    """
+
+    def __init__(self, ownership: Ownership, slots: int, *, leaves_rest: bool = False) -> None:
         self._ownership = ownership
         self._slots = slots
+        self._leaves_rest = leaves_rest
         self._logged = -_LOG_EVERY
         #: Number of other workers' newest records, and when each was first read.
         self._seen: dict[str, tuple[int, float]] = {}
@@ -236,6 +241,8 @@ class Ending:
         busy = [name for name, checkpoint in before.by_name.items() if _works(checkpoint)]
         if busy:
             return Rest([self._described(name, before) for name in busy])
+        if self._leaves_rest and before.by_name and all(each.closed for each in before.by_name.values()):
+            return Rest([])
         waiting = await _first_with_requests(self._ownership, self._slots)
         if waiting is not None:
             return Rest([], waiting)

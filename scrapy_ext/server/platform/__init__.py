@@ -10,6 +10,7 @@ from scrapy_ext.server.platform import (
     collections,
     comments,
     deliveries,
+    feeding,
     frontier,
     imports,
     jobq,
@@ -29,7 +30,21 @@ from scrapy_ext.server.platform import (
 from scrapy_ext.server.platform.records import records
 
 _RESOURCES: Final = (
-    *(records, collections, frontier, jobs, legacy, metadata, jobq, projects, spiders, versions, webhooks, periodic),
+    *(
+        records,
+        collections,
+        frontier,
+        feeding,
+        jobs,
+        legacy,
+        metadata,
+        jobq,
+        projects,
+        spiders,
+        versions,
+        webhooks,
+        periodic,
+    ),
     *(comments, activity, deliveries, imports, proxies, retention, usage, system),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

@@ -20,6 +20,7 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.interface import Engine, Measures, Space, Transaction
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits, open_engine
 from scrapy_ext.server.store.expiry.expiry import ExpiryStore
+from scrapy_ext.server.store.frontier.feeds import FeedStore
 from scrapy_ext.server.store.frontier.frontier import FrontierStore
 from scrapy_ext.server.store.frontier.overview import FrontierOverview
 from scrapy_ext.server.store.jobs.attempts import Attempt, AttemptStore, FencedEngine
@@ -114,6 +115,7 @@ class Store:
         self.samples = RecordStore(engine, clock, SAMPLES)
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine, clock)
+        self.feeds = FeedStore(engine, clock, self.frontier.filters)
         self.frontier_overview = FrontierOverview(engine, clock)
         self.jobs = JobStore(engine, clock, self.deleted.set)
         self.imports = ImportStore(engine, clock)

@@ -113,6 +113,9 @@ def elapsed_of(job: StoredJob, now: int) -> int | None:
 def _waiting(job: StoredJob, source: str | None, capacity: Capacity | None) -> str:
     if source is not None:
         return f"being imported from {source}; if the import was interrupted, repeat it"
+    since = _time_of(job, "waits_since")
+    if job.state is JobState.RUNNING and since is not None:
+        return f"waits for requests since {when(since)} UTC"
     return waiting(job.metadata, capacity) if capacity and job.state is JobState.PENDING else ""
 
 
@@ -321,6 +324,7 @@ DONE: Final[Mapping[str, str]] = {
     "removed": "Deleted.",
     "renamed": "Renamed.",
     "put-back": "Requests queued again: {number}.",
+    "pushed": "New requests: {number}. The frontier knew the others, if any.",
     "schedule-made": "The periodic job was created.",
     "schedules-made": "{number} periodic jobs were created, one for each cron expression.",
     "schedule-paused": "The periodic job is paused until it is resumed.",

@@ -17,6 +17,7 @@ from scrapy_ext.api.platform.jobs import FINISHED, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.expiry.steps import STEP_ROWS, Steps, fitting
+from scrapy_ext.server.store.frontier.frontier import forget_feed, lock_feed
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.records.removal import is_removed_for_good
 from scrapy_ext.server.store.removals import SLOT, RemovedOwner, add_removal
@@ -105,6 +106,7 @@ async def _remove_frontier(tx: Transaction, project: int, name: str, ages: Front
     ended = await _ended(tx, [own, *workers])
     if ended is None or ended > ages.ended:
         return 0
+    await lock_feed(tx, project, name)
     slots = await _slots(tx, project, name, lock=True)
     if _workers(project, slots) != workers:  # another job has begun to work on it
         return 0
@@ -118,6 +120,7 @@ async def _remove_frontier(tx: Transaction, project: int, name: str, ages: Front
             *(project, name, *slot),
         )
         await add_removal(tx, RemovedOwner(project, SLOT, slot.number))
+    await forget_feed(tx, project, name)
     return len(slots)
 
 

@@ -109,7 +109,8 @@ async def _created(tx: Transaction, slot: Slot) -> _Held:
     return _Held(_Owner(slot.project, number), 0, None, 0)
 
 
-async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: SlotFilters) -> int:
+async def add_requests(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: SlotFilters) -> int:
+    """Queue the requests with unseen fingerprints; return their number."""
     owner, last_batch, runs, stamp = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
     fingerprints = FingerprintRuns(tx, owner, runs, stamp)
@@ -289,11 +290,28 @@ async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes
 
 async def _delete_slot(tx: Transaction, slot: Slot) -> None:
     """Delete a slot with its queue and fingerprints."""
+    await lock_feed(tx, slot.project, slot.frontier)
     known = await _locked(tx, slot)
     if known is None:
         return
     await tx.execute("DELETE FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot)
     await add_removal(tx, RemovedOwner(slot.project, SLOT, known.owner.slot))
+    await forget_feed(tx, slot.project, slot.frontier)
+
+
+async def lock_feed(tx: Transaction, project: int, frontier: str) -> None:
+    """Lock the row of a frontier against pushes (:mod:`.feeds`), which lock it before slots."""
+    await tx.fetchrow("SELECT 1 FROM frontier_feeds WHERE project = $1 AND frontier = $2 FOR UPDATE", project, frontier)
+
+
+async def forget_feed(tx: Transaction, project: int, frontier: str) -> None:
+    """Remove the row of a frontier that has no slots any more."""
+    await tx.execute(
+        """DELETE FROM frontier_feeds WHERE project = $1 AND frontier = $2 AND NOT EXISTS (
+             SELECT 1 FROM frontier_slots s WHERE s.project = $1 AND s.frontier = $2)""",
+        project,
+        frontier,
+    )
 
 
 async def _frontiers(tx: Transaction, project: int) -> list[str]:
@@ -313,11 +331,11 @@ async def _slots(tx: Transaction, project: int, frontier: str) -> list[str]:
 class FrontierStore(EngineStore):
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         super().__init__(engine, clock)
-        self._filters = SlotFilters()
+        self.filters = SlotFilters()
 
     async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
         """Queue the requests with unseen fingerprints; return their number."""
-        return await self._engine.write(_add, slot, requests, self._filters)
+        return await self._engine.write(add_requests, slot, requests, self.filters)
 
     async def read(self, slot: Slot, mincount: int, after: str | None = None) -> list[StoredBatch]:
         """Return the first batches, or those after one, with at least ``mincount`` requests if there are so many."""

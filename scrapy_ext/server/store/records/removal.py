@@ -60,6 +60,7 @@ async def remove_job(tx: Transaction, key: JobKey, now: int) -> None:
         await tx.execute(f"UPDATE record_totals SET records = 0, bytes = 0, skipped = 0 WHERE {_OWNED}", *owner)  # noqa: S608
     await add_removal(tx, RemovedOwner(key.project, JOB, key.spider, key.job))
     await add_removal(tx, RemovedOwner(key.project, STAGED, key.spider, key.job))
+    await tx.execute("DELETE FROM frontier_feeds WHERE project = $1 AND frontier = $2", key.project, frontier_of(key))
     slots = await tx.fetch(
         "DELETE FROM frontier_slots WHERE project = $1 AND frontier = $2 RETURNING number",
         key.project,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.feeding import MAX_LINES, PUSH_PATTERN
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, check_name
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.store.frontier.dead_letters import put_back
+from scrapy_ext.server.store.frontier.fed_lines import push_lines
+from scrapy_ext.server.store.frontier.feeds import Push
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch
 from scrapy_ext.server.store.frontier.overview import FINGERPRINTS
 from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit
@@ -25,6 +30,8 @@ _HEAD: Final = 50
 _HEAD_BATCHES: Final = 4
 #: Maximum slots that one form deletes; more need another form.
 _MOST_SLOTS: Final = 1000
+#: Invalid lines of a push that are shown.
+_SHOWN_FAULTS: Final = 10
 
 _decode: Final = msgspec.json.Decoder(list[tuple[str, Any]]).decode
 
@@ -66,6 +73,11 @@ def _path(visit: Visit, *parts: str) -> str:
 
 
 async def _one(visit: Visit) -> Response:
+    return await _rendered(visit)
+
+
+async def _rendered(visit: Visit, error: ContractError | None = None) -> Response:
+    """Render a frontier; ``error``: of a push by its form, whose text is shown again."""
     name, after = _frontier(visit), visit.text("after")
     found = await visit.store.frontier_overview.slots(visit.project, name, after, _SLOTS + 1)
     if not found and not after:
@@ -80,7 +92,30 @@ async def _one(visit: Visit) -> Response:
         after=after,
         following=found[_SLOTS - 1].name if len(found) > _SLOTS else None,
         path=_path(visit, name),
+        # A form that is sent twice pushes once.
+        push=(visit.form.get("push") if error else None) or secrets.token_hex(8),
+        lines=(visit.form.get("requests") if error else None) or "",
+        error="" if error is None else error.summary(_SHOWN_FAULTS),
     )
+
+
+async def _push(visit: Visit, name: str) -> Response:
+    lines = (visit.form.get("requests") or "").encode("utf-8", "surrogateescape").splitlines()
+    push = visit.form.get("push") or ""
+    try:
+        if len(lines) > MAX_LINES:
+            raise refused("requests", f"have over {MAX_LINES} lines", "Push them in parts.")
+        if not re.fullmatch(PUSH_PATTERN, push):
+            raise refused("push", "must be the ID of this form", "Open the page again.")
+        given = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+        if not given:
+            raise refused("requests", "are missing", "Write a URL, or a JSON object with one, in each line.")
+        count = await push_lines(visit.store.feeds, Push(visit.project, name), given, push)
+    except ContractError as error:
+        answer = await _rendered(visit, error)
+        answer.status_code = error.status
+        return answer
+    return visit.redirect(_path(visit, name), "pushed", count.new)
 
 
 async def _change(visit: Visit) -> Response:
@@ -94,13 +129,15 @@ async def _change(visit: Visit) -> Response:
                     "dead letters", str(error), "Open the slot and delete what is not a dead letter."
                 ) from None
             return visit.redirect(_path(visit, name), "put-back", number)
+        case "push":
+            return await _push(visit, name)
         case "delete":
             slots = await visit.store.frontier.slots(visit.project, name)
             for slot in slots[:_MOST_SLOTS]:
                 await visit.store.frontier.delete_slot(Slot(visit.project, name, slot))
             return visit.removed(_path(visit, name) if len(slots) > _MOST_SLOTS else _path(visit))
         case _:
-            raise refused("action", "must be put back or delete", "Use the buttons of the page.")
+            raise refused("action", "must be push, put back or delete", "Use the buttons of the page.")
 
 
 def _slot(visit: Visit) -> Slot:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 from markupsafe import Markup
@@ -11,7 +13,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, JobState
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.store.jobs.rows import Counts
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context, logged, search_records
@@ -20,7 +22,9 @@ from scrapy_ext.server.ui.statuses import statuses_chart
 from scrapy_ext.server.ui.views.run import tags_of_text
 
 #: Metadata with a place of its own on this page or another.
-_PLACED: Final = frozenset(("tags", "spider", "project", "state", CRAWL_STATS, "scrapystats"))
+_PLACED: Final = frozenset(
+    ("tags", "spider", "project", "state", "frontier", "waits_since", CRAWL_STATS, "scrapystats")
+)
 #: Maximum number of item fields listed.
 _FIELDS: Final = 100
 #: Times: Scrapy's datetimes, which the platform stores as milliseconds.
@@ -51,6 +55,7 @@ async def _show(visit: Visit) -> Response:
         item_bytes=stats.totals.input_bytes,
         metadata=_plain(job.metadata),
         groups=_groups(job.metadata),
+        fed=_fed(visit, job),
         charts=charts,
         errors=errors,
         last_errors=await _last_errors(visit) if _wrong(errors) else [],
@@ -82,6 +87,22 @@ async def _last_errors(visit: Visit) -> list[tuple[int, dict[str, Any]]]:
     end = (await visit.store.logs.indexes(visit.key)).stop
     found = await search_records(visit.store.logs, visit.key, max(end - _TAIL, 0), logged(40), _TAIL)
     return [(number, msgspec.json.decode(line)) for number, line in found.records[-_LAST_ERRORS:]]
+
+
+class _Fed(NamedTuple):
+    """Frontier into which requests for a job are pushed, the path of its page, and the ID of a push."""
+
+    frontier: str
+    path: str
+    push: str
+
+
+def _fed(visit: Visit, job: StoredJob) -> _Fed | None:
+    """Return the frontier of a crawl that waits for requests, None for any other job."""
+    frontier = job.metadata.get("frontier")
+    if job.state is not JobState.RUNNING or not visit.may_write or not isinstance(frontier, str):
+        return None
+    return _Fed(frontier, f"/ui/{visit.project}/frontiers/{quote(frontier, safe='')}", secrets.token_hex(8))
 
 
 def _plain(metadata: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.frontier import fingerprint_filter, fingerprint_runs, fingerprints
 from scrapy_ext.server.store.frontier.fingerprints import runs_of
-from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, _add
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, add_requests
 from tests.support.stores import Where
 
 SLOT = Slot(1, "f", "0")
@@ -88,7 +88,7 @@ async def test_what_was_rolled_back_is_not_known(store: Store) -> None:
     await store.frontier.add(SLOT, requests(*range(100, 110)))
 
     async def fail(tx: Transaction) -> None:
-        await _add(tx, SLOT, requests(500, 501), store.frontier._filters)
+        await add_requests(tx, SLOT, requests(500, 501), store.frontier.filters)
         raise ValueError
 
     with pytest.raises(ValueError):  # noqa: PT011 - the test's own
@@ -103,7 +103,7 @@ async def test_filters_have_a_bound_together(store: Store, monkeypatch: pytest.M
     for first in range(0, 3000, 50):
         for slot in slots:
             assert await store.frontier.add(slot, requests(*range(first, first + 60))) == (50 if first else 60)
-    filters = store.frontier._filters._filters.values()
+    filters = store.frontier.filters._filters.values()
     assert sum(each.size for each in filters) <= 4096
 
 
