@@ -1,0 +1,100 @@
+"""Tools about the records of jobs: items and log."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from scrapy_ext.api.platform.keys import EntityKey, JobKey
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.mcp.answers import lines_of
+from scrapy_ext.server.mcp.results import Record, Result, records_result
+from scrapy_ext.server.mcp.services import JSON_LINES, ApiCall, ApiError, Services, pairs, path_of
+from scrapy_ext.server.mcp.tool import Job, Listing, Tools
+
+TOOLS: Final = Tools()
+
+_KEY: Final = re.compile(rb',?"_key":"([0-9/]{1,90})"\}\s*$')
+
+
+class ListItems(Listing, frozen=True, kw_only=True):
+    job: Job
+    fields: Annotated[
+        list[str], Meta(max_length=100, description="Only these fields of each item; all by default.")
+    ] = msgspec.field(default_factory=list)
+    filter: Annotated[
+        list[list[Any]],
+        Meta(
+            max_length=20,
+            description="Conditions that all must be met: [field, operator, [arguments]]. Operators: = != > >= < <= "
+            "contains icontains matches haselement hasnotelement exists notexists isempty isnotempty. Example: "
+            '[["price", ">", [20]], ["name", "icontains", ["lamp"]]].',
+        ),
+    ] = msgspec.field(default_factory=list)
+
+
+@TOOLS.add(
+    "list_items",
+    "List items",
+    "List the items that a job has scraped, in their order, one JSON object a line. With a filter, the platform reads "
+    "all items until enough are found.",
+    ListItems,
+    idempotent=True,
+)
+async def _list_items(services: Services, arguments: ListItems) -> Result:
+    return await _records(services, "items", arguments, arguments.filter, frozenset(arguments.fields))
+
+
+class ListLog(Listing, frozen=True, kw_only=True):
+    job: Job
+    level: Annotated[
+        int, Meta(ge=0, le=50, description="Least level: 10 debug, 20 info, 30 warning, 40 error, 50 critical.")
+    ] = 20
+
+
+@TOOLS.add(
+    "list_log",
+    "List the log of a job",
+    "List the log records of a job from a level on, in their order. Times are milliseconds since 1970.",
+    ListLog,
+    idempotent=True,
+)
+async def _list_log(services: Services, arguments: ListLog) -> Result:
+    levels = [["level", ">=", [arguments.level]]] if arguments.level else []
+    return await _records(services, "logs", arguments, levels, frozenset())
+
+
+async def _records(
+    services: Services, kind: str, arguments: ListItems | ListLog, filters: list[list[Any]], fields: frozenset[str]
+) -> Result:
+    key = JobKey.parse(arguments.job)
+    after = arguments.cursor
+    if after is not None and EntityKey.parse(after, "cursor").job_key != key:
+        raise refused("cursor", "is of another job", "Send the next_cursor of the result before, or none.")
+    query = pairs(
+        ("count", arguments.limit),
+        ("startafter", after),
+        ("meta", "_key"),
+        ("filter", [msgspec.json.encode(each).decode() for each in filters]),
+    )
+    answer = await services.call(ApiCall(path=path_of(kind, *key), query=query, accept=JSON_LINES))
+    lines = lines_of(answer)
+    if not lines and not answer.is_whole:
+        raise ApiError(f"A record has over {len(answer.body)} bytes, which is more than a tool reads.")
+    more = len(lines) == arguments.limit or not answer.is_whole
+    return records_result((_record(line, fields) for line in lines), arguments.max_bytes, more=more)
+
+
+def _record(line: bytes, fields: frozenset[str]) -> Record:
+    """Return a record, and its key, which the platform adds as last member."""
+    found = _KEY.search(line)
+    if found is None:
+        raise ApiError("The platform returned a record without a key.")
+    own = line[: found.start()] + b"}"
+    if fields:
+        members = msgspec.json.decode(own, type=dict[str, msgspec.Raw])
+        own = msgspec.json.encode({name: value for name, value in members.items() if name in fields})
+    return Record(found[1].decode(), own.decode("utf-8", "replace"))
