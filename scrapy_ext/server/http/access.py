@@ -119,7 +119,8 @@ class AccessCheck:
             call.need_where_named()
             return
         if access is Access.AGENT:
-            self._accept(call, await self._of_agent(call))
+            # The calls of the tools are checked as such.
+            self._admit(call, await self._of_agent(call))
             return
         header = call.header(b"authorization") or ""
         holder = self._holders.get(self._blinded(header))
@@ -141,12 +142,15 @@ class AccessCheck:
         self._accept(call, grant)
 
     def _accept(self, call: Call, grant: Grant) -> None:
+        self._admit(call, grant)
+        if not grant.job:
+            call.need_where_named()
+
+    def _admit(self, call: Call, grant: Grant) -> None:
         call.grant = grant
         call.context.who = grant.name
         if self._rates is not None and (wait := self._rates.take(grant.name)):
             raise Refusal(429, f"Too Many Requests. Try again in {wait} s.", {"Retry-After": str(wait)})
-        if not grant.job:
-            call.need_where_named()
 
     def _blinded(self, header: str) -> bytes:
         return blake2b(header.encode(), key=self._secret, digest_size=32).digest()

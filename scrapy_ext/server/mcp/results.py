@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -121,32 +121,28 @@ class Record(NamedTuple):
 
 
 def records_result(
-    records: Iterable[Record], max_bytes: int, facts: Mapping[str, Any] | None = None, *, more: bool = False
+    records: Sequence[Record], max_bytes: int, facts: Mapping[str, Any] | None = None, *, more: bool = False
 ) -> Result:
     """Return a result with one record a line, as many as fit into ``max_bytes``.
 
     The first one is cut if it does not fit alone. ``more``: others follow those given.
     """
     lines: list[str] = []
-    size, last, left, cut = 0, None, more, ""
+    size = 0
+    made: dict[str, Any] = dict(facts or {})
     for record in records:
-        length = len(record.text.encode("utf-8", "replace")) + 1
-        if size + length > max_bytes and lines:
-            left = True
+        text = record.text.encode("utf-8", "replace")
+        if lines and size + len(text) + 1 > max_bytes:
             break
-        if length > max_bytes:
-            shown = _piece(record.text.encode("utf-8", "replace")[:max_bytes], is_last=False)
-            lines.append(shown.decode("utf-8", "replace"))
-            cut = f"The record has {length - 1} bytes; {len(shown)} are shown. Choose fields, or raise max_bytes."
-            size, last, left = max_bytes, record.cursor, True
-            break
-        lines.append(record.text)
-        size, last = size + length, record.cursor
-    made: dict[str, Any] = {**(facts or {}), "records": len(lines)}
-    if cut:
-        made["cut"] = cut
-    if left and last is not None:
-        made["next_cursor"] = last
+        if len(text) > max_bytes:
+            shown = _piece(text[:max_bytes], is_last=False)
+            made["cut"] = f"The record has {len(text)} bytes; {len(shown)} are here. Choose fields, or raise max_bytes."
+            text = shown
+        lines.append(text.decode("utf-8", "replace"))
+        size += len(text) + 1
+    made["records"] = len(lines)
+    if lines and (more or len(lines) < len(records)):
+        made["next_cursor"] = records[len(lines) - 1].cursor
     return Result(made, "\n".join(lines))
 
 
@@ -159,7 +155,6 @@ def offset_of(cursor: str | None) -> int:
     return int(cursor)
 
 
-def numbered(values: Iterable[Any], first: int) -> Iterable[Record]:
-    """Yield the records of a listing with offsets."""
-    for number, value in enumerate(values, first + 1):
-        yield Record(str(number), _encoded(value))
+def numbered(values: Iterable[Any], first: int) -> list[Record]:
+    """Return the records of a listing with offsets."""
+    return [Record(str(number), _encoded(value)) for number, value in enumerate(values, first + 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Generic, TypeVar
@@ -83,15 +83,10 @@ class Tool(Generic[A]):
         """The JSON Schema of the arguments."""
         _, components = msgspec.json.schema_components([self.arguments])
         found = components[self.arguments.__name__]
-        properties = {name: _simple(found["properties"][name]) for name in self._order}
+        # The arguments of the tool itself are first.
+        names = sorted(found["properties"], key=lambda name: name in Listing.__struct_fields__)
+        properties = {name: _simple(found["properties"][name]) for name in names}
         return {"type": "object", **found, "properties": properties}
-
-    @property
-    def _order(self) -> Sequence[str]:
-        """The names of the arguments: first those of the tool itself."""
-        names = self.arguments.__struct_fields__
-        inherited = set(self.arguments.__base__.__struct_fields__) if self.arguments.__base__ is not None else set()
-        return sorted(names, key=lambda name: name in inherited)
 
     async def call(self, services: Services, arguments: Mapping[str, Any]) -> Result:
         """Check the arguments and run the tool."""

@@ -43,11 +43,11 @@ Tags = Annotated[list[Name], Meta(max_length=20, description="Tags of the job.")
 
 class ListJobs(Listing, frozen=True, kw_only=True):
     project: Project
-    spider: Annotated[str, Meta(description="Only jobs of this spider.")] | None = None
+    spider: Annotated[str, Meta(max_length=MAX_NAME, description="Only jobs of this spider.")] | None = None
     state: Annotated[Literal["pending", "running", "finished"] | None, Meta(description="Only jobs in this state.")] = (
         None
     )
-    tag: Annotated[str, Meta(description="Only jobs with this tag.")] | None = None
+    tag: Annotated[str, Meta(max_length=MAX_NAME, description="Only jobs with this tag.")] | None = None
 
 
 @TOOLS.add(

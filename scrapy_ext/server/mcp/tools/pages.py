@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -19,8 +19,19 @@ TOOLS: Final = Tools()
 _Url = Annotated[str, Meta(min_length=1, max_length=8192, description="Address of the page, with http or https.")]
 
 
+_Browser = Annotated[
+    bool, Meta(description="true: load the page in a browser; false: by HTTP; by default, the service chooses.")
+]
+
+
 class FetchPage(Bounded, frozen=True, kw_only=True):
     url: _Url
+    content: Annotated[
+        Literal["main", "all"], Meta(description="main: the main content of the page; all: whatever the page shows.")
+    ] = "main"
+    links: Annotated[bool, Meta(description="false: without the addresses of links, which makes it shorter.")] = True
+    images: Annotated[bool, Meta(description="false: without images.")] = True
+    browser: _Browser | None = None
 
 
 @TOOLS.add(
@@ -35,7 +46,12 @@ class FetchPage(Bounded, frozen=True, kw_only=True):
     open_world=True,
 )
 async def _fetch_page(services: Services, arguments: FetchPage) -> Result:
-    answer = await services.extract({"url": arguments.url, "markdown": True})
+    given = {"content": arguments.content, "links": arguments.links, "images": arguments.images}
+    options = {name: value for name, value in given.items() if value not in ("main", True)}
+    if arguments.browser is not None:
+        options["extractFrom"] = _source(arguments.browser)
+    fields: dict[str, Any] = {"url": arguments.url, "markdown": True}
+    answer = await services.extract({**fields, "markdownOptions": options} if options else fields)
     text = answer.get("markdown")
     if not isinstance(text, str):
         raise ApiError("The service returned no Markdown. A service of another version may not have it.")
@@ -56,12 +72,7 @@ class Extract(Bounded, frozen=True, kw_only=True):
             'of the product"}}. The service may need a configured language model for them.',
         ),
     ] = msgspec.field(default_factory=dict)
-    browser: (
-        Annotated[
-            bool, Meta(description="true: load the page in a browser; false: by HTTP; by default, the service chooses.")
-        ]
-        | None
-    ) = None
+    browser: _Browser | None = None
 
 
 @TOOLS.add(
@@ -82,11 +93,15 @@ async def _extract(services: Services, arguments: Extract) -> Result:
     if arguments.attributes:
         fields["customAttributes"] = arguments.attributes
     if arguments.browser is not None:
-        source = {"extractFrom": "browserHtml" if arguments.browser else "httpResponseBody"}
+        source = {"extractFrom": _source(arguments.browser)}
         fields |= {"serpOptions": source} if arguments.kind == "serp" else source
     answer = await services.extract(fields)
     wanted = {name: answer[name] for name in (arguments.kind, "customAttributes") if name in answer}
     return object_result(wanted, arguments.cursor, arguments.max_bytes, _facts(answer))
+
+
+def _source(browser: bool) -> str:
+    return "browserHtml" if browser else "httpResponseBody"
 
 
 def _facts(answer: Mapping[str, Any]) -> dict[str, Any]:

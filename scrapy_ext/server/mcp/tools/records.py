@@ -17,7 +17,9 @@ from scrapy_ext.server.mcp.tool import Job, Listing, Tools
 
 TOOLS: Final = Tools()
 
-_KEY: Final = re.compile(rb',?"_key":"([0-9/]{1,90})"\}\s*$')
+#: The key that the platform adds, after the members of an item and before those of a log record.
+_KEY_LAST: Final = re.compile(rb',?"_key":"([0-9/]{1,90})"\}\s*$')
+_KEY_FIRST: Final = re.compile(rb'^\{"_key":"([0-9/]{1,90})",?')
 
 
 class ListItems(Listing, frozen=True, kw_only=True):
@@ -74,8 +76,10 @@ async def _records(
     after = arguments.cursor
     if after is not None and EntityKey.parse(after, "cursor").job_key != key:
         raise refused("cursor", "is of another job", "Send the next_cursor of the result before, or none.")
+    # One more shows that there are more; with a filter, the platform could read a whole job to find it.
+    count = arguments.limit if filters else arguments.limit + 1
     query = pairs(
-        ("count", arguments.limit),
+        ("count", count),
         ("startafter", after),
         ("meta", "_key"),
         ("filter", [msgspec.json.encode(each).decode() for each in filters]),
@@ -84,16 +88,19 @@ async def _records(
     lines = lines_of(answer)
     if not lines and not answer.is_whole:
         raise ApiError(f"A record has over {len(answer.body)} bytes, which is more than a tool reads.")
-    more = len(lines) == arguments.limit or not answer.is_whole
-    return records_result((_record(line, fields) for line in lines), arguments.max_bytes, more=more)
+    more = len(lines) == count or not answer.is_whole
+    shown = [_record(line, fields) for line in lines[: arguments.limit]]
+    return records_result(shown, arguments.max_bytes, more=more)
 
 
 def _record(line: bytes, fields: frozenset[str]) -> Record:
-    """Return a record, and its key, which the platform adds as last member."""
-    found = _KEY.search(line)
-    if found is None:
+    """Return a record, and its key as cursor."""
+    if (found := _KEY_LAST.search(line)) is not None:
+        own = line[: found.start()] + b"}"
+    elif (found := _KEY_FIRST.search(line)) is not None:
+        own = b"{" + line[found.end() :]
+    else:
         raise ApiError("The platform returned a record without a key.")
-    own = line[: found.start()] + b"}"
     if fields:
         members = msgspec.json.decode(own, type=dict[str, msgspec.Raw])
         own = msgspec.json.encode({name: value for name, value in members.items() if name in fields})
