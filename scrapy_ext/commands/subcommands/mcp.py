@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Any, Final, cast
 
 from scrapy.settings import BaseSettings
 
@@ -16,6 +18,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.agent_services import ClientServices
+from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.extraction.run import ExtractService
 from scrapy_ext.commands.options import argument, project_number
 from scrapy_ext.commands.subcommand import INTERRUPTED, OK, CommandError, Subcommand, failed
@@ -25,6 +28,9 @@ from scrapy_ext.crawl.session.services import new_platform_client, services
 from scrapy_ext.server.mcp.services import Agent, Need
 from scrapy_ext.settings import SettingError
 
+#: Bytes of a message, and of a read.
+_MOST: Final = 2**20
+_PIECE: Final = 64 * 1024
 _MISSING: Final = "the extra mcp is not installed: pip install 'scrapy-ext[mcp]'"
 _SWITCHED_OFF: Final = "the command was started without --allow-write."
 
@@ -61,8 +67,27 @@ async def _serve(settings: BaseSettings, *, allow_write: bool) -> None:
             await stack.enter_async_context(extraction.connected(found))
         agent = Agent(ClientServices(client, extraction, params), withheld)
         server = new_server(lambda _: agent, f"The configured project is {found.project}.")
-        async with stdio_server() as (incoming, outgoing):
+        # With its own reader of standard input, which waits in a thread, Ctrl-C would wait for the next message.
+        messages = _Messages()
+        async with stdio_server(cast("Any", messages)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
+        if messages.has_too_long:
+            raise CommandError(f"a message has over {_MOST} bytes; send less")
+
+
+class _Messages:
+    """The lines of standard input, up to one that is too long."""
+
+    def __init__(self) -> None:
+        self.has_too_long = False
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        read, rest = BlockingCalls("standard input"), b""
+        while not self.has_too_long and (data := await read(lambda: os.read(0, _PIECE))):
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                yield line.decode("utf-8", "replace")
+            self.has_too_long = len(rest) > _MOST
 
 
 SUBCOMMANDS: Final = (

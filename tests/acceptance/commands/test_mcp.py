@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +17,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.mcp.services import Need
 from scrapy_ext.server.mcp.tools import TOOLS
 from tests.support.agents import called, tools_of
@@ -36,7 +39,8 @@ async def over_stdio(
         yield client
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.long(keep=1)
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_an_agent_reads_the_platform_of_the_settings(platform: Platform, mode: str) -> None:
     (job,) = await asyncio.to_thread(platform.lines, "run", "books")
     async with over_stdio(platform.folder, platform.environment, mode=mode) as client:
@@ -52,6 +56,7 @@ async def test_an_agent_reads_the_platform_of_the_settings(platform: Platform, m
     assert [row["spider"] for row in await asyncio.to_thread(platform.lines, "jobs")] == ["books"]
 
 
+@pytest.mark.long
 async def test_a_wrong_key_is_an_error_of_each_tool(platform: Platform) -> None:
     environment = {**platform.environment, "PLATFORM_API_KEY": "0" * 32}
     async with over_stdio(platform.folder, environment) as client:
@@ -62,6 +67,7 @@ async def test_a_wrong_key_is_an_error_of_each_tool(platform: Platform) -> None:
     assert "0" * 32 not in reply.data
 
 
+@pytest.mark.long
 async def test_an_agent_crawls_with_the_embedded_server(tmp_path: Path) -> None:
     project = write_project(tmp_path / "project")
     async with over_stdio(project, {}, "--allow-write") as client:
@@ -76,37 +82,77 @@ async def test_an_agent_crawls_with_the_embedded_server(tmp_path: Path) -> None:
         assert items.records == [{"number": number} for number in range(4)]
 
 
+class Started:
+    """The command, and messages to it without a client."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.process = subprocess.Popen(
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**platform.environment, "PYTHONWARNINGS": "always"},
+            cwd=platform.folder,
+        )
+
+    def send(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data + b"\n")
+        self.process.stdin.flush()
+
+    def answer(self, **message: Any) -> Any:
+        """Send a message, and return the line that answers it."""
+        self.send(json.dumps({"jsonrpc": "2.0", **message}).encode())
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def end(self) -> tuple[int, bytes, str]:
+        """Wait until it has ended; its exit code, and the rest of both outputs."""
+        output, errors = self.process.communicate(timeout=120)
+        return self.process.returncode, output, errors.decode()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
 def test_standard_output_has_messages_alone_and_the_end_of_input_ends_it(platform: Platform) -> None:
-    messages = [
-        {"id": 1, "method": "initialize", "params": _HELLO},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/list"},
-        {"id": 3, "method": "tools/call", "params": {"name": "list_projects", "arguments": {}}},
-    ]
-    with subprocess.Popen(
-        _COMMAND,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**platform.environment, "PYTHONWARNINGS": "always"},
-        cwd=platform.folder,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        answers: list[Any] = []
-        for message in messages:
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-            process.stdin.flush()
-            if "id" in message:
-                answers.append(json.loads(process.stdout.readline()))
-        process.stdin.close()
-        assert process.stdout.read() == b""
-        assert process.wait(60) == 0
-        assert b"Traceback" not in process.stderr.read()
-    assert [answer["id"] for answer in answers] == [1, 2, 3]
-    assert answers[0]["result"]["serverInfo"]["name"] == "scrapy-ext"
-    assert f"The configured project is {platform.project}." in answers[0]["result"]["instructions"]
+    with Started(platform) as started:
+        hello = started.answer(id=1, method="initialize", params=_HELLO)
+        assert hello["result"]["serverInfo"]["name"] == "scrapy-ext"
+        assert f"The configured project is {platform.project}." in hello["result"]["instructions"]
+        started.send(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode())
+        for noise in (b"", b"{", b"\xff", b'"text"', b"[" * 10_000):
+            started.send(noise)
+        called = {"name": "list_projects", "arguments": {}}
+        while (answer := started.answer(id=2, method="tools/call", params=called)).get("id") != 2:
+            assert "error" in answer
+        assert answer["result"]["isError"] is False
+        code, output, errors = started.end()
+    assert code == 0
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in output.splitlines())
+    assert "Traceback" not in errors
+
+
+def test_ctrl_c_ends_it_while_it_waits_for_a_message(platform: Platform) -> None:
+    with Started(platform) as started:
+        started.answer(id=1, method="initialize", params=_HELLO)
+        started.process.send_signal(signal.SIGINT)
+        assert started.process.wait(60) == 130
+        assert "Traceback" not in started.end()[2]
+
+
+@pytest.mark.long
+def test_a_message_without_end_ends_it_with_the_reason(platform: Platform) -> None:
+    with Started(platform) as started:
+        started.answer(id=1, method="initialize", params=_HELLO)
+        with contextlib.suppress(BrokenPipeError):
+            started.send(b"x" * 2**21)
+        code, _, errors = started.end()
+    assert (code, errors) == (1, "scrapy platform mcp: a message has over 1048576 bytes; send less\n")
 
 
 _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -116,13 +162,11 @@ def test_without_the_sdk_it_says_how_to_get_it(platform: Platform, tmp_path: Pat
     (tmp_path / "mcp_types.py").write_text("raise ImportError('not installed')")
     environment = {**platform.environment, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
-        _COMMAND, env=environment, cwd=platform.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=120
+        _COMMAND, check=False, env=environment, cwd=platform.folder, input=b"", capture_output=True, timeout=120
     )
-    assert done.returncode == 1
-    assert done.stdout == b""
-    assert (
-        done.stderr.decode() == "scrapy platform mcp: the extra mcp is not installed: pip install 'scrapy-ext[mcp]'\n"
-    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    missing = "the extra mcp is not installed: pip install 'scrapy-ext[mcp]'"
+    assert done.stderr.decode() == f"scrapy platform mcp: {missing}\n"
 
 
 def test_wrong_settings_are_reported_in_one_line(platform: Platform) -> None:
@@ -130,4 +174,4 @@ def test_wrong_settings_are_reported_in_one_line(platform: Platform) -> None:
     done = scrapy("platform", "mcp", folder=platform.folder, environment=environment)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert "PLATFORM_URL: must be an http or https URL" in done.stderr
+    assert "PLATFORM_URL must be an http or https URL" in done.stderr
