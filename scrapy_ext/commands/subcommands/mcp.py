@@ -96,7 +96,7 @@ SUBCOMMANDS: Final = (
         (
             ("scrapy platform mcp", "an agent reads jobs, items, logs and schedules"),
             ("scrapy platform mcp --allow-write", "it also runs and stops crawls, and fetches pages"),
-            ("scrapy platform mcp --project 3", "the project that the agent is told"),
+            ("scrapy platform mcp --project 3", "the project that the agent uses, if its user names none"),
         ),
         (
             argument(

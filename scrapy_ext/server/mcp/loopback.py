@@ -96,7 +96,7 @@ class Loopback:
 
 
 class _Answer:
-    """What the application sends, up to a number of bytes."""
+    """The answer of the application, up to a number of bytes."""
 
     def __init__(self, limit: int) -> None:
         self.status = 0

@@ -1,4 +1,4 @@
-"""Who may use which tools over HTTP, and which requests are refused before them."""
+"""Tools over HTTP by the rights of a key, and requests that are refused before them."""
 
 from __future__ import annotations
 
