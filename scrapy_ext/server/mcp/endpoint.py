@@ -69,7 +69,9 @@ class AgentEndpoint:
         basic = base64.b64encode(f"{key}:".encode()).decode()
         agent = Agent(Loopback(self._app, call.request.scope, f"Basic {basic}"), await self._withheld(call, key))
         own = call.request.scope
-        headers = [(name, text) for name, text in own["headers"] if name != b"authorization"]
+        # The answer is JSON in any case, and the key is not for the SDK.
+        headers = [(name, text) for name, text in own["headers"] if name not in (b"authorization", b"accept")]
+        headers.append((b"accept", b"application/json, text/event-stream"))
         scope = {**own, "headers": headers, "state": {}, _AGENT: agent}
         kept = _KeptAnswer()
         await _unless_gone(self._manager.handle_request(scope, _receiving(body), kept.send), call.request.receive)
@@ -126,10 +128,12 @@ def _agent_of(context: Any) -> Agent:
     "Answer a message of an agent, by the Model Context Protocol (Streamable HTTP, JSON answers, no sessions).",
     value("A message of JSON-RPC.", OBJECT),
     body=Body(JSON, OBJECT, "A message of JSON-RPC."),
-    errors=(406, 501),
+    errors=(415, 501),
 )
 async def _message(call: Call) -> Response:
     _refuse_other_sites(call)
+    if (call.header(b"content-type") or "").partition(";")[0].strip().lower() != JSON:
+        raise Refusal(415, f"Unsupported Media Type. Send one message of JSON-RPC as {JSON}.")
     body = await bodies.whole(call.request, MOST)
     bodies.keep(weight(body))  # the SDK decodes it
     return await call.service(AgentEndpoint).answer(call, body)

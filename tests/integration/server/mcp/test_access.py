@@ -118,7 +118,12 @@ async def test_requests_beside_the_protocol_are_refused(offering: RunningServer,
     for body in (b"", b"{", b"[]", b'"x"', b"\xff", b"[" * 100_000, b'{"jsonrpc": "2.0"}'):
         answer = await platform.post("/mcp", body, **_HEADERS)
         assert (answer.status, answer.json["jsonrpc"]) == (400, "2.0"), body[:20]
-    assert (await platform.post("/mcp", _PING, Content_Type="text/plain", Accept="*/*")).status == 400
+    answer = await platform.post("/mcp", _PING, Content_Type="text/plain")
+    assert (answer.status, "application/json" in answer.text) == (415, True)
+    listen = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen"}).encode()
+    for version in ({}, {"MCP_Protocol_Version": "2026-07-28"}, {"MCP_Protocol_Version": "1"}):
+        answer = await platform.post("/mcp", listen, Content_Type="application/json", **version)
+        assert "error" in answer.json, version
     assert "/mcp" not in (await platform.get("/openapi.json")).json["paths"]
 
 
