@@ -15,8 +15,13 @@ def decoded(answer: ApiAnswer, kind: type[T]) -> T:
     """Return a JSON answer; raises :class:`ApiError`."""
     if not answer.is_whole:
         raise ApiError(f"The answer has over {len(answer.body)} bytes, which is more than a tool reads.")
+    return decoded_json(answer.body, kind)
+
+
+def decoded_json(data: bytes, kind: type[T]) -> T:
+    """Return JSON of the platform; raises :class:`ApiError`."""
     try:
-        return msgspec.json.decode(answer.body, type=kind)
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise ApiError("The platform returned another answer than the one expected.") from None
 

@@ -15,7 +15,7 @@ from scrapy_ext.api.platform.jobs import MAX_NAME, MAX_PRIORITY, MIN_PRIORITY, R
 from scrapy_ext.api.platform.jobs import Job as ListedJob
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.mcp.answers import decoded, lines_of
+from scrapy_ext.server.mcp.answers import decoded, decoded_json, lines_of
 from scrapy_ext.server.mcp.results import Result, numbered, object_result, offset_of, records_result
 from scrapy_ext.server.mcp.services import FORM, JSON_LINES, ApiCall, ApiError, Need, Services, pairs, path_of
 from scrapy_ext.server.mcp.tool import Arguments, Bounded, Job, Listing, Project, Tools
@@ -98,7 +98,7 @@ async def _get_job(services: Services, arguments: OfJob) -> Result:
 async def _errors(services: Services, key: JobKey) -> list[dict[str, Any]]:
     query = pairs(("filter", f'["level",">=",[{_ERROR_LEVEL}]]'), ("count", _ERRORS))
     answer = await services.call(ApiCall(path=path_of("logs", *key), query=query, accept=JSON_LINES))
-    errors: list[dict[str, Any]] = [msgspec.json.decode(line) for line in lines_of(answer)]
+    errors: list[dict[str, Any]] = [decoded_json(line, dict[str, Any]) for line in lines_of(answer)]
     for error in errors:
         message = error.get("message")
         if isinstance(message, str) and len(message) > _ERROR_CHARACTERS:

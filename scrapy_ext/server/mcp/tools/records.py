@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.mcp.answers import lines_of
+from scrapy_ext.server.mcp.answers import decoded_json, lines_of
 from scrapy_ext.server.mcp.results import Record, Result, records_result
 from scrapy_ext.server.mcp.services import JSON_LINES, ApiCall, ApiError, Services, pairs, path_of
 from scrapy_ext.server.mcp.tool import Job, Listing, Tools
@@ -102,6 +102,6 @@ def _record(line: bytes, fields: frozenset[str]) -> Record:
     else:
         raise ApiError("The platform returned a record without a key.")
     if fields:
-        members = msgspec.json.decode(own, type=dict[str, msgspec.Raw])
+        members = decoded_json(own, dict[str, msgspec.Raw])
         own = msgspec.json.encode({name: value for name, value in members.items() if name in fields})
     return Record(found[1].decode(), own.decode("utf-8", "replace"))
