@@ -33,9 +33,11 @@ class Loopback:
         await self._request(call, answer)
         if answer.status >= 400 or not answer.status:
             raise ApiError(message_of(answer.body) or "The server gave no answer.", answer.status or None)
-        # The bytes are kept until the tool has made its result of them.
-        context_of(self._scope).add(len(answer.body))
-        return ApiAnswer(answer.body, is_whole=not answer.is_full)
+        body = answer.body
+        # It is kept, and a decoded copy of it, until the message is answered.
+        if not context_of(self._scope).hold(2 * len(body)):
+            raise ApiError("The memory for requests is full. Try again later, or ask for less.", 503)
+        return ApiAnswer(body, is_whole=not answer.is_full)
 
     async def extract(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result of an extraction request; raises :class:`ApiError`."""

@@ -30,6 +30,8 @@ _ERROR_LEVEL: Final = 40
 #: Seconds between two polls of a job: the first, and the longest.
 _FIRST_POLL: Final = 0.25
 _LONGEST_POLL: Final = 2.0
+#: Seconds of a wait.
+LONGEST_WAIT: Final = 60
 #: Statuses with which a poll is repeated.
 _TEMPORARY: Final = (429, 503)
 
@@ -118,7 +120,7 @@ async def _listed(services: Services, key: JobKey) -> ListedJob:
 
 class WaitForJob(Arguments, frozen=True, kw_only=True):
     job: Job
-    seconds: Annotated[int, Meta(ge=0, le=60, description="Seconds to wait at most; 0 returns at once.")] = 30
+    seconds: Annotated[int, Meta(ge=0, le=LONGEST_WAIT, description="Seconds to wait at most; 0 returns at once.")] = 30
 
 
 @TOOLS.add(
