@@ -125,7 +125,8 @@ def records_result(
 ) -> Result:
     """Return a result with one record a line, as many as fit into ``max_bytes``.
 
-    The first one is cut if it does not fit alone. ``more``: others follow those given.
+    The first one is cut if it does not fit alone. ``more``: others follow those given. Without ``next_cursor`` there
+    are none now; ``last_cursor`` continues when there are.
     """
     lines: list[str] = []
     size = 0
@@ -141,6 +142,8 @@ def records_result(
         lines.append(text.decode("utf-8", "replace"))
         size += len(text) + 1
     made["records"] = len(lines)
+    if lines:
+        made["last_cursor"] = records[len(lines) - 1].cursor
     if lines and (more or len(lines) < len(records)):
         made["next_cursor"] = records[len(lines) - 1].cursor
     return Result(made, "\n".join(lines))

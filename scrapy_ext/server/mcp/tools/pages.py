@@ -47,7 +47,7 @@ class FetchPage(Bounded, frozen=True, kw_only=True):
 )
 async def _fetch_page(services: Services, arguments: FetchPage) -> Result:
     given = {"content": arguments.content, "links": arguments.links, "images": arguments.images}
-    options = {name: value for name, value in given.items() if value not in ("main", True)}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value not in ("main", True)}
     if arguments.browser is not None:
         options["extractFrom"] = _source(arguments.browser)
     fields: dict[str, Any] = {"url": arguments.url, "markdown": True}

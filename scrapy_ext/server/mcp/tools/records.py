@@ -42,7 +42,7 @@ class ListItems(Listing, frozen=True, kw_only=True):
     "list_items",
     "List items",
     "List the items that a job has scraped, in their order, one JSON object a line. With a filter, the platform reads "
-    "all items until enough are found.",
+    "all items until enough are found. Of a running job, last_cursor continues when it has stored more.",
     ListItems,
     idempotent=True,
 )
@@ -60,7 +60,8 @@ class ListLog(Listing, frozen=True, kw_only=True):
 @TOOLS.add(
     "list_log",
     "List the log of a job",
-    "List the log records of a job from a level on, in their order. Times are milliseconds since 1970.",
+    "List the log records of a job from a level on, in their order. Times are milliseconds since 1970. Of a running "
+    "job, last_cursor continues when it has logged more.",
     ListLog,
     idempotent=True,
 )

@@ -84,6 +84,18 @@ async def test_items_are_filtered_and_shortened_to_fields(
     assert "must have one of the operators" in refused.data
 
 
+async def test_the_items_of_a_running_job_are_followed(offering: RunningServer, platform: Http, project: int) -> None:
+    key = await with_items(platform, project, [{"number": 0}, {"number": 1}])
+    async with agent(offering.url, offering.platform_key) as client:
+        first = await called(client, "list_items", job=key)
+        assert "next_cursor" not in first.facts
+        assert (await called(client, "list_items", job=key, cursor=first.facts["last_cursor"])).records == []
+        await platform.post(f"/items/{key}", [{"number": 2}])
+        assert (await called(client, "list_items", job=key, cursor=first.facts["last_cursor"])).records == [
+            {"number": 2}
+        ]
+
+
 async def test_a_result_has_no_more_bytes_than_were_asked_for(
     offering: RunningServer, platform: Http, project: int
 ) -> None:

@@ -67,6 +67,7 @@ def test_as_many_records_as_fit_are_shown() -> None:
     assert (result.facts["records"], result.facts["next_cursor"]) == (3, "3")
     assert "next_cursor" not in records_result(records, 1024).facts
     assert records_result(records, 1024, more=True).facts["next_cursor"] == "10"
+    assert records_result(records, 1024).facts["last_cursor"] == "10"
     assert records_result([], 1024, more=False).facts == {"records": 0}
 
 
