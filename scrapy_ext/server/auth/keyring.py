@@ -71,7 +71,8 @@ def key_in(authorization: str) -> str:
     """Return the key of an ``Authorization`` header: the user name of Basic, or the token of Bearer; "" without one."""
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() == "bearer":
-        return token.strip()
+        # A user name has no colon, so that each key can be sent in both ways.
+        return "" if ":" in token else token.strip()
     name, _ = basic_credentials(authorization) or ("", "")
     return name
 

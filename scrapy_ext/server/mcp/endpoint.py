@@ -55,7 +55,7 @@ class AgentEndpoint:
         self._allow_write = allow_write
         self._opening = asyncio.Lock()
         self._serving: asyncio.Task[None] | None = None
-        self._manager: StreamableHTTPSessionManager
+        self._ready: asyncio.Future[StreamableHTTPSessionManager]
 
     async def close(self) -> None:
         if self._serving is not None:
@@ -64,7 +64,7 @@ class AgentEndpoint:
 
     async def answer(self, call: Call, body: bytes) -> Response:
         """Return the SDK's answer to a message; raises :class:`Refusal` (501) without the SDK."""
-        await self._open()
+        manager = await self._opened()
         key = key_in(call.header(b"authorization") or "")
         basic = base64.b64encode(f"{key}:".encode()).decode()
         agent = Agent(Loopback(self._app, call.request.scope, f"Basic {basic}"), await self._withheld(call, key))
@@ -74,7 +74,7 @@ class AgentEndpoint:
         headers.append((b"accept", b"application/json, text/event-stream"))
         scope = {**own, "headers": headers, "state": {}, _AGENT: agent}
         kept = _KeptAnswer()
-        await _unless_gone(self._manager.handle_request(scope, _receiving(body), kept.send), call.request.receive)
+        await _unless_gone(manager.handle_request(scope, _receiving(body), kept.send), call.request.receive)
         return kept.response()
 
     async def _withheld(self, call: Call, key: str) -> dict[Need, str]:
@@ -92,17 +92,17 @@ class AgentEndpoint:
             withheld.setdefault(Need.EXTRACT, _SWITCHED_OFF)
         return withheld
 
-    async def _open(self) -> None:
+    async def _opened(self) -> StreamableHTTPSessionManager:
         async with self._opening:
-            if self._serving is not None and not self._serving.done():
-                return
-            try:
-                sdk = await asyncio.to_thread(importlib.import_module, "scrapy_ext.server.mcp.sdk")
-            except ImportError as error:
-                raise Refusal(501, MISSING) from error
-            ready: asyncio.Future[StreamableHTTPSessionManager] = asyncio.get_running_loop().create_future()
-            self._serving = asyncio.create_task(_serve(sdk, ready))
-            self._manager = await ready
+            if self._serving is None or self._serving.done():
+                try:
+                    sdk = await asyncio.to_thread(importlib.import_module, "scrapy_ext.server.mcp.sdk")
+                except ImportError as error:
+                    raise Refusal(501, MISSING) from error
+                self._ready = asyncio.get_running_loop().create_future()
+                self._serving = asyncio.create_task(_serve(sdk, self._ready))
+        # Others wait for the same, also when this client leaves.
+        return await asyncio.shield(self._ready)
 
 
 async def _serve(sdk: Any, ready: asyncio.Future[StreamableHTTPSessionManager]) -> None:

@@ -31,8 +31,8 @@ class Loopback:
         """Make a call to the platform; raises :class:`ApiError`."""
         answer = _Answer(call.limit)
         await self._request(call, answer)
-        if answer.status >= 400 or not answer.status:
-            raise ApiError(message_of(answer.body) or "The server gave no answer.", answer.status or None)
+        if answer.status >= 400:
+            raise ApiError(message_of(answer.body) or "The server gave no reason.", answer.status)
         body = answer.body
         # It is kept, and a decoded copy of it, until the message is answered.
         if not context_of(self._scope).hold(2 * len(body)):
@@ -66,7 +66,7 @@ class Loopback:
             for task in (running, full):
                 task.cancel()
             outcome = (await asyncio.gather(running, full, return_exceptions=True))[0]
-        if isinstance(outcome, Exception) and not answer.status:
+        if not (answer.has_ended or answer.is_full) or (isinstance(outcome, Exception) and not answer.is_full):
             raise ApiError("The server failed to handle this call; its log says why.", 500)
 
     def _scope_of(self, call: ApiCall) -> Scope:
@@ -102,6 +102,7 @@ class _Answer:
 
     def __init__(self, limit: int) -> None:
         self.status = 0
+        self.has_ended = False
         self.full = asyncio.Event()
         self._limit = limit
         self._pieces: list[bytes] = []
@@ -123,6 +124,7 @@ class _Answer:
         piece = bytes(message.get("body", b""))
         self._size += len(piece)
         self._pieces.append(piece)
+        self.has_ended = not message.get("more_body", False)
         if self.is_full:
             self.full.set()
             await asyncio.sleep(0)  # the reader cancels the work

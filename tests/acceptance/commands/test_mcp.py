@@ -158,6 +158,7 @@ def test_a_message_without_end_ends_it_with_the_reason(platform: Platform) -> No
 _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
+@pytest.mark.long
 def test_without_the_sdk_it_says_how_to_get_it(platform: Platform, tmp_path: Path) -> None:
     (tmp_path / "mcp_types.py").write_text("raise ImportError('not installed')")
     environment = {**platform.environment, "PYTHONPATH": str(tmp_path)}

@@ -21,7 +21,8 @@ _PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
 _HEADERS = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.long(keep=1)
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_tools_only_read_by_default(server: RunningServer, project: int, mode: str) -> None:
     async with agent(server.url, server.platform_key, mode) as client:
         tools = (await client.list_tools()).tools
@@ -53,6 +54,8 @@ async def test_a_key_gets_the_tools_that_it_may_use(offering: RunningServer, pro
         reader = await add_key(store, "agent-reader", frozenset({project}), may_write=False)
         both = await add_key(store, "agent-both", frozenset({project}), may_write=True, extraction=True)
         gone = await add_key(store, "agent-gone", None, may_write=True)
+        suspended = await add_key(store, "agent-suspended", None, may_write=True)
+        await store.keys.suspend("agent-suspended", True)
         await store.keys.remove("agent-gone")
     finally:
         await store.close()
@@ -78,11 +81,22 @@ async def test_a_key_gets_the_tools_that_it_may_use(offering: RunningServer, pro
         assert "no access to extraction" in refused.facts["error"]
     async with Http(offering.url, gone) as http:
         assert (await http.post("/mcp", _PING, **_HEADERS)).status == 401
+    async with Http(offering.url, suspended) as http:
+        assert (await http.post("/mcp", _PING, **_HEADERS)).status == 403
 
 
 async def test_requests_without_a_right_key_are_refused(offering: RunningServer) -> None:
     async with Http(offering.url, None) as http:
-        for header in (None, "", "Bearer", "Bearer wrong", "Basic !!!", "Basic bm9ib2R5Og==", "Digest x"):
+        for header in (
+            None,
+            "",
+            "Bearer",
+            "Bearer wrong",
+            f"Bearer {offering.platform_key}:x",
+            "Basic !!!",
+            "Basic bm9ib2R5Og==",
+            "Digest x",
+        ):
             named = {} if header is None else {"Authorization": header}
             answer = await http.post("/mcp", _PING, **_HEADERS, **named)
             assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, 'Basic realm="API key"'), header
@@ -139,6 +153,7 @@ async def test_calls_are_counted_and_logged_under_the_id_of_their_message(
     assert offering.platform_key not in offering.log()
 
 
+@pytest.mark.long
 async def test_the_rate_of_a_key_holds_for_its_tools(tmp_path: Path) -> None:
     options = ["--no-runner", "--rate-limit", "0.001", "--rate-burst", "6"]
     with RunningServer(tmp_path / "data", options=options) as server:
