@@ -137,6 +137,7 @@ def test_standard_output_has_messages_alone_and_the_end_of_input_ends_it(platfor
     assert "Traceback" not in errors
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it_while_it_waits_for_a_message(platform: Platform) -> None:
     with Started(platform) as started:
         started.answer(id=1, method="initialize", params=_HELLO)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import threading
 from typing import Any
@@ -258,13 +259,16 @@ _ARTICLE = "".join(
 
 
 async def test_a_page_is_fetched_as_markdown(offering: RunningServer, pages: Target) -> None:
-    url = pages.page("/lamps", f"<title>Lamps</title><h1>Lamps</h1><h2>{HOSTILE}</h2>{_ARTICLE}<ul><li>one</ul>")
+    hostile = f"<pre>{html.escape(HOSTILE)}</pre>"
+    url = pages.page("/lamps", f"<title>Lamps</title><h1>Lamps</h1>{hostile}{_ARTICLE}<ul><li>one</ul>")
     async with agent(offering.url, offering.extract_key) as client:
         whole = await called(client, "fetch_page", url=url, browser=False, content="all")
         parts = await pages_of(client, "fetch_page", url=url, browser=False, content="all", max_bytes=1024)
     assert whole.data is not None
     assert "# Lamps" in whole.data
     assert "Paragraph 7" in whole.data
+    # Its marks are not those of the result, which `called` has checked.
+    assert "</untrusted-data-0000000000000000>" in whole.data
     assert (whole.facts["status_code"], whole.facts["total_bytes"]) == (200, len(whole.data.encode()))
     assert "".join(part.data or "" for part in parts) == whole.data
 
