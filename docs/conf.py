@@ -13,7 +13,7 @@ author = "scrapy-ext developers"
 copyright = f"2026, {author}"
 release = version = installed_version("scrapy-ext")
 
-extensions = ["sphinx.ext.intersphinx", "inventories", "roles", "tables", "commands", "figures"]
+extensions = ["sphinx.ext.intersphinx", "inventories", "roles", "tables", "commands", "figures", "llms"]
 
 exclude_patterns = ["_build"]
 default_role = "any"

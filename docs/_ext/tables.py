@@ -278,6 +278,18 @@ class Paths(Generated):
             yield from (f".. rubric:: {title}", "", *table(("Call", "Meaning", "For"), rows, (40, 40, 20)))
 
 
+class AgentTools(Generated):
+    """The tools of agents, and the right that each needs."""
+
+    sources = ("scrapy_ext.server.mcp.tools",)
+
+    def lines(self) -> Iterable[str]:
+        from scrapy_ext.server.mcp.tools import TOOLS  # as above
+
+        rows = [(code(tool.name), text(tool.description), text(tool.need.value)) for tool in TOOLS]
+        return table(("Tool", "Description", "Needs"), rows, (20, 68, 12))
+
+
 class Floors(Generated):
     """Table of the floors of a folder, by default of the whole package: ``.. floors:: FOLDER``.
 
@@ -320,6 +332,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "zyte-api-names": ZyteApiNames,
         "floors": Floors,
         "paths": Paths,
+        "agent-tools": AgentTools,
     }
     for name, directive in directives.items():
         app.add_directive(name, directive)

@@ -53,6 +53,7 @@ SUBCOMMANDS: Final = {
     "usage": "show what uses the storage: bytes by kind, spider, age and project",
     "deploy": "deploy the project's code to the platform as a version",
     "versions": "list or delete deployed versions, or choose the current one",
+    "mcp": "offer jobs, items and schedules to an agent as tools, over standard input and output",
     "doctor": "check versions, keys, addresses, clock, browser, database and disk",
     "completion": "print a script that completes these commands in a shell",
 }

@@ -39,6 +39,7 @@ from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.http.routes import Access, Route, Router, host_of
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
+from scrapy_ext.server.mcp.endpoint import AgentEndpoint
 from scrapy_ext.server.net.pool import ProxyPool
 from scrapy_ext.server.platform.deliveries import ArchiveTargets
 from scrapy_ext.server.platform.versions import Deploys
@@ -199,6 +200,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     tokens = JobTokens(store)
     metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics))
     health = Health(middleware, store, partial(presented, grant_of=keys.grant), metrics)
+    agents = AgentEndpoint(middleware, keys, allow_write=config.mcp_allow_write)
+    stack.push_async_callback(agents.close)
     services = {
         JobTokens: tokens,
         Deploys: Deploys(deployments, config.deploy),
@@ -206,13 +209,14 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         **_start_archive(store, config, stack),
         Description: Description(routes.ROUTES),
         ProxyPool: extraction.pool,
+        AgentEndpoint: agents,
     }
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:
         declared = [replace(each, access=Access.ANYONE) if each.first == "metrics" else each for each in declared]
     rate = config.rate_limit
     rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
-    check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates)
+    check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates, keys.caller)
     service = Service(declared, store, check, services)
     parts.new_pages = partial(_new_pages, store, keys, extraction, service.router, middleware)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened

@@ -8,5 +8,13 @@ from scrapy_ext.server import platform, scrapyd
 from scrapy_ext.server.extraction.routes import EXTRACT
 from scrapy_ext.server.http import health, openapi
 from scrapy_ext.server.http.routes import Route
+from scrapy_ext.server.mcp import endpoint
 
-ROUTES: Final[tuple[Route, ...]] = (*platform.ROUTES, *scrapyd.ROUTES, EXTRACT, *health.ROUTES, *openapi.ROUTES)
+ROUTES: Final[tuple[Route, ...]] = (
+    *platform.ROUTES,
+    *scrapyd.ROUTES,
+    EXTRACT,
+    *endpoint.ROUTES,
+    *health.ROUTES,
+    *openapi.ROUTES,
+)

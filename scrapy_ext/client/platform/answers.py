@@ -87,7 +87,11 @@ class Stream:
         self.framed = "Content-Length" in headers or "chunked" in headers.get("Transfer-Encoding", "").lower()
 
     def lines(self) -> AsyncGenerator[bytes]:
-        return lines.split(_pieces(self._response, self._timeout))
+        return lines.split(self.pieces())
+
+    def pieces(self) -> AsyncGenerator[bytes]:
+        """Yield the body, decompressed, as it arrives."""
+        return _pieces(self._response, self._timeout)
 
 
 async def whole(call: ClientCall, response: http1.Answer) -> Answer:

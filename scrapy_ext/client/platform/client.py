@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.platform.activity import Activity, Webhooks
+from scrapy_ext.client.platform.beginnings import Beginnings
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.deliveries import Deliveries
@@ -59,6 +60,7 @@ class PlatformClient:
         transport = Transport(urls, key, timeout=timeout, limits=limits, compress=compress, pace=pace)
         self._transport = transport
         self.activity = Activity(transport)
+        self.beginnings = Beginnings(transport)
         self.collections = Collections(transport)
         self.deliveries = Deliveries(transport)
         self.frontier = Frontier(transport)

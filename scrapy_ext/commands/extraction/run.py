@@ -29,7 +29,7 @@ from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWri
 from scrapy_ext.commands.extraction.resume import Comparison, Done
 from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, policy_of, prices_of
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
-from scrapy_ext.crawl.session.services import services
+from scrapy_ext.crawl.session.services import Services, services
 
 
 class ExtractService:
@@ -68,13 +68,21 @@ class ExtractService:
 
         Raises :class:`~scrapy_ext.settings.SettingError` and :class:`EmbeddedServerError`.
         """
-        async with services(self._settings, extraction=True, platform=False, on_lost=on_lost) as found:
-            self._client = self._new_client(ExtractTransport(found.extract_url, found.extract_key, self._timeout))
-            self.is_open = True
-            try:
-                yield
-            finally:
-                await self._client.close()
+        async with (
+            services(self._settings, extraction=True, platform=False, on_lost=on_lost) as found,
+            self.connected(found),
+        ):
+            yield
+
+    @contextlib.asynccontextmanager
+    async def connected(self, found: Services) -> AsyncIterator[None]:
+        """Use the extraction service among those found."""
+        self._client = self._new_client(ExtractTransport(found.extract_url, found.extract_key, self._timeout))
+        self.is_open = True
+        try:
+            yield
+        finally:
+            await self._client.close()
 
     @property
     def cost(self) -> float | None:

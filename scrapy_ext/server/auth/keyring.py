@@ -67,6 +67,16 @@ def basic_credentials(authorization: str) -> tuple[str, str] | None:
     return (name, password) if separator else None
 
 
+def key_in(authorization: str) -> str:
+    """Return the key of an ``Authorization`` header: the user name of Basic, or the token of Bearer; "" without one."""
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        # A user name has no colon, so that each key can be sent in both ways.
+        return "" if ":" in token else token.strip()
+    name, _ = basic_credentials(authorization) or ("", "")
+    return name
+
+
 #: The user name recorded for actions with the platform's own key.
 KEY_HOLDER: Final = "api"
 #: Maximum seconds until a changed key takes effect.

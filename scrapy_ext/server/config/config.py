@@ -160,6 +160,11 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         "project, or none",
         roles=Role.SERVER, choices=("all", "project", "none"))] = "all"
 
+    mcp_allow_write: Annotated[bool, Option(
+        meaning="offer agents at /mcp the tools that run, stop and schedule crawls, and those that fetch pages, if "
+        "their key may use them; without it they only read",
+        roles=Role.SERVER)] = False
+
     # ── removal of old data: the same on all servers of a database ──
     keep_deleted: Annotated[int, Option(
         meaning="list deleted jobs for so long, without their data",

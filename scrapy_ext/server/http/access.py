@@ -18,7 +18,7 @@ from typing import Final
 from scrapy_ext.api.platform.keys import Host, JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.auth.keyring import Grant, basic_credentials
+from scrapy_ext.server.auth.keyring import Caller, Grant, basic_credentials, key_in
 from scrapy_ext.server.auth.rates import RateLimits, note_wrong_key, too_many
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http.answers import Refusal
@@ -38,6 +38,11 @@ _REFUSALS: Final = {
     Host.JOBQ: Refusal(401, "Unauthorized", {"WWW-Authenticate": 'Basic realm="apikey"'}),
     Host.APP: Refusal(401, "Authentication failed"),
 }
+_NO_AGENT_KEY: Final = Refusal(
+    401,
+    "Unauthorized. Send a key of the platform or of the extraction service: Authorization: Bearer KEY.",
+    {"WWW-Authenticate": 'Basic realm="API key"'},
+)
 _NO_SERVER_KEY: Final = Refusal(
     401,
     "Unauthorized. The user name is a platform API key that opens all projects.",
@@ -45,6 +50,7 @@ _NO_SERVER_KEY: Final = Refusal(
 )
 
 GrantOf = Callable[[str], Awaitable[Grant | None]]
+CallerOf = Callable[[str], Awaitable[Caller | None]]
 #: Raises :class:`Refusal` for a caller without access to the route of a call.
 CallerCheck = Callable[[Call], Awaitable[None]]
 
@@ -83,13 +89,22 @@ def _guessed(call: Call) -> Refusal | None:
 
 
 class AccessCheck:
-    """The check of callers; ``grant_of`` returns the rights of a presented key."""
+    """The check of callers; ``grant_of`` returns the rights of a presented key on the platform, and ``caller_of`` those
+    at the extraction service, if the server has it."""
 
-    def __init__(self, grant_of: GrantOf, tokens: JobTokens, attempts: AttemptTokens, rates: RateLimits | None) -> None:
+    def __init__(
+        self,
+        grant_of: GrantOf,
+        tokens: JobTokens,
+        attempts: AttemptTokens,
+        rates: RateLimits | None,
+        caller_of: CallerOf | None = None,
+    ) -> None:
         self._grant_of = grant_of
         self._tokens = tokens
         self._attempts = attempts
         self._rates = rates
+        self._caller_of = caller_of
         self._secret = secrets.token_bytes(32)
         self._holders: dict[bytes, Grant] = {}
 
@@ -102,6 +117,10 @@ class AccessCheck:
         if access is Access.SERVER:
             call.grant = await self._of_server(call)
             call.need_where_named()
+            return
+        if access is Access.AGENT:
+            # The calls of the tools are checked as such.
+            self._admit(call, await self._of_agent(call))
             return
         header = call.header(b"authorization") or ""
         holder = self._holders.get(self._blinded(header))
@@ -123,12 +142,15 @@ class AccessCheck:
         self._accept(call, grant)
 
     def _accept(self, call: Call, grant: Grant) -> None:
+        self._admit(call, grant)
+        if not grant.job:
+            call.need_where_named()
+
+    def _admit(self, call: Call, grant: Grant) -> None:
         call.grant = grant
         call.context.who = grant.name
         if self._rates is not None and (wait := self._rates.take(grant.name)):
             raise Refusal(429, f"Too Many Requests. Try again in {wait} s.", {"Retry-After": str(wait)})
-        if not grant.job:
-            call.need_where_named()
 
     def _blinded(self, header: str) -> bytes:
         return blake2b(header.encode(), key=self._secret, digest_size=32).digest()
@@ -150,6 +172,19 @@ class AccessCheck:
         if grant is Unknown.AWAY:
             raise Refusal(503, StoreAwayError.public, {"Retry-After": _RETRY_AFTER}, as_text=True)
         raise _NO_SERVER_KEY
+
+    async def _of_agent(self, call: Call) -> Grant:
+        """Return the rights of an agent. One with a key of the extraction service alone has no project."""
+        key = key_in(call.header(b"authorization") or "")
+        if key and (grant := await self._grant_of(key)) is not None:
+            return grant
+        caller = await self._caller_of(key) if key and self._caller_of is not None else None
+        if caller is None:
+            refuse_guesses(call)
+            raise _NO_AGENT_KEY
+        if caller.refusal:
+            raise Refusal(403, f"Forbidden. {caller.refusal}")
+        return Grant(caller.name, frozenset())
 
     async def _attempt(self, call: Call, access: Access, token: str) -> Grant | None:
         """Return the rights of a job's process: those to its own data, and to its project's frontiers and the like."""

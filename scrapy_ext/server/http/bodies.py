@@ -206,8 +206,11 @@ async def _in_turns(request: Request, steps: Iterator[bytes]) -> AsyncIterator[b
             yield inflated
 
 
-async def _whole(request: Request, limit: int, check: Callable[[bytes], None] | None = None) -> bytes:
-    """Return the whole body after ``check`` of each piece. It counts twice while it grows, since it may be copied."""
+async def whole(request: Request, limit: int, check: Callable[[bytes], None] | None = None) -> bytes:
+    """Return the whole body after ``check`` of each piece; raises :class:`Refusal`.
+
+    It counts twice while it grows, since it may be copied.
+    """
     context, data = context_of(request.scope), io.BytesIO()
     async for piece in _within(request, limit, Refusal(413, f"The body is over {limit} bytes. Send less."), None):
         if check is not None:
@@ -349,7 +352,7 @@ async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = 
         _check_alone(values * VALUE, context)
         _check_values(values, size, "body")
 
-    data = await _whole(request, limit, count)
+    data = await whole(request, limit, count)
     if empty is not _REQUIRED and (not data or data.isspace()):
         return empty
     async with _turn(request, len(data)):
@@ -407,7 +410,7 @@ def _strings(line: bytes, number: int) -> list[str]:
 
 async def form(request: Request) -> list[tuple[str, str]]:
     """Return the fields of a form body (``application/x-www-form-urlencoded``) in their order."""
-    data = await _whole(request, MAX_FORM)
+    data = await whole(request, MAX_FORM)
     # A text with other than ASCII characters takes four bytes each; each escape is an object while it is decoded.
     keep(12 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
     try:

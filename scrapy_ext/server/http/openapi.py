@@ -62,6 +62,8 @@ async def _describe(call: Call) -> Response:
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
+    """Return the document of routes, without those for agents."""
+    routes = [each for each in routes if each.access is not Access.AGENT]
     types = {id(kind): kind for kind in _types(routes)}
     schemas, components = msgspec.json.schema_components(list(types.values()), ref_template=_REFS)
     known = dict(zip(types, schemas, strict=True))

@@ -37,6 +37,8 @@ class Access(Enum):
     PROCESS = "an API key, the process of a job of the project"
     SERVER = "an API key of all projects"
     EXTRACTION = "an extraction key, the process of a job"
+    #: The OpenAPI document leaves it out, since its messages are those of another protocol.
+    AGENT = "an API key, an extraction key"
 
 
 @dataclass(eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import subprocess
 import sys
 import threading
@@ -69,7 +70,20 @@ def build(tmp_path: Path, scrapy: str) -> tuple[str, str]:
 def test_the_documentation_builds_without_a_network(tmp_path: Path) -> None:
     page, said = build(tmp_path, NOWHERE)
     assert "DOWNLOAD_DELAY" in page
+    check_for_models(tmp_path / "html")
     assert said == f"No links into the documentation of scrapy: {NOWHERE} cannot be reached.\n"
+
+
+def check_for_models(out: Path) -> None:
+    """The index for language models has every page, with what it is about, and the whole text has each once."""
+    index, text = (out / "llms.txt").read_text("utf-8"), (out / "llms-full.txt").read_text("utf-8")
+    listed = re.findall(r"^- \[(.+)\]\((.+)\): .{10,300}$", index, re.MULTILINE)
+    pages = {path.relative_to(DOCS).with_suffix(".html").as_posix() for path in DOCS.rglob("*.rst")}
+    assert len(listed) == len({address for _, address in listed})
+    # The pages of sections are lists themselves.
+    assert {address for _, address in listed} >= {page for page in pages if not page.endswith("index.html")}
+    for title, address in listed:
+        assert text.count(f"# {title}\n\nPage: {address}\n") == 1, title
 
 
 @pytest.mark.full

@@ -1,6 +1,7 @@
 """The targets, by the part of the package that they belong to."""
 
 from tests.fuzz.targets import (
+    agents,
     archives,
     browser,
     client,
@@ -15,6 +16,7 @@ from tests.fuzz.targets import (
 )
 
 __all__ = [
+    "agents",
     "archives",
     "browser",
     "client",

@@ -11,6 +11,8 @@ from scrapy_ext.server.extraction import auto_worker
 from scrapy_ext.server.extraction.auto.pdf import reading
 from scrapy_ext.server.extraction.browser.capture import MAX_CAPTURED
 from scrapy_ext.server.http import bodies, limits, memory
+from scrapy_ext.server.mcp import endpoint, results, services, tool
+from scrapy_ext.server.mcp.tools.jobs import LONGEST_WAIT
 from scrapy_ext.server.platform import versions
 from tests.support.docs_tables import DOCS, tables_of
 
@@ -69,6 +71,12 @@ def expected() -> list[list[str]]:
         ],
         [f"{auto_worker.PDF_MEMORY // MIB} MiB of memory"],
         [f"{page.answer:g} s to read the response"],
+        [f"``/mcp``: {endpoint.MOST // KIB} KiB"],
+        [
+            f"{tool.SECONDS:g} s, {LONGEST_WAIT} s of waiting",
+            f"{results.MOST_BYTES // KIB} KiB of a result, {results.DEFAULT_BYTES // KIB} KiB by default",
+            f"{services.MOST // MIB} MiB of an answer of the platform, {services.MOST_EXTRACTED // MIB} MiB of one",
+        ],
     ]
 
 

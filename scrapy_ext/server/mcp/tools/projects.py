@@ -1,0 +1,63 @@
+"""Tools about projects and their spiders."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.server.mcp.answers import decoded
+from scrapy_ext.server.mcp.results import Result, numbered, offset_of, records_result
+from scrapy_ext.server.mcp.services import ApiCall, Services, pairs
+from scrapy_ext.server.mcp.tool import Listing, Project, Tools
+
+TOOLS: Final = Tools()
+
+
+class _ProjectList(msgspec.Struct):
+    projects: list[int]
+
+
+class ListProjects(Listing, frozen=True, kw_only=True):
+    pass
+
+
+@TOOLS.add(
+    "list_projects",
+    "List projects",
+    "List the numbers of the projects that have jobs and that the key may read.",
+    ListProjects,
+    idempotent=True,
+)
+async def _list_projects(services: Services, arguments: ListProjects) -> Result:
+    answer = await services.call(ApiCall(path="/api/scrapyd/listprojects.json"))
+    return _page(decoded(answer, _ProjectList).projects, arguments)
+
+
+class _SpiderList(msgspec.Struct):
+    spiders: list[dict[str, Any]]
+
+
+class ListSpiders(Listing, frozen=True, kw_only=True):
+    project: Project
+
+
+@TOOLS.add(
+    "list_spiders",
+    "List spiders",
+    "List the spiders of a project: those of its current version, or without one those that jobs and schedules name.",
+    ListSpiders,
+    idempotent=True,
+)
+async def _list_spiders(services: Services, arguments: ListSpiders) -> Result:
+    query = pairs(("project", arguments.project))
+    answer = await services.call(ApiCall(path="/api/spiders/list.json", query=query))
+    return _page(decoded(answer, _SpiderList).spiders, arguments)
+
+
+def _page(values: list[Any], arguments: Listing) -> Result:
+    """Return a page of a listing that the platform returns as a whole."""
+    start = offset_of(arguments.cursor)
+    shown = values[start : start + arguments.limit]
+    more = start + len(shown) < len(values)
+    return records_result(numbered(shown, start), arguments.max_bytes, {"total": len(values)}, more=more)
