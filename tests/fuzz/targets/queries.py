@@ -15,7 +15,7 @@ from scrapy_ext.api.platform.periodic import Cron
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.formats import result_of
-from scrapy_ext.server.platform.filters import RecordFilter
+from scrapy_ext.server.platform.filters import filter_of_call
 from scrapy_ext.server.store.frontier.frontier import is_batch_id, priority_of
 from tests.fuzz.calls import call_of, run
 from tests.fuzz.target import target
@@ -52,7 +52,7 @@ def filters(data: bytes) -> None:
     """A filter that is taken chooses, and does so the same each time."""
     names = ("filter", "filterall", "filterany")
     lines = [line for line in _text(data).split("\n") if line][:6]
-    found = RecordFilter.of(call_of([(names[number % 3], line) for number, line in enumerate(lines)]))
+    found = filter_of_call(call_of([(names[number % 3], line) for number, line in enumerate(lines)]))
     if found is None:
         assert not lines
         return
