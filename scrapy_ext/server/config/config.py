@@ -160,6 +160,12 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         "project, or none",
         roles=Role.SERVER, choices=("all", "project", "none"))] = "all"
 
+    # ── pages ──
+    item_images: Annotated[bool, Option(
+        meaning="show images of items, small, on the pages; the server fetches them from the sites, as it fetches pages "
+        "to extract",
+        roles=Role.SERVER)] = False
+
     # ── removal of old data: the same on all servers of a database ──
     keep_deleted: Annotated[int, Option(
         meaning="list deleted jobs for so long, without their data",

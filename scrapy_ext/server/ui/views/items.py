@@ -13,7 +13,7 @@ from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
 from scrapy_ext.server.ui import columns, item_values, shapes
 from scrapy_ext.server.ui.downloads import download
-from scrapy_ext.server.ui.frame import MissingError, UiPage, Visit, field_errors
+from scrapy_ext.server.ui.frame import HEADERS, MissingError, UiPage, Visit, field_errors
 from scrapy_ext.server.ui.job_records import PATH, job_context, records_page
 from scrapy_ext.server.ui.record_search import (
     MOST_SORTED,
@@ -103,6 +103,7 @@ async def _items(visit: Visit) -> Response:
         query=query,
         view=view,
         views=_VIEWS,
+        images=visit.services.images is not None,
         rows=[_row(number, item, names, view, values) for number, item in records],
         columns=[_column(name, stats.counts.get(name, 0), shown) for name in names],
         fields=[(name, stats.counts.get(name, 0)) for name in fields[:_LISTED]],
@@ -177,7 +178,11 @@ def _row(
     number: int, item: Mapping[str, Any], names: Sequence[str], view: str, values: item_values.Values
 ) -> dict[str, Any]:
     """Return what a view shows of an item."""
-    row: dict[str, Any] = {"number": number, "title": item_values.title_of(item)}
+    row: dict[str, Any] = {
+        "number": number,
+        "title": item_values.title_of(item),
+        "has_image": item_values.image_of(item) is not None,
+    }
     if view == "json":
         row["json"] = msgspec.json.format(msgspec.json.encode(item), indent=2).decode()
         row["is_cut"] = len(row["json"]) > _JSON
@@ -185,6 +190,26 @@ def _row(
     else:
         row["values"] = [values.of(item[name], name) if name in item else None for name in names]
     return row
+
+
+#: A file that runs nothing, loads nothing and has an origin of its own; a browser may keep it for a day.
+_IMAGE_HEADERS: Final = {
+    **HEADERS,
+    "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "private, max-age=86400",
+}
+
+
+async def _image(visit: Visit) -> Response:
+    """Send the image of an item, which the server fetches; 404 unless there is one that can be had."""
+    images = visit.services.images
+    found = await visit.store.items.at(visit.key, [visit.request.path_params["number"]]) if images else []
+    url = item_values.image_of(msgspec.json.decode(found[0].lines[0])) if found else None
+    image = None if images is None or url is None else await images.fetch(url)
+    if image is None:
+        return Response(b"", 404, HEADERS)
+    return Response(image.data, 200, _IMAGE_HEADERS, media_type=image.type)
 
 
 async def _item(visit: Visit) -> Response:
@@ -207,6 +232,7 @@ async def _item(visit: Visit) -> Response:
         text=text,
         stored=found[0].ts,
         title=item_values.title_of(decoded),
+        has_image=visit.services.images is not None and item_values.image_of(decoded) is not None,
         values=[values.of(decoded[name], name) for name in names],
         more=len(decoded) - len(names),
     )
@@ -215,5 +241,6 @@ async def _item(visit: Visit) -> Response:
 PAGES: Final = (
     UiPage(PATH + "/items", "jobs", _items),
     UiPage(PATH + "/items/{number:number}", "jobs", _item),
+    UiPage(PATH + "/items/{number:number}/image", "jobs", _image),
     UiPage(PATH + "/items.{format}", "jobs", download("items")),
 )
