@@ -185,7 +185,7 @@ class _Parser:
         while (token := self._peek(_TOKEN)) is not None and token.kind == "word" and token.text.lower() != "and":
             if token.text.lower() == "or":
                 raise self._wrong(
-                    token.start, "has or, which does not exist", "Write color = red, blue for several values."
+                    token.start, 'has "or", which does not exist', "Write color = red, blue for several values."
                 )
             words.append(token.text)
             self._at = token.end

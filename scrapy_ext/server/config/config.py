@@ -162,8 +162,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
 
     # ── pages ──
     item_images: Annotated[bool, Option(
-        meaning="show images of items, small, on the pages; the server fetches them from the sites, as it fetches pages "
-        "to extract",
+        meaning="show images of items on the pages; the server fetches them from their sites, as it fetches pages to "
+        "extract",
         roles=Role.SERVER)] = False
 
     # ── removal of old data: the same on all servers of a database ──

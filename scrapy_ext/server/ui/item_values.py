@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from scrapy_ext.server.ui import shapes
 
 #: Fields by which people recognize an item, in the order of columns.
@@ -19,7 +17,7 @@ _IMAGE_URLS: Final = ("url", "src", "contentUrl")
 _DEPTH: Final = 6
 _MEMBERS: Final = 50
 _VALUES: Final = 3000
-#: Maximum members and characters of a value that is short enough to be shown as JSON.
+#: Maximum members and characters of a list or an object that is short enough to be shown in one line.
 _SHORT: Final = 6
 _SHORT_TEXT: Final = 60
 
@@ -57,14 +55,16 @@ class Values:
 
 
 def _short(value: list[Any] | dict[str, Any]) -> str | None:
-    """Return the JSON of a value that needs no unfolding; None for others."""
+    """Return a value that needs no unfolding in one line; None for others."""
+    if not value:
+        return "[]" if isinstance(value, list) else "{}"
     members = value.values() if isinstance(value, dict) else value
     if len(value) > _SHORT or any(isinstance(each, list | dict) for each in members):
-        return "[]" if value == [] else "{}" if value == {} else None
-    if sum(len(each) if isinstance(each, str) else 4 for each in members) > _SHORT_TEXT:
         return None
-    text = msgspec.json.encode(value).decode()
-    return shapes.cell(value) if len(text) <= 2 * _SHORT_TEXT else None
+    names = [f"{shapes.cell(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
+    parts = [name + shapes.cell(each) for name, each in zip(names, members, strict=True)]
+    text = ", ".join(parts)
+    return text if len(text) <= _SHORT_TEXT else None
 
 
 def _size(value: list[Any] | dict[str, Any]) -> str:
