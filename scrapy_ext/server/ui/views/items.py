@@ -82,13 +82,14 @@ async def _items(visit: Visit) -> Response:
     store, key = visit.store.items, visit.key
     stats = await store.stats(key)
     context = await job_context(visit, "items")
-    found: Found | None = None
-    if query.errors:
-        records, paging = [], None
-    elif query.order is not None or query.is_search:
-        found = await _found(visit, query)
-        records, paging = records_of(found.records), None
-    else:
+    records, paging, found = list[tuple[int, Any]](), None, None
+    if not query.errors and (query.order is not None or query.is_search):
+        try:
+            found = await _found(visit, query)
+        except ContractError as error:  # an expression that takes too long
+            query = query._replace(errors=field_errors(error))
+        records = records_of(found.records) if found else []
+    elif not query.errors:
         records, paging = await records_page(visit, store, key, _PER_PAGE)
     shown = [record for _, record in records]
     chosen = columns.remembered(visit)
