@@ -15,6 +15,7 @@ from scrapy_ext.api.platform import EntityKey, JobKey
 from scrapy_ext.api.platform.conditions import EVERYWHERE, RecordFilter, condition_of, filter_of
 from scrapy_ext.api.platform.records import LEVELS
 from scrapy_ext.api.platform.where import parse_where
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.records import JobRecords
 from scrapy_ext.commands.download import Download, Select, download_options, save, wants_file
 from scrapy_ext.commands.follow import Rows, first_of, followed
@@ -36,6 +37,13 @@ def _field_names(text: str) -> tuple[str, ...]:
     if not names:
         raise argparse.ArgumentTypeError("must have at least one field")
     return names
+
+
+def _typed_conditions(text: str) -> list[list[Any]]:
+    try:
+        return [clause.form for clause in parse_where(text)]
+    except ContractError as error:
+        raise argparse.ArgumentTypeError(". ".join((error.violations[0].rule, error.violations[0].remedy))) from None
 
 
 async def _items(view: View) -> None:
@@ -72,8 +80,8 @@ async def _items(view: View) -> None:
 
 
 def _conditions(options: argparse.Namespace) -> list[list[Any]]:
-    """Return the conditions of ``--where`` and ``--search``; raises ``ContractError``."""
-    typed = [clause.form for text in options.where or () for clause in parse_where(text, "--where")]
+    """Return the conditions of ``--where`` and ``--search``."""
+    typed = [condition for conditions in options.where or () for condition in conditions]
     return typed + ([[EVERYWHERE, "hastext", [options.search]]] if options.search else [])
 
 
@@ -333,6 +341,7 @@ SUBCOMMANDS: Final = (
             argument(
                 "--where",
                 action="append",
+                type=_typed_conditions,
                 metavar="CONDITIONS",
                 help="only items that meet conditions such as 'price > 20 and name ~ kettle'; may be repeated",
             ),

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-#: Maximum bytes of an image, seconds of a fetch with its redirects and the wait before it, and fetches at once.
+#: Maximum bytes of an image, seconds of a fetch with the wait before it, fetches at once, and redirects.
 MOST_BYTES: Final = 2 * 1024 * 1024
 SECONDS: Final = 10.0
-_AT_ONCE: Final = 8
-_REDIRECTS: Final = 3
+AT_ONCE: Final = 8
+REDIRECTS: Final = 3
 _PIECE: Final = 64 * 1024
 
 _KINDS: Final = (
@@ -48,7 +48,7 @@ class ItemImages:
         self._guard = guard
         self._verify_tls = verify_tls
         self._session: aiohttp.ClientSession | None = None
-        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._free = asyncio.Semaphore(AT_ONCE)
 
     async def fetch(self, url: str) -> Image | None:
         """Return the image at an http(s) URL; None if it cannot be had, is too large, or is no image."""
@@ -66,7 +66,7 @@ class ItemImages:
 
     async def _fetch(self, url: URL) -> Image | None:
         session = self._session or self._opened()
-        for _ in range(_REDIRECTS + 1):
+        for _ in range(REDIRECTS + 1):
             # aiohttp calls its resolver for names only, not for addresses.
             await self._guard.endpoints(url.raw_host or "", url.port or 0)
             async with session.get(url, allow_redirects=False) as answer:
@@ -85,7 +85,7 @@ class ItemImages:
             resolver=GuardedResolver(self._guard),
             use_dns_cache=False,
             force_close=True,
-            limit=_AT_ONCE,
+            limit=AT_ONCE,
             ssl=self._verify_tls,
         )
         headers = {"User-Agent": "scrapy-ext", "Accept": "image/avif,image/webp,image/png,image/jpeg,image/gif"}
