@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 import msgspec
 from markupsafe import Markup, escape
 
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.where import written
 from scrapy_ext.api.violations import CONTROL_CHARACTERS
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, importing_from, tags_of
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
@@ -248,6 +250,11 @@ def web_address(value: Any) -> str | None:
     return None
 
 
+def without_field(name: str) -> str:
+    """Return the query of the page of items for those without a field."""
+    return "?" + urlencode({"where": written(name, "is missing", "")})
+
+
 #: Confirmations after a form, by the name in the URL's ``done`` parameter.
 DONE: Final[Mapping[str, str]] = {
     "scheduled": "The job is scheduled.",
@@ -284,6 +291,6 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     each.__name__: each
     for each in (
         *(when, minute, duration, number, plural, size, cell, level),
-        *(web_address, clipped, exact, visible, kind_of, hidden),
+        *(web_address, clipped, exact, visible, kind_of, hidden, without_field),
     )
 }

@@ -120,7 +120,6 @@ async def _items(visit: Visit) -> Response:
         choices=_CHOICES,
         conditions=[(clause.text, _without(query.clauses, place)) for place, clause in enumerate(query.clauses)],
         same=visit.address("/", where=query.where, q=query.text)[1:],
-        missing={name: written(name, "is missing", "") for name in {*fields[:_LISTED], *names}},
     )
 
 

@@ -103,6 +103,14 @@ async def test_fields_that_identify_come_first_then_by_coverage(http: Http, proj
     assert names == ["name", "price", "url", "colour", "stock", "rare"]
 
 
+async def test_the_coverage_on_each_page_leads_to_the_items_without_a_field(http: Http, project: int) -> None:
+    key = await job(http, project)
+    await http.post(f"/items/{key}", [{"a b": 1, "c": 1}, {"c": 2}, {"c": 3}])
+    for part in ("", "/items", "/items?view=cards"):
+        (link, *_) = page(await http.get(f"/ui/{key}{part}")).xpath("//a[contains(@href, 'where=')]/@href")
+        assert numbers(page(await http.get(link))) == [1, 2], part
+
+
 async def test_chosen_columns_are_remembered_for_the_spider(http: Http, project: int, server: RunningServer) -> None:
     key = await job(http, project)
     await http.post(f"/items/{key}", ITEMS)
