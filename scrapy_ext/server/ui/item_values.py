@@ -16,7 +16,7 @@ _IMAGE_URLS: Final = ("url", "src", "contentUrl")
 #: Maximum depth and members of a value that unfolds, and values of a page: larger ones are on the page of their item.
 _DEPTH: Final = 6
 _MEMBERS: Final = 50
-_VALUES: Final = 3000
+_VALUES: Final = 1500
 #: Maximum members and characters of a list or an object that is short enough to be shown in one line.
 _SHORT: Final = 6
 _SHORT_TEXT: Final = 60

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
@@ -16,7 +14,7 @@ from scrapy_ext.server.store.records.removal import RecordOwner, Removal, remova
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
 from scrapy_ext.server.ui.pending_reason import capacity_of
-from scrapy_ext.server.ui.record_search import parts_of
+from scrapy_ext.server.ui.record_search import parts_of, records_of
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 #: Parts of it that have pages of their own.
@@ -84,10 +82,16 @@ async def records_page(
     visit: Visit, store: RecordStore, key: JobKey, size: int
 ) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
     """Return a page of records with their indexes, and the links to other pages."""
+    lines, paging = await lines_page(visit, store, key, size)
+    return records_of(lines), paging
+
+
+async def lines_page(
+    visit: Visit, store: RecordStore, key: JobKey, size: int
+) -> tuple[list[tuple[int, bytes]], shapes.Paging]:
+    """Return a page of records as their JSON, with their indexes, and the links to other pages."""
     indexes = await store.indexes(key)
     start = max(visit.number("start"), indexes.start)
     slices: list[Slice] = [part async for part in parts_of(store, key, start, size)]
-    records = [
-        (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
-    ]
-    return records, shapes.paging(start, size, indexes)
+    lines = [each for part in slices for each in enumerate(part.lines, part.start)]
+    return lines, shapes.paging(start, size, indexes)

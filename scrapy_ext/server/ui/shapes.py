@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
@@ -123,13 +123,6 @@ def searched(start: int, following: int, total: int, *, ended: bool) -> Paging:
         next=None if ended else following,
         end=None,
     )
-
-
-def columns(counts: Mapping[str, int], records: Sequence[Mapping[str, Any]], most: int) -> list[str]:
-    """Return the most frequent fields of a table of items, in the order of the items shown."""
-    order = list(dict.fromkeys(name for record in records for name in record if not name.startswith("_")))
-    kept = sorted(order, key=lambda name: -counts.get(name, 0))[:most]
-    return [name for name in order if name in kept]
 
 
 def when(milliseconds: Any) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,7 +16,7 @@ from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
 from scrapy_ext.server.ui import columns, item_values, shapes
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import HEADERS, MissingError, UiPage, Visit, field_errors
-from scrapy_ext.server.ui.job_records import PATH, job_context, records_page
+from scrapy_ext.server.ui.job_records import PATH, job_context, lines_page
 from scrapy_ext.server.ui.record_search import (
     MOST_SORTED,
     Found,
@@ -33,6 +35,8 @@ _LISTED: Final = 200
 _VIEWS: Final = ("table", "cards", "json")
 #: Characters of an item in the view of JSON; its own page has more.
 _JSON: Final = 4000
+#: Bytes of items that are decoded and formatted in a thread: the loop would wait for them.
+_LARGE: Final = 512 * 1024
 #: Operators by what the form calls them.
 _CHOICES: Final = (
     ("~", "contains"),
@@ -79,39 +83,32 @@ async def _items(visit: Visit) -> Response:
     if (answer := _redirected(visit)) is not None:
         return answer
     query = _query(visit)
-    store, key = visit.store.items, visit.key
-    stats = await store.stats(key)
+    counts = (await visit.store.items.stats(visit.key)).counts
     context = await job_context(visit, "items")
-    records, paging, found = list[tuple[int, Any]](), None, None
+    lines, paging, found = list[tuple[int, bytes]](), None, None
     if not query.errors and (query.order is not None or query.is_search):
         try:
             found = await _found(visit, query)
         except ContractError as error:  # an expression that takes too long
             query = query._replace(errors=field_errors(error))
-        records = records_of(found.records) if found else []
+        lines = found.records if found else []
     elif not query.errors:
-        records, paging = await records_page(visit, store, key, _PER_PAGE)
-    shown = [record for _, record in records]
+        lines, paging = await lines_page(visit, visit.store.items, visit.key, _PER_PAGE)
     chosen = columns.remembered(visit)
-    fields = item_values.ordered(stats.counts, shown)
-    names = _columns(visit, fields, shown, chosen)
     view = visit.text("view") if visit.text("view") in _VIEWS else _VIEWS[0]
-    values = item_values.Values()
+    show = partial(_shown, lines, counts, chosen, view, every=bool(visit.text("all")))
+    is_large = sum(len(line) for _, line in lines) > _LARGE
     return visit.rendered(
         "items.html",
         400 if query.errors else 200,
         **context,
+        **(await asyncio.to_thread(show) if is_large else show()),
         query=query,
         view=view,
         views=_VIEWS,
         images=visit.services.images is not None,
-        rows=[_row(number, item, names, view, values) for number, item in records],
-        columns=[_column(name, stats.counts.get(name, 0), shown) for name in names],
-        fields=[(name, stats.counts.get(name, 0)) for name in fields[:_LISTED]],
-        field_count=len(fields),
         chosen=chosen,
         every=bool(visit.text("all")),
-        has_more=len(fields) > len(names),
         paging=paging,
         found=found,
         at=query.order.shown.start if query.order else 0,
@@ -121,6 +118,24 @@ async def _items(visit: Visit) -> Response:
         conditions=[(clause.text, _without(query.clauses, place)) for place, clause in enumerate(query.clauses)],
         same=visit.address("/", where=query.where, q=query.text)[1:],
     )
+
+
+def _shown(
+    lines: Sequence[tuple[int, bytes]], counts: Mapping[str, int], chosen: Sequence[str], view: str, *, every: bool
+) -> dict[str, Any]:
+    """Return what the page shows of some items: their rows and columns, and the fields of all items."""
+    records = records_of(lines)
+    shown = [record for _, record in records]
+    fields = item_values.ordered(counts, shown)
+    names = _columns(fields, shown, chosen, every=every)
+    values = item_values.Values()
+    return {
+        "rows": [_row(number, item, names, view, values) for number, item in records],
+        "columns": [_column(name, counts.get(name, 0), shown) for name in names],
+        "fields": [(name, counts.get(name, 0)) for name in fields[:_LISTED]],
+        "field_count": len(fields),
+        "has_more": len(fields) > len(names),
+    }
 
 
 async def _found(visit: Visit, query: _Query) -> Found:
@@ -158,10 +173,10 @@ def _redirected(visit: Visit) -> Response | None:
 
 
 def _columns(
-    visit: Visit, fields: Sequence[str], shown: Sequence[Mapping[str, Any]], chosen: Sequence[str]
+    fields: Sequence[str], shown: Sequence[Mapping[str, Any]], chosen: Sequence[str], *, every: bool
 ) -> list[str]:
-    """Return the chosen columns, else the first fields; those that no shown item has are last, and left out."""
-    if visit.text("all"):
+    """Return the chosen columns, else the first fields of those that any shown item has."""
+    if every:
         return list(fields[: columns.MOST_COLUMNS])
     if chosen:
         return list(chosen)

@@ -3,6 +3,7 @@ pages that led to them."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -50,7 +51,15 @@ class _Request(msgspec.Struct):
     parent: int | None = None
 
 
+class _Measured(msgspec.Struct):
+    """The members that the charts are of."""
+
+    status: int
+    duration: int
+
+
 _read: Final[Callable[[bytes], _Request]] = decoder(_Request)
+_measured: Final = msgspec.json.Decoder(_Measured).decode
 
 
 class _Filter(NamedTuple):
@@ -143,10 +152,10 @@ async def _charts(store: Store, key: JobKey, metadata: Mapping[str, Any], total:
     ]
 
 
-async def _last(store: Store, key: JobKey, total: int) -> list[_Request]:
+async def _last(store: Store, key: JobKey, total: int) -> list[_Measured]:
     """Return the last ``_COUNTED`` requests."""
     parts = parts_of(store.requests, key, max(total - _COUNTED, 0), _COUNTED)
-    return [_read(line) async for part in parts for line in part.lines]
+    return [_measured(line) async for part in parts for line in part.lines]
 
 
 def _counted_statuses(metadata: Mapping[str, Any]) -> Mapping[int, int]:
@@ -164,7 +173,7 @@ def _bars_of(durations: Sequence[int]) -> list[charts.Bar]:
     """Return the number of durations up to each bound, without the empty bars at both ends."""
     numbers = [0] * (len(_DURATIONS) + 1)
     for duration in durations:
-        numbers[next((place for place, most in enumerate(_DURATIONS) if duration <= most), -1)] += 1
+        numbers[bisect_left(_DURATIONS, duration)] += 1
     places = [place for place, number in enumerate(numbers) if number]
     if not places:
         return []
