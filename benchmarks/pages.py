@@ -18,10 +18,20 @@ _PAGES = {
     "overview": "/ui/1/1/{job}",
     "items": "/ui/1/1/{job}/items",
     "last items": "/ui/1/1/{job}/items?start={last}",
+    "items, cards": "/ui/1/1/{job}/items?view=cards",
     "requests": "/ui/1/1/{job}/requests",
+    "request": "/ui/1/1/{job}/requests/{last}",
     "log": "/ui/1/1/{job}/log",
     "stats": "/ui/1/1/{job}/stats",
     "comparison with itself": "/ui/1/compare?a=1/1/{job}&b=1/1/{job}&by=url",
+}
+#: Pages that look through items, up to the bounds of a search. Each is measured once a round.
+_SEARCHES = {
+    "first matches": "/ui/1/1/1/items?where=price+%3E+500",
+    "rare text": "/ui/1/1/1/items?q=no+item+has+this",
+    "rare match": "/ui/1/1/1/items?where=price+%3C+0+and+name+~+x",
+    "sorted": "/ui/1/1/1/items?sort=price&desc=1",
+    "sorted matches": "/ui/1/1/1/items?where=name+~+9&sort=name",
 }
 
 
@@ -36,16 +46,17 @@ def main() -> None:
         for size in sizes.values():
             _fill(server, size)
 
-        def load(path: str) -> Callable[[], Load]:
-            requests = [[request("GET", path, server.key)] * given.gets]
+        def load(path: str, gets: int) -> Callable[[], Load]:
+            requests = [[request("GET", path, server.key)] * gets]
             return lambda: send(server.port, server.pid, requests)
 
         runs = {
-            (name, size): load(path.format(job=number, last=sizes[size] // 50 * 50 - 50))
+            (name, size): load(path.format(job=number, last=sizes[size] // 50 * 50 - 50), given.gets)
             for name, path in _PAGES.items()
             for number, size in enumerate(sizes, 1)
         }
         loads = alternate(given.rounds, runs)
+        searches = alternate(given.rounds, {name: load(path, 1) for name, path in _SEARCHES.items()})
     cpu = {each: median(1e3 * load.cpu_seconds / given.gets for load in found) for each, found in loads.items()}
     wall = {each: median(1e3 * load.seconds / given.gets for load in found) for each, found in loads.items()}
     report(
@@ -56,6 +67,7 @@ def main() -> None:
         ms={name: round(wall[name, "large"], 1) for name in _PAGES},
         longest_ms=round(1e3 * max(load.longest for found in loads.values() for load in found), 1),
         cpu_ms={name: round(cpu[name, "large"], 1) for name in _PAGES},
+        searches_ms={name: round(1e3 * median(load.seconds for load in found)) for name, found in searches.items()},
         ratio={name: round(cpu[name, "large"] / max(cpu[name, "small"], 0.1), 2) for name in _PAGES},
     )
 

@@ -50,6 +50,7 @@ from scrapy_ext.telemetry.families import Family
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.ui.images import ItemImages
 
 logger = logging.getLogger(__name__)
 
@@ -218,7 +219,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates, keys.caller)
     service = Service(declared, store, check, services)
-    parts.new_pages = partial(_new_pages, store, keys, extraction, service.router, middleware)
+    page_services = (keys, extraction, service.router, _item_images(config, extraction, stack))
+    parts.new_pages = partial(_new_pages, store, page_services, middleware)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
         await parts.load_pages()
     parts.serve(service, (route.beginning for route in declared))
@@ -239,13 +241,26 @@ def _start_loops(store: Store, config: ServerConfig, stack: AsyncExitStack) -> N
         stack.push_async_callback(_ended, asyncio.create_task(part.run()))
 
 
+def _item_images(config: ServerConfig, extraction: ExtractionService, stack: AsyncExitStack) -> ItemImages | None:
+    """Return the fetcher of images of items, if pages may show them."""
+    if not config.item_images:
+        return None
+    from scrapy_ext.server.ui.images import ItemImages  # as above
+
+    images = ItemImages(extraction.guard, verify_tls=config.verify_tls)
+    stack.push_async_callback(images.close)
+    return images
+
+
 def _new_pages(
-    store: Store, keys: Keyring, extraction: ExtractionService, router: Router, middleware: RequestMiddleware
+    store: Store,
+    services: tuple[Keyring, ExtractionService, Router, ItemImages | None],
+    middleware: RequestMiddleware,
 ) -> list[BaseRoute]:
     """Return the routes of the pages, ready to answer."""
     from scrapy_ext.server.ui import PageRoutes, PageServices  # as above
 
-    pages = PageRoutes(store, PageServices(keys, extraction, router), lambda: middleware.ending)
+    pages = PageRoutes(store, PageServices(*services), lambda: middleware.ending)
     pages.prepare()
     return pages.routes
 

@@ -28,12 +28,13 @@ Position = EntityKey | int | str
 
 class Selection(TypedDict, total=False):
     """Selection of records. ``start`` begins with a record, ``startafter`` behind it; ``meta`` adds the fields ``_key``
-    and ``_ts``."""
+    and ``_ts``; ``filters`` are conditions (``api.platform.conditions``) that all must be met."""
 
     count: int | None
     start: Position | None
     startafter: Position | None
     meta: Sequence[str]
+    filters: Sequence[Sequence[Any]]
 
 
 class StoredRecord(NamedTuple):
@@ -100,6 +101,7 @@ class JobRecords(Resource):
         meta = tuple(dict.fromkeys(("_key", *selection.get("meta", ()))))
         start = _position(segments, selection.get("start"))
         startafter = _position(segments, selection.get("startafter"))
+        filters = [msgspec.json.encode(condition).decode() for condition in selection.get("filters", ())]
 
         def call(after: str | None, size: int | None) -> ClientCall:
             return get(
@@ -109,6 +111,7 @@ class JobRecords(Resource):
                 ("start", None if after else start),
                 ("startafter", after or startafter),
                 ("meta", meta),
+                ("filter", filters or None),
             )
 
         return Pages(self._transport, call, parse, count=selection.get("count"))

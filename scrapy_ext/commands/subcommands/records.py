@@ -11,8 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform import EntityKey, JobKey
+from scrapy_ext.api.platform.conditions import EVERYWHERE, RecordFilter, condition_of, filter_of
 from scrapy_ext.api.platform.records import LEVELS
+from scrapy_ext.api.platform.where import parse_where
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.records import JobRecords
 from scrapy_ext.commands.download import Download, Select, download_options, save, wants_file
 from scrapy_ext.commands.follow import Rows, first_of, followed
@@ -36,6 +39,13 @@ def _field_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _typed_conditions(text: str) -> list[list[Any]]:
+    try:
+        return [clause.form for clause in parse_where(text)]
+    except ContractError as error:
+        raise argparse.ArgumentTypeError(". ".join((error.violations[0].rule, error.violations[0].remedy))) from None
+
+
 async def _items(view: View) -> None:
     options, key = view.options, await selected_job(view)
     if wants_file(view):
@@ -43,6 +53,7 @@ async def _items(view: View) -> None:
         return
     stats = await view.client.items.stats(key, hidden=True)
     fields: Sequence[str] = options.fields or ()
+    conditions = _conditions(options)
     meta = ("_key", "_ts") if options.meta else ()
     csv_fields = fields or [*meta, *sorted(stats.counts)]
     columns = [Column.field(name) for name in fields] if fields else None
@@ -50,13 +61,55 @@ async def _items(view: View) -> None:
     if options.follow:
         if view.output.form == "csv" and not csv_fields:
             raise CommandError("the job has no item yet, so the columns of CSV are unknown; name them with --fields")
-        stored = followed(view, key, view.client.items, start=start, count=options.count, meta=meta)
-        await view.output.live(_changed_groups(stored, start, lambda item, _: _chosen(view, item)), columns, csv_fields)
+        # Conditions are checked here: the platform would begin after the last item that meets them in each poll.
+        stored = followed(view, key, view.client.items, start=start, meta=meta)
+        groups = _selected_groups(stored, _filter(conditions), options.count)
+        await view.output.live(_changed_groups(groups, start, lambda item, _: _chosen(view, item)), columns, csv_fields)
         return
-    records = view.client.items.iter(key, count=view.output.count(options), start=start or None, meta=meta)
-    items = _changed(records, start, lambda item, _: _chosen(view, item))
+    count, last = view.output.count(options), list[str]()
+    records = view.client.items.keyed(key, count=count, start=start or None, meta=meta, filters=conditions)
+    items = _changed(_without_keys(records, last), start, lambda item, _: _chosen(view, item))
     number = await view.output.records(items, columns, csv_fields)
-    await note_shown(view, f"items of job {key}", number, stats.totals.input_values)
+    if not conditions:
+        await note_shown(view, f"items of job {key}", number, stats.totals.input_values)
+    elif number == count and last:
+        following = EntityKey.parse(last[0]).number + 1
+        await view.output.note(f"items of job {key}: the first {number} found; the next: --start {following}")
+    else:
+        await view.output.note(f"items of job {key}: {number} found among {stats.totals.input_values}")
+
+
+def _conditions(options: argparse.Namespace) -> list[list[Any]]:
+    """Return the conditions of ``--where`` and ``--search``."""
+    typed = [condition for conditions in options.where or () for condition in conditions]
+    return typed + ([[EVERYWHERE, "hastext", [options.search]]] if options.search else [])
+
+
+def _filter(conditions: Sequence[Sequence[Any]]) -> RecordFilter | None:
+    return filter_of([condition_of(list(condition), "--where") for condition in conditions])
+
+
+async def _selected_groups(
+    groups: AsyncIterator[Rows], chosen: RecordFilter | None, count: int | None
+) -> AsyncIterator[Rows]:
+    """Yield groups of the records that meet the conditions, ``count`` records in all."""
+    async with reading(groups) as each:
+        async for group in each:
+            rows = group if chosen is None else chosen.chosen(group, _encode)
+            rows = rows if count is None else rows[:count]
+            count = None if count is None else count - len(rows)
+            if rows:
+                yield rows
+            if count == 0:
+                return
+
+
+async def _without_keys(records: AsyncIterator[tuple[str, Row]], last: list[str]) -> AsyncIterator[Row]:
+    """Yield records without their keys; ``last`` gets the key of the last one."""
+    async with reading(records) as each:
+        async for key, record in each:
+            last[:] = [key]
+            yield record
 
 
 async def _save(
@@ -68,10 +121,11 @@ async def _save(
     meta: Sequence[str] = (),
     fields: Sequence[str] = (),
     select: Select | None = None,
-    every: bool = False,
+    scope: tuple[int, int | None] | None = None,
 ) -> None:
-    """Save the records of a job to a file. ``every``: those of ``--start`` and ``--count`` are chosen by ``select``."""
-    start, count = (0, None) if every else (view.options.start, view.options.count)
+    """Save the records of a job to a file. ``scope``: start and count of those to read, from which ``select`` chooses;
+    without it, those of ``--start`` and ``--count``."""
+    start, count = scope or (view.options.start, view.options.count)
     total = max((await records.stats(key)).totals.input_values - start, 0)
     total = total if count is None else min(total, count)
 
@@ -84,14 +138,22 @@ async def _save(
 
 async def _save_items(view: View, key: JobKey) -> None:
     fields: Sequence[str] = view.options.fields or ()
+    wanted = _filter(_conditions(view.options))
 
     def chosen(lines: Iterable[bytes]) -> Iterable[bytes]:
-        for line in lines:
-            item = _decode(line)
-            yield _encode({name: item[name] for name in fields if name in item})
+        if wanted is not None:
+            lines = islice(filter(wanted.chooses, lines), view.options.count)
+        return map(_only, lines) if fields else lines
 
+    def _only(line: bytes) -> bytes:
+        item = _decode(line)
+        return _encode({name: item[name] for name in fields if name in item})
+
+    # All items are read: a repeated command continues after those that it has, whether they meet the conditions or not.
+    scope = None if wanted is None else (view.options.start, None)
+    select = chosen if fields or wanted is not None else None
     meta = ("_key", "_ts") if view.options.meta else ()
-    await _save(view, key, "item", view.client.items, meta=meta, fields=fields, select=chosen if fields else None)
+    await _save(view, key, "item", view.client.items, meta=meta, fields=fields, select=select, scope=scope)
 
 
 def _chosen(view: View, item: Row) -> Row:
@@ -212,7 +274,8 @@ async def _save_log(view: View, key: JobKey) -> None:
         return islice((line for line in lines if _has_level(_decode(line), lowest)), options.start, stop)
 
     # The platform numbers all records of a job, so those of a level are chosen from all.
-    await _save(view, key, "log record", view.client.logs, select=None if every else chosen, every=not every)
+    select, scope = (None, None) if every else (chosen, (0, None))
+    await _save(view, key, "log record", view.client.logs, select=select, scope=scope)
 
 
 async def _followed_log(view: View, key: JobKey, lowest: int, start: int, count: int | None) -> AsyncIterator[Rows]:
@@ -265,6 +328,8 @@ SUBCOMMANDS: Final = (
             ("scrapy platform items", "items of the newest job"),
             ("scrapy platform items 1/2/3 --fields name,price", "two fields of a job's items"),
             ("scrapy platform items 3 --start 1000 --count 100", "a hundred items, from index 1000 on"),
+            ("scrapy platform items --where 'price > 20 and name ~ kettle'", "items that meet conditions"),
+            ("scrapy platform items --search kettle", "items with a text in any field, whatever its case"),
             ("scrapy platform items --csv > items.csv", "all items of the newest job as CSV"),
             ("scrapy platform items 1/2/3 --output items.xlsx", "all items to a file; repeat the command to continue"),
             ("scrapy platform items --follow", "items of a running job, as they are stored"),
@@ -273,6 +338,14 @@ SUBCOMMANDS: Final = (
         arguments=(
             JOB,
             argument("--fields", metavar="A,B,C", type=_field_names, help="only these fields, in this order"),
+            argument(
+                "--where",
+                action="append",
+                type=_typed_conditions,
+                metavar="CONDITIONS",
+                help="only items that meet conditions such as 'price > 20 and name ~ kettle'; may be repeated",
+            ),
+            argument("--search", metavar="TEXT", help="only items with this text in any field, whatever its case"),
             argument("--meta", action="store_true", help="add _key, and _ts, the time when the item was stored"),
             follow_options("items"),
             paging_options("items"),

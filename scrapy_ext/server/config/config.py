@@ -165,6 +165,12 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         "their key may use them; without it they only read",
         roles=Role.SERVER)] = False
 
+    # ── pages ──
+    item_images: Annotated[bool, Option(
+        meaning="show images of items on the pages; the server fetches them from their sites, as it fetches pages to "
+        "extract",
+        roles=Role.SERVER)] = False
+
     # ── removal of old data: the same on all servers of a database ──
     keep_deleted: Annotated[int, Option(
         meaning="list deleted jobs for so long, without their data",

@@ -69,7 +69,8 @@ class ExtractionService:
         resolve: Resolve = system_resolve,
     ) -> None:
         self._limits = limits = limits or ServiceLimits()
-        self._guard = Guard(
+        #: The guard of all connections to targets, which other parts share.
+        self.guard = Guard(
             config.allow_hosts,
             config.connect_to,
             resolve=resolve,
@@ -117,7 +118,7 @@ class ExtractionService:
 
         config = self._config
         return Browser(
-            self._guard, self._limits, path=config.browser, pages=config.browser_pages, verify_tls=config.verify_tls
+            self.guard, self._limits, path=config.browser, pages=config.browser_pages, verify_tls=config.verify_tls
         )
 
     @property
@@ -138,7 +139,7 @@ class ExtractionService:
         return self._fetcher
 
     async def _open_fetcher(self) -> Fetcher:
-        fetcher = await asyncio.to_thread(_new_fetcher, self._guard, self._limits, self._config.verify_tls)
+        fetcher = await asyncio.to_thread(_new_fetcher, self.guard, self._limits, self._config.verify_tls)
         await fetcher.start()
         return fetcher
 
@@ -242,7 +243,7 @@ class ExtractionService:
         from w3lib.url import safe_url_string  # with the first page, as the HTTP client
 
         where = address_of(safe_url_string(url))
-        await self._guard.endpoints(where.raw_host or "", where.port or 0)
+        await self.guard.endpoints(where.raw_host or "", where.port or 0)
         check = self._check_of(todo)
         if check is not None:
             await check(str(where))

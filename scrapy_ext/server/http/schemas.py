@@ -155,6 +155,7 @@ FILTERS: Final = (
     Parameter("filter", f"{_CONDITION}, that must be met", STRINGS),
     Parameter("filterall", "the same as filter", STRINGS),
     Parameter("filterany", f"{_CONDITION}; of several one must be met", STRINGS),
+    Parameter("where", "conditions as people type them, such as price > 20 and name ~ kettle", STRINGS),
 )
 
 

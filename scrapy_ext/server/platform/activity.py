@@ -18,7 +18,7 @@ from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import limited, result, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.platform.filters import RecordFilter
+from scrapy_ext.server.platform.filters import filter_of_call
 from scrapy_ext.server.store.activity.activity import Message
 
 _DEFAULT_COUNT: Final = 100
@@ -103,7 +103,7 @@ async def _projects(call: Call) -> Response:
 
 def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequence[Message]]:
     """Return the newest messages of a project that meet the filter."""
-    conditions = RecordFilter.of(call)
+    conditions = filter_of_call(call)
     if conditions is None:
         return limited(call.store.activity.scan(project, count), count)
 

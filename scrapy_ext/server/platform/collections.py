@@ -19,7 +19,7 @@ from scrapy_ext.server.http.answers import TEXT, empty, found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result, result_of, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.platform.filters import RecordFilter, refuse_filters
+from scrapy_ext.server.platform.filters import filter_of_call, refuse_filters
 from scrapy_ext.server.store.collections.collections import CollectionRecord
 from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, key_range, prefix_range
 from scrapy_ext.server.store.collections.writes import checked
@@ -126,7 +126,7 @@ def _parameter(call: Call, name: str) -> str:
 )
 async def _read(call: Call) -> Response:
     which, selection = _selected(call)
-    if selection.is_short and RecordFilter.of(call) is None:
+    if selection.is_short and filter_of_call(call) is None:
         scan = call.store.collections.scan(which, selection, call.number("count"))
         lines = [line async for page in _pages(call, scan) for line in page]
         return await result_of(call, lines, msgpack=True, files=True)
@@ -161,7 +161,7 @@ async def _delete(call: Call) -> Response:
 
 async def _chosen(call: Call, which: Collection, selection: RecordSelection) -> AsyncIterator[list[CollectionRecord]]:
     """Yield the selected records that meet the filter."""
-    conditions, left = RecordFilter.of(call), call.number("count")
+    conditions, left = filter_of_call(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
         if conditions is not None:
             page = (await asyncio.to_thread(conditions.chosen, page, _value_of))[:left]  # noqa: PLW2901
@@ -179,7 +179,7 @@ async def _chosen(call: Call, which: Collection, selection: RecordSelection) -> 
 )
 async def _count(call: Call) -> Response:
     which, selection = _selected(call)
-    conditions = RecordFilter.of(call)
+    conditions = filter_of_call(call)
     if conditions is None:
         return json(await call.store.collections.count(which, selection))
     total, scanned = 0, 0

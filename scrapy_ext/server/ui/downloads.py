@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode
 
+import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.conditions import EVERYWHERE
 from scrapy_ext.api.platform.records import RequestRecord
 from scrapy_ext.formats import Schema
 from scrapy_ext.server.http.call import Call
@@ -26,6 +28,8 @@ def download(kind: str) -> View:
     async def view(visit: Visit) -> Response:
         key, name = visit.key, _format(visit)
         query = {"format": name, "saveas": f"{kind}-{key.project}-{key.spider}-{key.job}.{name}"}
+        if kind == "items":
+            query |= _conditions(visit)
         columns = None
         if kind == "logs" and name in _TABLES:
             columns = Schema.of(_LOG_FIELDS)
@@ -39,6 +43,13 @@ def download(kind: str) -> View:
         return await _answer(visit, f"/{kind}/{key}", query, columns)
 
     return view
+
+
+def _conditions(visit: Visit) -> dict[str, str]:
+    """Return the conditions of the page of items, by which the file has the same items."""
+    where, text = visit.request.query_params.get("where", "").strip(), visit.text("q")
+    searched = {"filter": msgspec.json.encode([EVERYWHERE, "hastext", [text]]).decode()} if text else {}
+    return ({"where": where} if where else {}) | searched
 
 
 async def download_records(visit: Visit, which: Collection, prefix: str) -> Response:

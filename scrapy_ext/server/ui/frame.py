@@ -29,6 +29,7 @@ from scrapy_ext.server.http.routes import Router
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
+from scrapy_ext.server.ui.images import ItemImages
 from scrapy_ext.server.ui.live import Streams
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class PageServices(NamedTuple):
     extraction: ExtractionService
     #: Answers as the platform does, for downloads.
     router: Router
+    #: Fetches images of items; None unless the operator allows it.
+    images: ItemImages | None = None
 
 
 class MissingError(Exception):

@@ -1,25 +1,20 @@
-"""Context of all pages of a job, and pages of its records: by index, or found by a bounded search."""
+"""Context of all pages of a job, and pages of its records by index."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from http import HTTPStatus
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Any, Final
 
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.collections.selections import Collection, RecordSelection, prefix_range
 from scrapy_ext.server.store.jobs.rows import StoredJob
-from scrapy_ext.server.store.read_ahead import in_thread
-from scrapy_ext.server.store.records.records import RecordStore, Slice, Span
+from scrapy_ext.server.store.records.records import RecordStore, Slice
 from scrapy_ext.server.store.records.removal import RecordOwner, Removal, removal_error
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
 from scrapy_ext.server.ui.pending_reason import capacity_of
+from scrapy_ext.server.ui.record_search import parts_of, records_of
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 #: Parts of it that have pages of their own.
@@ -84,103 +79,20 @@ def _notice(store: RecordStore, key: JobKey, removal: Removal) -> str:
     return f"{violation.field.capitalize()} {violation.rule}. {violation.remedy}"
 
 
-async def parts_of(store: RecordStore, key: JobKey, start: int, count: int) -> AsyncIterator[Slice]:
-    """Yield up to ``count`` records from ``start`` on; none of removed ones, of which the page has a notice."""
-    try:
-        async for part in store.scan(Span(*key), (key.spider, key.job, start), count):
-            yield part
-    except ContractError as error:
-        if error.status != HTTPStatus.GONE:
-            raise
-
-
-async def search_page(
-    visit: Visit, store: RecordStore, text: str, size: int
-) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
-    """Return a page of the records that contain a text, found in a bounded search from ``start`` on."""
-    start = visit.number("start")
-    end = (await store.indexes(visit.key)).stop
-    found = await search_records(store, visit.key, start, with_text(text), size)
-    records = [(number, msgspec.json.decode(line)) for number, line in found.records]
-    return records, shapes.searched(start, found.next, end, ended=found.ended)
-
-
 async def records_page(
     visit: Visit, store: RecordStore, key: JobKey, size: int
 ) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
     """Return a page of records with their indexes, and the links to other pages."""
+    lines, paging = await lines_page(visit, store, key, size)
+    return records_of(lines), paging
+
+
+async def lines_page(
+    visit: Visit, store: RecordStore, key: JobKey, size: int
+) -> tuple[list[tuple[int, bytes]], shapes.Paging]:
+    """Return a page of records as their JSON, with their indexes, and the links to other pages."""
     indexes = await store.indexes(key)
     start = max(visit.number("start"), indexes.start)
     slices: list[Slice] = [part async for part in parts_of(store, key, start, size)]
-    records = [
-        (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
-    ]
-    return records, shapes.paging(start, size, indexes)
-
-
-# ── search ──
-
-#: Maximum records and bytes of one search.
-MOST_RECORDS: Final = 100_000
-MOST_BYTES: Final = 64 * 1024 * 1024
-
-Wanted = Callable[[bytes], bool]
-
-
-class SearchResult(NamedTuple):
-    """Matching records with their indexes, the first index not searched, and ``ended`` when there are no more."""
-
-    records: list[tuple[int, bytes]]
-    next: int
-    ended: bool
-
-
-async def search_records(store: RecordStore, key: JobKey, start: int, wanted: Wanted, count: int) -> SearchResult:
-    """Return the first ``count`` matching records from ``start`` on, within the bounds of one search."""
-    found: list[tuple[int, bytes]] = []
-    at, size = start, 0
-
-    def chosen(part: Slice) -> list[tuple[int, bytes]]:
-        return [(number, line) for number, line in enumerate(part.lines, part.start) if wanted(line)]
-
-    async for part in parts_of(store, key, start, MOST_RECORDS):
-        found += await in_thread(chosen, part)
-        at = part.start + len(part.lines)
-        size += sum(map(len, part.lines))
-        if len(found) > count:
-            return SearchResult(found[:count], found[count - 1][0] + 1, ended=False)
-        if size >= MOST_BYTES:
-            return SearchResult(found, at, ended=False)
-    return SearchResult(found, at, ended=at - start < MOST_RECORDS)
-
-
-def with_text(text: str) -> Wanted:
-    """Return a predicate for records that contain a text, ignoring case."""
-    lowered = msgspec.json.encode(text)[1:-1].decode().lower()
-
-    def wanted(line: bytes) -> bool:
-        # The writer may have escaped letters differently.
-        if b"\\u" in line or b"\\/" in line:
-            line = msgspec.json.encode(msgspec.json.decode(line))
-        return lowered in line.decode().lower()
-
-    return wanted
-
-
-class _Line(msgspec.Struct):
-    level: int
-    message: str
-
-
-_line: Final = msgspec.json.Decoder(_Line).decode
-
-
-def logged(level: int, text: str = "") -> Wanted:
-    """Return a predicate for log lines of at least a level that contain a text, ignoring case."""
-    lowered = text.lower()
-
-    def wanted(line: bytes) -> bool:
-        record = _line(line)
-        return record.level >= level and lowered in record.message.lower()
-
-    return wanted
+    lines = [each for part in slices for each in enumerate(part.lines, part.start)]
+    return lines, shapes.paging(start, size, indexes)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 import msgspec
 from markupsafe import Markup, escape
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.outcomes import Outcome, outcome_of
+from scrapy_ext.api.platform.where import written
 from scrapy_ext.api.violations import CONTROL_CHARACTERS
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, importing_from, priority_of, tags_of
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
@@ -149,13 +151,6 @@ def searched(start: int, following: int, total: int, *, ended: bool) -> Paging:
         next=None if ended else following,
         end=None,
     )
-
-
-def columns(counts: Mapping[str, int], records: Sequence[Mapping[str, Any]], most: int) -> list[str]:
-    """Return the most frequent fields of a table of items, in the order of the items shown."""
-    order = list(dict.fromkeys(name for record in records for name in record if not name.startswith("_")))
-    kept = sorted(order, key=lambda name: -counts.get(name, 0))[:most]
-    return [name for name in order if name in kept]
 
 
 def when(milliseconds: Any) -> str:
@@ -310,6 +305,11 @@ def web_address(value: Any) -> str | None:
     return None
 
 
+def without_field(name: str) -> str:
+    """Return the query of the page of items for those without a field."""
+    return "?" + urlencode({"where": written(name, "is missing", "")})
+
+
 #: Confirmations after a form, by the name in the URL's ``done`` parameter.
 DONE: Final[Mapping[str, str]] = {
     "scheduled": "The job is scheduled.",
@@ -350,6 +350,6 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     each.__name__: each
     for each in (
         *(when, iso, ago, minute, outcome_kind, duration, number, plural, size, cell, level),
-        *(web_address, clipped, exact, visible, kind_of, hidden),
+        *(web_address, clipped, exact, visible, kind_of, hidden, without_field),
     )
 }

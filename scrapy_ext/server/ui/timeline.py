@@ -16,7 +16,7 @@ from scrapy_ext.api.platform.records import Sample, sample_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.ui import charts, shapes
-from scrapy_ext.server.ui.job_records import parts_of
+from scrapy_ext.server.ui.record_search import parts_of
 
 #: Points of a line.
 _POINTS: Final = 60

@@ -10,12 +10,14 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
+from scrapy_ext.api.platform.conditions import filter_of
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.platform.periodic import Cron
+from scrapy_ext.api.platform.where import parse_where, written
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.formats import result_of
-from scrapy_ext.server.platform.filters import RecordFilter
+from scrapy_ext.server.platform.filters import filter_of_call
 from scrapy_ext.server.store.frontier.frontier import is_batch_id, priority_of
 from tests.fuzz.calls import call_of, run
 from tests.fuzz.target import target
@@ -52,12 +54,41 @@ def filters(data: bytes) -> None:
     """A filter that is taken chooses, and does so the same each time."""
     names = ("filter", "filterall", "filterany")
     lines = [line for line in _text(data).split("\n") if line][:6]
-    found = RecordFilter.of(call_of([(names[number % 3], line) for number, line in enumerate(lines)]))
+    found = filter_of_call(call_of([(names[number % 3], line) for number, line in enumerate(lines)]))
     if found is None:
         assert not lines
         return
     for record in _RECORDS:
         assert found.chooses(record) in (True, False)
+
+
+@target(
+    "where",
+    [
+        b"price > 20 and name ~ kettle",
+        b'"a b" is not missing AND color = red, "blue, dark", 5',
+        b"offers.0.price <= -1.5e3 and * !~ x",
+        b'name matches "^a+$" and url ~ http://a.example/?b=c&d',
+        b"a=1 and b!=2 and c empty",
+        b'"\\"\\\\" = "\\"',
+        b"name matches ((((((((((a+)+)+)+)+)+)+)+)+)+",
+    ],
+    refuses=REFUSED,
+    longest=400,
+)
+def where(data: bytes) -> None:
+    """Typed conditions choose, the same each time, and mean the same when their texts are put together again."""
+    clauses = parse_where(_text(data))
+    again = parse_where(" and ".join(clause.text for clause in clauses))
+    assert [clause.form for clause in again] == [clause.form for clause in clauses]
+    found = filter_of([clause.condition for clause in clauses])
+    assert found is not None
+    for record in _RECORDS:
+        assert found.chooses(record) in (True, False)
+    for name, operator, _ in (clause.form for clause in clauses):
+        (made,) = parse_where(written(name, "is missing", ""))
+        assert made.form == [name, "notexists", []]
+        assert operator
 
 
 _FIRST = datetime(2027, 11, 20, 3, 7, 11, tzinfo=timezone.utc)

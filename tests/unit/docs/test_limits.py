@@ -14,6 +14,7 @@ from scrapy_ext.server.http import bodies, limits, memory
 from scrapy_ext.server.mcp import endpoint, results, services, tool
 from scrapy_ext.server.mcp.tools.jobs import LONGEST_WAIT
 from scrapy_ext.server.platform import versions
+from scrapy_ext.server.ui import images, record_search
 from tests.support.docs_tables import DOCS, tables_of
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
@@ -70,6 +71,14 @@ def expected() -> list[list[str]]:
             f"{reading.MAX_SECONDS:g} s of processor time",
         ],
         [f"{auto_worker.PDF_MEMORY // MIB} MiB of memory"],
+        [
+            f"{_spaced(record_search.MOST_RECORDS)} records, {record_search.MOST_BYTES // MIB} MiB or "
+            f"{record_search.MOST_SECONDS:g} s; {record_search.MOST_SORTED} sorted items"
+        ],
+        [
+            f"{images.MOST_BYTES // MIB} MiB, {images.SECONDS:g} s, {images.REDIRECTS} redirects; "
+            f"{images.AT_ONCE} at a time"
+        ],
         [f"{page.answer:g} s to read the response"],
         [f"``/mcp``: {endpoint.MOST // KIB} KiB"],
         [

@@ -22,7 +22,7 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import accepts_gzip, each, format_of, result, result_of, with_meta
 from scrapy_ext.server.http.record_writers import Text
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.platform.filters import RecordFilter, TimeWindow, refuse_filters
+from scrapy_ext.server.platform.filters import TimeWindow, filter_of_call, refuse_filters
 from scrapy_ext.server.platform.records import ingestion
 from scrapy_ext.server.store.read_ahead import closing
 from scrapy_ext.server.store.records.records import Position, RecordStore, Slice, Span
@@ -227,7 +227,7 @@ class _Selection:
         self._meta = meta
         self._field = call.part("field") if call.has_part("field") else None
         self._nodata = is_true(call.query.get("nodata"))
-        self.filter = TimeWindow.of(call) if kind.plain else RecordFilter.of(call)
+        self.filter = TimeWindow.of(call) if kind.plain else filter_of_call(call)
         #: True when the result has the stored lines with their line breaks.
         self._as_text = format_of(call, **kind.formats) is Format.JSON_LINES
         #: Maximum further records; None for all.

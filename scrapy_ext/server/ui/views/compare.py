@@ -29,7 +29,7 @@ from scrapy_ext.server.store.read_ahead import in_thread
 from scrapy_ext.server.store.records.records import Slice
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import UiPage, Visit
-from scrapy_ext.server.ui.job_records import parts_of
+from scrapy_ext.server.ui.record_search import parts_of
 from scrapy_ext.server.ui.spider_runs import FIGURES, change_of
 
 _PATH: Final = "/ui/{project:number}/compare"

@@ -16,9 +16,10 @@ from scrapy_ext.api.violations import refused
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
-from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context, logged, search_records
+from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context
+from scrapy_ext.server.ui.record_search import logged, search_records
+from scrapy_ext.server.ui.response_charts import last_responses, statuses_chart
 from scrapy_ext.server.ui.spider_runs import compared, earlier_runs
-from scrapy_ext.server.ui.statuses import statuses_chart
 from scrapy_ext.server.ui.views.run import tags_of_text
 
 #: Metadata with a place of its own on this page or another.
@@ -70,11 +71,11 @@ def _is_compared(context: Mapping[str, Any]) -> bool:
 
 
 async def _charts(visit: Visit, context: Mapping[str, Any]) -> list[Markup]:
-    job, store = context["job"], visit.store
+    job, store, total = context["job"], visit.store, context["totals"]["requests"]
     return [
         await timeline.throughput(store, job),
         await timeline.memory(store, visit.key),
-        await statuses_chart(store, visit.key, job.metadata, context["totals"]["requests"]),
+        statuses_chart(await last_responses(store, visit.key, total), job.metadata, total),
     ]
 
 

@@ -14,16 +14,9 @@ from scrapy_ext.api.platform.records import LEVELS
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import HEADERS, UiPage, Visit
-from scrapy_ext.server.ui.job_records import (
-    PATH,
-    SearchResult,
-    job_context,
-    logged,
-    parts_of,
-    records_page,
-    search_records,
-)
+from scrapy_ext.server.ui.job_records import PATH, job_context, records_page
 from scrapy_ext.server.ui.live import Live, ServerSentEvent
+from scrapy_ext.server.ui.record_search import logged, parts_of, records_of, search_records
 
 _PER_PAGE: Final = 200
 #: Lines that a live page begins with, lines searched for them, and lines of one poll.
@@ -44,7 +37,7 @@ async def _show(visit: Visit) -> Response:
     elif level or text:
         start = visit.number("start")
         found = await search_records(visit.store.logs, visit.key, start, logged(level, text), _PER_PAGE)
-        records = _decoded(found)
+        records = records_of(found.records)
         paging = shapes.searched(start, found.next, end, ended=found.ended)
     else:
         records, paging = await records_page(visit, visit.store.logs, visit.key, _PER_PAGE)
@@ -73,14 +66,10 @@ def _from(counts: dict[str, int], level: int) -> int:
     return sum(number for name, number in counts.items() if is_number(name) and int(name) >= level)
 
 
-def _decoded(found: SearchResult) -> list[tuple[int, dict[str, Any]]]:
-    return [(number, msgspec.json.decode(line)) for number, line in found.records]
-
-
 async def _tail(visit: Visit, level: int, total: int) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
     start = max(total - (_TAIL_SEARCHED if level else _TAIL), 0)
     found = await search_records(visit.store.logs, visit.key, start, logged(level), _TAIL_SEARCHED)
-    records = [(number, record) for number, record in _decoded(found) if number < total][-_TAIL:]
+    records = [(number, record) for number, record in records_of(found.records) if number < total][-_TAIL:]
     first = records[0][0] if records else start
     return records, shapes.Paging(first, total - 1, total, 0 if start else None, None, None, None)
 
