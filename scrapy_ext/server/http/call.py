@@ -46,6 +46,7 @@ class Call:
         #: ``GET`` also for HEAD, whose answer differs in its body only.
         self.method: str = "GET" if scope["method"] == "HEAD" else scope["method"]
         self._scope = scope
+        self._headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
         self._receive = receive
         self._store = store
         #: Parts of the server beside the store, by type.
@@ -72,10 +73,6 @@ class Call:
         """Return the first header with a name, which is in lower case."""
         value = self._headers.get(name)
         return None if value is None else value.decode("latin-1")
-
-    @cached_property
-    def _headers(self) -> dict[bytes, bytes]:
-        return dict(reversed(self._scope["headers"]))
 
     def moved(self, path: str, query: Sequence[tuple[str, str]]) -> Call:
         """Return a call of the same caller for another address."""

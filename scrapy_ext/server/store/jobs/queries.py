@@ -12,6 +12,7 @@ from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.places import find_place
 from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, stored
 
+_ALL_STATES: Final = tuple(JobState)
 #: Keys per page.
 _PAGE: Final = 1000
 #: Jobs per page.
@@ -106,7 +107,7 @@ class _Condition:
 
 
 def _states(which: JobFilter) -> tuple[JobState, ...]:
-    return which.states or tuple(JobState)
+    return which.states or _ALL_STATES
 
 
 def _pairs(keys: Sequence[JobKey], first: int) -> str:
@@ -297,7 +298,10 @@ async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -
 
 async def count_states(tx: Transaction, project: int) -> dict[JobState, int]:
     """Return the number of a project's jobs in each state."""
-    return await count_by_state(tx, project, JobFilter())
+    rows = await tx.fetch(
+        "SELECT state, CAST(sum(jobs) AS BIGINT) FROM job_counts WHERE project = $1 GROUP BY state", project
+    )
+    return {**dict.fromkeys(_ALL_STATES, 0), **{JobState(state): count for state, count in rows}}
 
 
 async def count_all_states(tx: Transaction) -> dict[int, dict[JobState, int]]:

@@ -10,7 +10,7 @@ thread writes it back, and the writer truncates it between two commits once no r
 readers briefly, and retries later.
 
 A log as long as the database, and a thousand pages at least, is written back, since a small database changes the same
-pages again and again. When nothing was written for some seconds, the log is emptied in the same way.
+pages again and again. When little was written for some seconds, the log is emptied in the same way.
 
 The length of the log is in the ``-shm`` file, which must not be opened here: SQLite's locks are on that file, and
 closing it would release all those of this process (https://sqlite.org/howtocorrupt.html, 2.2). So the length is read
@@ -32,8 +32,10 @@ from typing import Final
 #: is then written once for many commits.
 _PAGES: Final = 8000
 _FEWEST_PAGES: Final = 1000
-#: Seconds without a commit after which the log is emptied if it has more bytes than these.
+#: Seconds with these commits at most after which the log is emptied if it has more bytes than these. A node commits a
+#: heartbeat every two seconds.
 _REST: Final = 10.0
+_REST_COMMITS: Final = 10
 _REST_BYTES: Final = 1024 * 1024
 #: Page size and salts in the header of the log (https://sqlite.org/fileformat.html, The WAL File Format). The salts
 #: change when the log starts anew, and each page of the current log has them in its own header.
@@ -65,6 +67,9 @@ class Checkpoints:
         self._length_at_last = 0
         self._to_empty = False
         self._empty_at = 0.0
+        #: The time since when commits are counted, and their number.
+        self._since = time.monotonic()
+        self._commits = 0
         self._thread = threading.Thread(target=self._run, name="store-checkpoints", daemon=True)
         self._thread.start()
 
@@ -72,15 +77,23 @@ class Checkpoints:
         """Continue a checkpoint, or start one; called by the writer between two commits."""
         if not self._to_empty:
             self.wait = _REST
+        self._commits += 1
+        if time.monotonic() - self._since >= _REST:
+            if self._commits <= _REST_COMMITS:
+                self._empty_if_long()
+            self._since, self._commits = time.monotonic(), 0
         self._continue(writer)
 
     def rested(self, writer: sqlite3.Connection) -> None:
         """Do the same after :attr:`wait` seconds without a commit."""
         if not self._to_empty:
             self.wait = None
-            if self._bytes() > _REST_BYTES:
-                self.forget()
+            self._empty_if_long()
         self._continue(writer)
+
+    def _empty_if_long(self) -> None:
+        if not self._to_empty and self._bytes() > _REST_BYTES:
+            self.forget()
 
     def _continue(self, writer: sqlite3.Connection) -> None:
         if self._ready:

@@ -35,6 +35,7 @@ from scrapy_ext.server.store.engine.sqlite.file import (
     translated,
     vacuum,
 )
+from scrapy_ext.server.store.engine.sqlite.reader_threads import ReaderThreads
 from scrapy_ext.server.store.engine.sqlite.space import free_bytes, is_returnable, return_pages
 from scrapy_ext.server.store.engine.sqlite.transaction import SqliteTransaction, Start, drive, run_reading
 from scrapy_ext.telemetry.spans import inner_span
@@ -100,7 +101,7 @@ class SqliteEngine:
         self._inline = inline
         self._writer = _Writer(path, connection)
         self._writer.start()
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
+        self._readers = ReaderThreads(_READERS)
         self._closed = False
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []

@@ -90,6 +90,24 @@ async def test_the_log_of_a_small_database_stays_short_and_is_emptied_at_rest(
     await store.close()
 
 
+async def test_the_log_is_emptied_at_rest_although_a_node_stores_its_heartbeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_checkpoints, "_REST", 0.5)
+    store = await Store.open(tmp_path)
+    log = tmp_path / "platform.db-wal"
+    blob = [QueuedRequest(b"%d" % n, b'["%s",0]' % (b"y" * 2000), None, 0) for n in range(1000)]
+    await store.frontier.add(SLOT, blob)
+    assert log.stat().st_size > 1_000_000
+    async with timeout_after(60):
+        # What a heartbeat writes is left in the log.
+        while log.stat().st_size > 1_000_000:
+            await store.projects.merge(1, {"heartbeat": b"1"})
+            await asyncio.sleep(0.1)
+    assert (await store.frontier.count(SLOT)).count == 1000
+    await store.close()
+
+
 def is_in_use(data: Path) -> bool:
     done = subprocess.run(
         [sys.executable, "-c", IN_USE, str(data / "platform.db-shm")],
