@@ -77,7 +77,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "scrapy-ext",
-            "version": _version(),
+            "version": package_version(),
             "description": "The crawling platform and the extraction service, on one port.",
         },
         "paths": paths,
@@ -103,7 +103,8 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _version() -> str:
+def package_version() -> str:
+    """Return the version of this package, 0 when it runs from source."""
     from importlib.metadata import PackageNotFoundError, version  # a megabyte of memory, with what it imports
 
     try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any, Final
 
 import mcp_types as types
@@ -17,6 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.server.http.openapi import package_version
 from scrapy_ext.server.mcp.results import Result, texts_of
 from scrapy_ext.server.mcp.services import Agent, ApiError, Need
 from scrapy_ext.server.mcp.tool import SECONDS, Tool
@@ -52,7 +52,7 @@ def new_server(agent_of: AgentOf, more_instructions: str = "") -> Server[dict[st
 
     server: Server[dict[str, Any]] = Server(
         "scrapy-ext",
-        version=version("scrapy-ext"),
+        version=package_version(),
         title="scrapy-ext",
         instructions=f"{_INSTRUCTIONS} {more_instructions}".rstrip(),
         on_list_tools=list_tools,

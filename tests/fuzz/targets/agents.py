@@ -79,7 +79,7 @@ def arguments(data: bytes) -> None:
     calls=(40_000, 400),
 )
 def records(data: bytes) -> None:
-    """What a platform answers becomes whole lines within the bound, or an error of the tool."""
+    """The answer of a platform becomes whole lines within the bound, or an error of the tool."""
     for more in ({}, {"fields": ["a"]}, {"limit": 1}):
         asked = {"job": "1/2/3", "max_bytes": 1024, **more}
         result = asyncio.run(BY_NAME["list_items"].call(_Answering(data), asked))
