@@ -230,9 +230,9 @@ def test_a_crawl_that_is_killed_does_each_pushed_request_once(fed: Fed, platform
         join()
         fed.check("pushed")
         return
-    second = early or fed.start(platform.url, *kept, "-s", f"PLATFORM_JOB={job}")
+    # What is pushed while no process runs is kept.
     join()
-    finished(second)
+    finished(early or fed.start(platform.url, "-s", "FRONTIER_KEEP_ALIVE=2", "-s", f"PLATFORM_JOB={job}"))
     fed.check("pushed")
 
 
@@ -240,14 +240,18 @@ def test_a_server_that_is_killed_loses_no_pushed_request(tmp_path: Path, site: E
     platform = Platform(tmp_path / "platform")
     try:
         fed = Fed(tmp_path, platform, site)
-        crawl = fed.start(platform.url, "-s", "FRONTIER_NAME=fed", "-s", f"FRONTIER_KEEP_ALIVE={KEPT}")
+        crawl = fed.start(platform.url, "-s", "FRONTIER_NAME=fed", "-s", "FRONTIER_KEEP_ALIVE=True")
         fed.jobs.append(job_of(crawl))
         join = in_background(lambda: fed.push("fed", "pushed", size=10))
         for hits in (2, REQUESTS // 2):
             eventually(lambda hits=hits: site.hits.total() > hits, what="pushed requests are crawled", timeout=60)
             platform.start_again()
         join()
-        finished(crawl)
+        # The start request and its child, too.
+        wanted = fed.expected("pushed").total() + 2
+        eventually(lambda: fed.items().total() >= wanted, what="all is crawled", timeout=90)
+        crawl.process.send_signal(signal.SIGTERM)
+        assert crawl.end(120).reason == "shutdown"
         fed.check("pushed")
     finally:
         platform.close()
