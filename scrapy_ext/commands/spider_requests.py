@@ -44,7 +44,7 @@ class RequestMaker:
     def of(cls, settings: BaseSettings, name: str) -> Self:
         """Return the maker of a spider of the project; raises :class:`CommandError`."""
         own = Settings()
-        own.setdict(settings.copy_to_dict(), priority="project")
+        own.update(settings)  # with their priorities
         loader = SpiderLoader.from_settings(own)
         try:
             spider_class = loader.load(name)

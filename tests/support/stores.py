@@ -13,6 +13,7 @@ Where = Path | DatabaseUrl
 
 #: Where the rows of frontiers are, and what is yet to be removed of those that were deleted.
 FRONTIER_TABLES = (
+    "frontier_feeds",
     "frontier_slots",
     "frontier_batches",
     "frontier_fingerprints",

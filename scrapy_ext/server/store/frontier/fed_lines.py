@@ -22,6 +22,8 @@ async def push_lines(feeds: FeedStore, push: Push, lines: Lines, name: str, star
     requests, violations = await in_thread(_parsed, lines)
     if violations:
         raise ContractError(violations)
+    if not requests:
+        return FedCount(0, 0)
     numbered = [(start + number - 1, fed) for number, fed in requests]
     ready = await in_thread(partial(pushed, push=name), numbered)
     return await feeds.push(push._replace(names_fps=all(fed.names_fp for _, fed in requests)), ready)

@@ -126,6 +126,7 @@ def test_a_crawl_that_waits_for_ever_is_stopped_cleanly_and_resumed_with_what_it
     assert fed.pages(job) == ["again"]
 
 
+@pytest.mark.long
 def test_a_named_frontier_keeps_what_is_pushed_between_crawls(fed: Fed) -> None:
     assert fed.push("between", "data:,a").new == 1
     first = fed.start(FRONTIER_NAME="between")
@@ -170,7 +171,8 @@ def test_workers_that_come_and_go_share_what_is_pushed(fed: Fed) -> None:
 def test_a_waiting_crawl_polls_little_and_still_takes_a_request_within_its_worst_delay(fed: Fed) -> None:
     running = fed.start(FRONTIER_KEEP_ALIVE=True, FRONTIER_POLL_INTERVAL=1)
     job = fed.job(running)
-    time.sleep(12)  # The pauses have grown to their longest.
+    began = time.monotonic()
+    eventually(lambda: time.monotonic() - began > 12, what="the pauses have grown to their longest")
     fed.push(frontier_of(job), "data:,late")
     eventually(lambda: fed.pages(job) == ["late"], what="the request is crawled", timeout=30)
     running.process.send_signal(signal.SIGTERM)

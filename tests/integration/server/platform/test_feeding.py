@@ -84,6 +84,11 @@ async def test_a_repeated_push_adds_requests_with_dont_filter_once(http: Http, f
     assert (await http.post(feed, body)).json == {"new": 3, "known": 0}
 
 
+async def test_a_body_without_lines_changes_nothing(http: Http, feed: str) -> None:
+    assert (await http.post(feed, b"\n \n")).json == {"new": 0, "known": 0}
+    refused(await http.get(feed), 404)
+
+
 async def test_a_body_may_be_compressed(http: Http, feed: str) -> None:
     body = gzip.compress(b"https://a.example/\nhttps://b.example/")
     assert (await http.post(feed, body, Content_Encoding="gzip")).json == {"new": 2, "known": 0}
