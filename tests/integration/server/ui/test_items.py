@@ -169,6 +169,8 @@ async def test_the_api_takes_the_same_conditions(http: Http, project: int) -> No
     ]
     # As before, > compares numbers with numbers alone.
     assert await names(("filter", '["price",">",[98]]')) == []
+    # Where conditions are not supported, they are refused: ignoring them would delete more.
+    assert (await http.delete(f"/collections/{project}/s/pages?prefix=a&where=n")).status == 400
     wrong = await http.get(f"/items/{key}?where={quote('price >')}")
     assert (wrong.status, "must have a value after >" in wrong.text) == (400, True)
 
