@@ -265,7 +265,6 @@ def _paths(size: int) -> dict[str, Call]:
         "page of jobs, of a day": _get(f"/ui/1/jobs?from={_day(40)}&to={_day(40)}"),
         "page of spiders": _get("/ui/1/spiders"),
         "page of a spider": _get("/ui/1/spiders/7"),
-        "page of a finished job": _get(f"/ui/1/7/{size // _SPIDERS - 1}"),
         "page of two jobs": _get(f"/ui/1/compare?b=1/7/{size // _SPIDERS - 1}"),
         "page of projects": _get("/ui/projects"),
         "page of periodic jobs": _get("/ui/1/periodic"),

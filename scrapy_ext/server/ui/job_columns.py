@@ -21,13 +21,13 @@ Value = Callable[[StoredJob, int], Any]
 
 
 class JobColumn(NamedTuple):
-    """A column. ``counts``: its values are numbers of records; ``chosen``: shown unless the user chose otherwise."""
+    """A column. ``counts``: the number of records that it has; ``chosen``: shown unless the user chose otherwise."""
 
     name: str
     title: str
     value: Value
     numeric: bool = False
-    counts: bool = False
+    counts: str = ""
     chosen: bool = True
 
 
@@ -44,10 +44,10 @@ COLUMNS: Final = (
     JobColumn("job", "Job", lambda job, _: (job.key.spider, job.key.job)),
     JobColumn("spider", "Spider", lambda job, _: job.spider.casefold()),
     JobColumn("state", "State", _state),
-    JobColumn("items", "Items", lambda job, _: job.counts.items, numeric=True, counts=True),
-    JobColumn("requests", "Requests", lambda job, _: job.counts.requests, numeric=True, counts=True),
-    JobColumn("log", "Log", lambda job, _: job.counts.logs, numeric=True, counts=True),
-    JobColumn("errors", "Errors", lambda job, _: job.counts.errors, numeric=True, counts=True),
+    JobColumn("items", "Items", lambda job, _: job.counts.items, numeric=True, counts="items"),
+    JobColumn("requests", "Requests", lambda job, _: job.counts.requests, numeric=True, counts="requests"),
+    JobColumn("log", "Log", lambda job, _: job.counts.logs, numeric=True, counts="logs"),
+    JobColumn("errors", "Errors", lambda job, _: job.counts.errors, numeric=True, counts="errors"),
     JobColumn("started", "Started", lambda job, _: started_of(job), numeric=True),
     JobColumn("took", "Took", elapsed_of, numeric=True),
     JobColumn("tags", "Tags", lambda job, _: ", ".join(tags_of(job.metadata)).casefold() or None),

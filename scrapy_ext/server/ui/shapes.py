@@ -168,13 +168,15 @@ def iso(milliseconds: Any) -> str:
     return f"{text.replace(' ', 'T')}Z" if text != "–" else ""
 
 
+#: The first time that cannot be formatted (ms).
+_YEAR_10000: Final = 253_402_300_800_000
 #: Lengths of time in seconds, with their names.
 _UNITS: Final = ((31_536_000, "year"), (2_592_000, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def ago(milliseconds: Any, now: int) -> str:
     """Format a time (ms) relative to ``now``: 3 hours ago, in 2 days, just now."""
-    if when(milliseconds) == "–":
+    if not isinstance(milliseconds, int | float) or not 0 <= milliseconds < _YEAR_10000:
         return "–"
     seconds = (now - milliseconds) / 1000
     for length, name in _UNITS:

@@ -12,7 +12,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.outcomes import Outcome, outcome_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.rows import StoredJob
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
 from scrapy_ext.server.ui import charts, shapes
 from scrapy_ext.server.ui.shapes import Summary, elapsed_of, reason_of
 
@@ -57,7 +57,7 @@ class Comparison(NamedTuple):
 async def last_runs(store: Store, project: int, spider: int, count: int = RUNS) -> list[StoredJob]:
     """Return the last finished runs of a spider with the numbers of their records, newest first."""
     which = JobFilter(spider_id=spider, states=(JobState.FINISHED,))
-    return (await store.jobs.window(project, which, counts=True, size=count)).jobs
+    return (await store.jobs.window(project, which, counts=Counts._fields, size=count)).jobs
 
 
 def medians(runs: Sequence[StoredJob]) -> dict[str, str]:
@@ -80,7 +80,7 @@ class Earlier(NamedTuple):
 async def earlier_runs(store: Store, job: StoredJob) -> Earlier:
     """Return the runs that a finished job is compared with: those with its arguments if there are some, else all."""
     which = JobFilter(spider_id=job.key.spider, states=(JobState.FINISHED,), endts=job.changed + 1)
-    found = await store.jobs.window(job.key.project, which, counts=True, size=3 * _COMPARED)
+    found = await store.jobs.window(job.key.project, which, counts=Counts._fields, size=3 * _COMPARED)
     runs = [run for run in found.jobs if run.key != job.key and outcome_of(reason_of(run)) is Outcome.OK]
     alike = [run for run in runs if _arguments(run) == _arguments(job)]
     same = len(alike) >= _LEAST

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import datetime, timedelta, timezone
 from xml.etree import ElementTree as ET
 
 import msgspec
 
+from scrapy_ext.api.platform.comparison import ItemIndex, changed_fields, compare_items
 from scrapy_ext.api.platform.conditions import filter_of
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.platform.periodic import Cron
+from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, NAME_PATTERN, name_of_project
+from scrapy_ext.api.platform.schedules import crons_of, next_times
 from scrapy_ext.api.platform.where import parse_where, written
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http.answers import Refusal
@@ -124,6 +128,69 @@ def fits(expression: Cron, minute: datetime) -> bool:
     if expression.day_of_month is not None and expression.day_of_week is not None:
         return minute.day == expression.day_of_month or day_of_week == expression.day_of_week
     return expression.day_of_month in (None, minute.day) and expression.day_of_week in (None, day_of_week)
+
+
+@target(
+    "schedules",
+    [b"daily\n04:30", b"weekdays\n23:59", b"every-6-hours\n7:05", b"hourly\n24:00", b"never\n00:00", b"monthly\n"],
+    refuses=(ContractError,),
+    longest=64,
+)
+def schedules(data: bytes) -> None:
+    """The expressions of a common schedule parse, and run one after the other."""
+    name, _, time = _text(data).partition("\n")
+    crons = crons_of(name, time)
+    times = next_times(crons, _FIRST, 5)
+    assert len(set(crons)) == len(crons)
+    assert times == sorted(set(times))
+    assert len(times) == 5
+
+
+@target(
+    "project_names",
+    [b"books", b"12", b" a", b"a/b", b"a\x00", b"\xc2\xb2", b"x" * 81, b"a\xe2\x80\xae", b"1 2", b"1 a"],
+    refuses=(ContractError,),
+    longest=120,
+)
+def project_names(data: bytes) -> None:
+    """A name that is taken is as the schema of the path describes it, and never one that it excludes."""
+    text = _text(data)
+    described = re.search(NAME_PATTERN.replace("$", r"\Z"), text) is not None and len(text) <= MAX_PROJECT_NAME
+    try:
+        assert name_of_project(text) == text
+    except ContractError:
+        assert not described
+        raise
+    assert described
+
+
+@target(
+    "comparison",
+    [
+        b'{"id":1,"a":2}\n{"id":2,"a":[{"b":null}]}',
+        b'{"id":null}\n{"x":1}\n{"id":{"a":1}}',
+        b'{"id":"\\u0000"}\n{"id":1e400}\n{"_id":1}',
+        b'{"id":1}\n{"id":1,"id":2}',
+    ],
+    longest=600,
+)
+def comparison(data: bytes) -> None:
+    """Of the items of one job, none is new, gone or changed against themselves, and each is counted once."""
+    indexes = ItemIndex("id"), ItemIndex("id")
+    number = 0
+    for line in data.split(b"\n"):
+        try:
+            # The server stores objects alone, which it has decoded.
+            fields = msgspec.json.decode(line, type=dict[str, object])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        for index in indexes:
+            index.add(number, line)
+        assert changed_fields(fields, fields, ()) == [] or any(value != value for value in fields.values())
+        number += 1
+    found = compare_items(*indexes)
+    assert (found.new, found.gone, found.changed) == ([], [], [])
+    assert found.same + indexes[0].without + indexes[0].repeated == number
 
 
 @target(

@@ -314,6 +314,7 @@ class JobStore(EngineStore):
 
     count = Method("read_inline", job_queries.count_jobs)
     count_by_state = Method("read_inline", job_queries.count_by_state)
+    count_quickly = Method("read", job_queries.count_quickly)
 
     async def listed(self, project: int, which: JobFilter, page: JobPage, *, counts: bool = False) -> list[StoredJob]:
         """Return matching jobs by their last change of state, newest first; ``counts`` adds the numbers of records."""

@@ -163,6 +163,13 @@ async def count_by_state(tx: Transaction, project: int, which: JobFilter) -> dic
     return {**dict.fromkeys(_states(which), 0), **{JobState(state): count for state, count in rows}}
 
 
+async def count_quickly(tx: Transaction, project: int, which: JobFilter) -> dict[JobState, int] | None:
+    """Return the number of matching jobs in each state; None for tags of many jobs, all of which it would read."""
+    if which.has_tags and not await _are_few_chosen(tx, project, which):
+        return None
+    return await count_by_state(tx, project, which)
+
+
 async def list_jobs(
     tx: Transaction,
     project: int,
@@ -272,8 +279,10 @@ def _unknown_stop(key: JobKey) -> Violation:
     )
 
 
-async def with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
-    """Return the jobs with the numbers of their records."""
+async def with_counts(
+    tx: Transaction, project: int, jobs: Sequence[StoredJob], wanted: Sequence[str] = Counts._fields
+) -> list[StoredJob]:
+    """Return the jobs with the ``wanted`` numbers of their records; the others are 0."""
     if not jobs:
         return []
     # The counts of deleted jobs are removed later.
@@ -284,19 +293,23 @@ async def with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) 
     found: dict[JobKey, dict[str, int]] = {job.key: {} for job in jobs}
     chosen = f"VALUES {pairs(keys, 2)}"
     of_chosen = "t.project = $1 AND t.spider = chosen.column1 AND t.job = chosen.column2"
-    rows = await tx.fetch(
-        f"""SELECT t.spider, t.job, t.kind, t.records FROM {from_rows(chosen, "record_totals t")}
-            WHERE {of_chosen} AND t.kind IN ('items', 'requests', 'logs')""",  # noqa: S608 - marks
-        project,
-        *numbers,
-    )
-    rows += await tx.fetch(
-        f"""SELECT t.spider, t.job, 'errors', CAST(sum(t.occurrences) AS BIGINT)
-            FROM {from_rows(chosen, "record_counts t")}
-            WHERE {of_chosen} AND t.kind = 'logs' AND t.field IN ('40', '50') GROUP BY t.spider, t.job""",  # noqa: S608
-        project,
-        *numbers,
-    )
+    rows = []
+    if kinds := [f"'{kind}'" for kind in ("items", "requests", "logs") if kind in wanted]:
+        rows += await tx.fetch(
+            f"""SELECT t.spider, t.job, t.kind, t.records FROM {from_rows(chosen, "record_totals t")}
+                WHERE {of_chosen} AND t.kind IN ({", ".join(kinds)})""",  # noqa: S608 - marks
+            project,
+            *numbers,
+        )
+    if "errors" in wanted:
+        rows += await tx.fetch(
+            f"""SELECT t.spider, t.job, 'errors', CAST(sum(t.occurrences) AS BIGINT)
+                FROM {from_rows(chosen, "record_counts t")}
+                WHERE {of_chosen} AND t.kind = 'logs' AND t.field IN ('40', '50')
+                GROUP BY t.spider, t.job""",  # noqa: S608 - marks
+            project,
+            *numbers,
+        )
     for spider, job, kind, records in rows:
         found[JobKey(project, spider, job)][kind] = records
     return [job._replace(counts=Counts(**found[job.key])) for job in jobs]

@@ -51,15 +51,15 @@ class JobWindow(NamedTuple):
 
 
 async def window(
-    tx: Transaction, project: int, which: JobFilter, *, counts: bool = False, size: int = WINDOW
+    tx: Transaction, project: int, which: JobFilter, *, counts: Sequence[str] = (), size: int = WINDOW
 ) -> JobWindow:
-    """Return the newest matching jobs; ``counts`` adds the numbers of their records."""
+    """Return the newest matching jobs; ``counts`` names the numbers of their records that are added."""
     keys = [key for _, key in await list_keys(tx, project, which, JobPage(size + 1))]
     jobs: list[StoredJob] = []
     left = _MOST_BYTES
     for first in range(0, min(len(keys), size), _STEP):
         part, used = await _read(tx, project, keys[first : min(first + _STEP, size)], left)
-        jobs += await with_counts(tx, project, part) if counts else part
+        jobs += await with_counts(tx, project, part, counts) if counts else part
         left -= used
         if left <= 0:
             break

@@ -24,7 +24,7 @@ from scrapy_ext.api.platform.jobs import CRAWL_STATS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.rows import StoredJob
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
 from scrapy_ext.server.store.read_ahead import in_thread
 from scrapy_ext.server.store.records.records import Slice
 from scrapy_ext.server.ui import shapes
@@ -116,7 +116,7 @@ async def _run_before(visit: Visit, key: JobKey) -> JobKey | None:
 async def _compared(visit: Visit, jobs: Sequence[StoredJob]) -> dict[str, Any]:
     store, now = visit.store, visit.store.clock()
     which = JobFilter(keys=tuple(job.key for job in jobs))
-    counted = {job.key: job for job in (await store.jobs.window(visit.project, which, counts=True)).jobs}
+    counted = {job.key: job for job in (await store.jobs.window(visit.project, which, counts=Counts._fields)).jobs}
     before, after = (counted.get(job.key, job) for job in jobs)
     item_stats = [await store.items.stats(job.key) for job in jobs]
     counts = [each.counts for each in item_stats]

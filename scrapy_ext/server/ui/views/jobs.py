@@ -39,12 +39,13 @@ _KEPT: Final = ("spider_type", "spider_args", "job_settings", "environment", "cm
 async def _show(visit: Visit) -> Response:
     store, project, now = visit.store, visit.project, visit.store.clock()
     state, filters, order = visit.text("state"), await filters_of(visit), order_of(visit.text("sort"))
-    by_state = await store.jobs.count_by_state(project, filters.stored)
-    counts = {each.value: by_state[each] for each in SHOWN_STATES}
+    # An outcome or a duration would need each job to be read.
+    by_state = None if filters.examines else await store.jobs.count_quickly(project, filters.stored)
     states = tuple(each for each in JobState if each.value == state) or SHOWN_STATES
     offset = min(visit.number("offset"), 10**9)
     part = await _part(visit, filters._replace(stored=filters.stored._replace(states=states)), order, offset)
-    capacity = await capacity_of(store, project) if counts["pending"] else None
+    pending = any(job.state is JobState.PENDING for job in part.jobs)
+    capacity = await capacity_of(store, project) if pending else None
     columns = chosen_columns(visit.request.cookies.get(COOKIE))
     return visit.rendered(
         "jobs.html",
@@ -52,9 +53,8 @@ async def _show(visit: Visit) -> Response:
         given={name: visit.text(name) for name in PARAMETERS},
         filtered=any(visit.text(name) for name in (*PARAMETERS, "before")),
         outcomes=OUTCOME_NAMES,
-        # An outcome or a duration would need each job to be read.
-        state_counts=None if filters.examines else counts,
-        deleted=by_state[JobState.DELETED],
+        state_counts=by_state and {each.value: by_state[each] for each in SHOWN_STATES},
+        deleted=by_state[JobState.DELETED] if by_state else None,
         jobs=[shapes.summary(job, now, capacity) for job in part.jobs],
         part=part,
         order=order,
@@ -91,7 +91,8 @@ async def _part(visit: Visit, filters: JobFilters, order: Order, offset: int) ->
         jobs = await store.jobs.listed(project, filters.stored, page, counts=True)
         return _Part(jobs[:_PER_PAGE], len(jobs) > _PER_PAGE)
     now = store.clock()
-    found = await store.jobs.window(project, filters.stored, counts=order.column.counts)
+    counted = (order.column.counts,) if order.column.counts else ()
+    found = await store.jobs.window(project, filters.stored, counts=counted)
     matching = order.sorted([job for job in found.jobs if filters.match(job, now)], now)
     keys = tuple(job.key for job in matching[offset : offset + _PER_PAGE])
     oldest = found.jobs[-1].changed if found.more and found.jobs else None

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.server.store.jobs.queries import JobFilter
+from scrapy_ext.server.store.jobs.rows import Counts
 from scrapy_ext.server.store.spiders import Spider
 from scrapy_ext.server.ui import spider_runs
 from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit
@@ -59,7 +60,7 @@ async def _one(visit: Visit) -> Response:
         raise MissingError
     runs = await spider_runs.last_runs(visit.store, visit.project, spider.number)
     active = JobFilter(spider_id=spider.number, states=(JobState.RUNNING, JobState.PENDING))
-    going = await visit.store.jobs.window(visit.project, active, counts=True, size=_STRIP)
+    going = await visit.store.jobs.window(visit.project, active, counts=Counts._fields, size=_STRIP)
     return visit.rendered(
         "spider.html",
         spider=spider,

@@ -174,7 +174,12 @@ async def test_pages_with_ten_rows(open_page: OpenPage, http: Http, project: int
 
 @pytest.mark.long
 async def test_pages_with_ten_thousand_rows(open_page: OpenPage, http: Http, project: int) -> None:
-    keys = await fill(http, project, 10_000)
+    keys = await fill(http, project, 10_050)
+    page = await open_page(f"/ui/{project}/jobs?sort=-took")
+    await expect(page.locator("main .note").first).to_contain_text("Sorted among the newest 10\u202f000 jobs, back to")
+    await page.get_by_role("link", name="Look at older jobs").click()
+    await expect(page.locator("tbody tr")).not_to_have_count(0)
+    await expect(page.get_by_role("link", name="Look at older jobs")).to_have_count(0)
     await look(open_page, paths_of(project, keys, 10_000))
 
 

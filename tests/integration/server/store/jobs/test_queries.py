@@ -127,7 +127,7 @@ async def test_a_window_has_the_newest_jobs_with_few_fields_and_their_numbers_of
         await store.items.write(key, None, chunks_of(store.items, [{"a": 1}] * number) if number else [])
         keys.append(key)
         clock.now += 1
-    found = await store.jobs.window(1, JobFilter(), counts=True)
+    found = await store.jobs.window(1, JobFilter(), counts=("items", "errors"))
     assert [job.key for job in found.jobs] == keys[::-1]
     assert [job.counts.items for job in found.jobs] == [4, 3, 2, 1, 0]
     assert not found.more
