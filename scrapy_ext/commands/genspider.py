@@ -30,7 +30,7 @@ class Command(GenspiderCommand):
         return cast("Path | None", super()._find_template(template))
 
     def _is_own(self, template: str) -> bool:
-        """Return whether the project, or the working directory where Scrapy looks there, has a template of a name."""
+        """Return whether the folder that Scrapy looks in, such as that of the project, has a template of a name."""
         return Path(self.templates_dir, f"{template}.tmpl").exists()
 
     def _list_templates(self) -> None:
