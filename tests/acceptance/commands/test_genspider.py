@@ -175,9 +175,8 @@ def test_results_of_a_search_and_the_pages_behind_them(project: Project, village
     assert [(item["query"], item["page"]) for item in results] == [("harbour lamp", 1)] * 5 + [("harbour lamp", 2)] * 5
     assert results[0]["url"] == f"http://harbour1.example:{village.port}/article/1"
     articles = _crawled(project, "search", url, "-a", "query=harbour lamp", "-a", "follow=article")
-    assert {item["article"]["headline"] for item in articles} == {
-        f"The harbour lamp was lit for the {n}th year" for n in range(1, 6)
-    }
+    assert sorted(item["rank"] for item in articles) == [1, 2, 3, 4, 5]
+    assert all(item["article"]["articleBody"].startswith("The keeper trims") for item in articles)
 
 
 def test_templates_are_listed_beside_scrapys_and_those_of_a_project_come_first(project: Project) -> None:
