@@ -2,8 +2,8 @@
 
 The converter is of this package, as the libraries were not made for hostile pages: markdownify and html-to-markdown let
 text such as ``<script>`` and ``[a](b)`` become HTML and links, keep links to scripts, and make one list of two;
-trafilatura escapes nothing (docs/architecture/dependencies.rst has more). Here text stays text, no HTML is written, and time, size and
-nesting have bounds. And the text is that of ``pageContent``, block by block.
+trafilatura escapes nothing (docs/architecture/dependencies.rst has more). Here text stays text, no HTML is written, and
+time, size and nesting have bounds. And the text is that of ``pageContent``, block by block.
 """
 
 from __future__ import annotations
