@@ -8,7 +8,7 @@ there: a project's own template of the same name comes first.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from scrapy.commands.genspider import Command as GenspiderCommand
 
@@ -27,10 +27,10 @@ class Command(GenspiderCommand):
     def _find_template(self, template: str) -> Path | None:
         if template in names() and not self._is_own(template):
             return TEMPLATES / f"{template}.tmpl"
-        return cast("Path | None", super()._find_template(template))
+        return super()._find_template(template)
 
     def _is_own(self, template: str) -> bool:
-        """Return whether the project, or the working directory where Scrapy looks there, has a template of a name."""
+        """Return whether the folder that Scrapy looks in, such as that of the project, has a template of a name."""
         return Path(self.templates_dir, f"{template}.tmpl").exists()
 
     def _list_templates(self) -> None:

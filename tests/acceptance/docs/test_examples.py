@@ -417,7 +417,8 @@ def make_project(folder: Path, shop_port: str) -> None:
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (folder / "shop" / "__init__.py").write_text("")
     (folder / "shop" / "settings.py").write_text(
-        'BOT_NAME = "shop"\nSPIDER_MODULES = ["shop.spiders"]\nADDONS = {"scrapy_ext.Addon": 500}\n'
+        'BOT_NAME = "shop"\nSPIDER_MODULES = ["shop.spiders"]\nNEWSPIDER_MODULE = "shop.spiders"\n'
+        'ADDONS = {"scrapy_ext.Addon": 500}\n'
         "TELNETCONSOLE_ENABLED = False\nROBOTSTXT_OBEY = False\nCONCURRENT_REQUESTS_PER_DOMAIN = 1\n"
     )
     (spiders / "__init__.py").write_text("")

@@ -8,6 +8,7 @@ from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction import auto_worker
+from scrapy_ext.server.extraction.auto import markdown
 from scrapy_ext.server.extraction.auto.pdf import reading
 from scrapy_ext.server.extraction.browser.capture import MAX_CAPTURED
 from scrapy_ext.server.http import bodies, limits, memory
@@ -70,6 +71,7 @@ def expected() -> list[list[str]]:
             f"{reading.MAX_PAGES} pages, {_spaced(reading.MAX_LENGTH)} characters, {_spaced(reading.MAX_LINES)} lines, "
             f"{reading.MAX_SECONDS:g} s of processor time",
         ],
+        [f"{_spaced(markdown.MAX_LENGTH)} characters"],
         [f"{auto_worker.PDF_MEMORY // MIB} MiB of memory"],
         [
             f"{_spaced(record_search.MOST_RECORDS)} records, {record_search.MOST_BYTES // MIB} MiB or "

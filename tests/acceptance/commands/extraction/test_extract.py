@@ -237,6 +237,26 @@ def test_bodies_and_screenshots_become_files(desk: Desk) -> None:
     assert (desk.folder / "pictures/0000003.jpg").read_bytes().startswith(b"\xff\xd8")
 
 
+def test_pages_become_files_of_markdown(desk: Desk) -> None:
+    desk.pages(2)
+    by_http = ("--params", '{"extractFrom": "httpResponseBody"}')
+    assert desk.here("-i", "urls.txt", "-o", "a.jsonl", "--markdown", "pages", *by_http).returncode == 0
+    records = sorted(desk.records("a.jsonl"), key=lambda record: record["line"])
+    assert [record["result"]["markdown"] for record in records] == ["pages/0000001.md", "pages/0000002.md"]
+    assert records[0]["forms"] == {"markdown": "file"}
+    # Without the field, files are made of the HTML of the answers.
+    own = desk.write("own.txt", [f"{desk.url}/page/0", f"{desk.url}/binary"])
+    assert (
+        desk.here("-i", "own.txt", "-o", "b.jsonl", "--field", "httpResponseBody", "--markdown", "own").returncode == 0
+    )
+    page, binary = sorted(desk.records("b.jsonl"), key=lambda record: record["line"])
+    assert page["result"]["markdown"] == "own/0000001.md"
+    assert (desk.folder / "own/0000001.md").read_text() == (desk.folder / "pages/0000001.md").read_text()
+    assert "markdown" not in binary["result"]
+    assert [path.name for path in (desk.folder / "own").iterdir()] == ["0000001.md"]
+    assert len(own) == 2
+
+
 @pytest.mark.long
 def test_settings_hold_as_in_a_crawl(desk: Desk) -> None:
     (desk.folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")

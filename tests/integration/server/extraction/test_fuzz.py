@@ -19,8 +19,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS
-from scrapy_ext.api.extraction.fields import DEVICES, METHODS, JsonType, RequestKind
+from scrapy_ext.api.extraction import FIELDS, MADE_OF_PAGE
+from scrapy_ext.api.extraction.fields import DEVICES, MARKDOWN_CONTENT, METHODS, JsonType, RequestKind
 from tests.support.handwritten_site import Target
 from tests.support.servers import RunningServer
 
@@ -110,6 +110,10 @@ _VALID: dict[str, st.SearchStrategy[Any]] = {
     "requestCookies": st.lists(_COOKIE, max_size=3),
     "pageContent": st.booleans(),
     "article": st.booleans(),
+    "markdown": st.booleans(),
+    "markdownOptions": st.fixed_dictionaries(
+        {}, optional={"content": st.sampled_from(MARKDOWN_CONTENT), "links": st.booleans(), "images": st.booleans()}
+    ),
     "screenshotOptions": st.just({}),
     "session": st.uuids().map(lambda made: {"id": str(made)}),
     "sessionContext": st.lists(st.fixed_dictionaries({"name": _TEXT, "value": _TEXT}), max_size=3),
@@ -127,7 +131,7 @@ _OF_TYPE: dict[JsonType, st.SearchStrategy[Any]] = {
 }
 #: What would need a browser is never switched on.
 _NO_BROWSER = {name: False for name, field in FIELDS.items() if field.kind is RequestKind.BROWSER} | dict.fromkeys(
-    EXTRACT_TYPES, False
+    MADE_OF_PAGE, False
 )
 
 

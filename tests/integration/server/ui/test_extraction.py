@@ -77,6 +77,15 @@ async def test_extracted_fields_are_a_table_and_no_markup(http: Http, site: Targ
     assert ["http", "article", "200"] in [row[:3] for row in rows(statistics)]
 
 
+async def test_markdown_is_shown_as_text(http: Http, site: Target) -> None:
+    fields = {"url": f"http://{site.host}/tale", "markdown": "on", "extractFrom": "httpResponseBody"}
+    document = page(await submit(http, "/ui/extract", fields))
+    (shown,) = document.xpath("//pre[@aria-label='Markdown']")
+    assert shown.text.strip()
+    assert not len(shown)
+    assert ["http", "markdown", "200"] in [row[:3] for row in rows(page(await http.get("/ui/extract/statistics")))]
+
+
 async def test_what_the_service_refuses_is_reported(http: Http) -> None:
     document = page(await submit(http, "/ui/extract", {"url": "http://localhost:9/", "httpResponseBody": "on"}))
     assert document.xpath("//section[@aria-label='Problem']")

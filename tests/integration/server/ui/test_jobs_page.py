@@ -215,13 +215,15 @@ async def test_spiders_of_the_deployed_version_are_offered_and_others_refused(
         deploy = await store.versions.begin(project, NewVersion("v1", "egg", "", 4, "f" * 64, ""), "me")
         await store.versions.put(project, deploy, 0, b"code")
         await store.versions.arrived(project, deploy)
-        arguments = [SpiderArgument("category", required=True), SpiderArgument("pages", default="3")]
+        pages = SpiderArgument("pages", default="3", help="<b> at most")
+        arguments = [SpiderArgument("category", required=True), pages]
         await store.versions.ready(project, deploy, [SpiderInfo("novels", arguments, "Reads novels <all>.")])
     finally:
         await store.close()
     form = page(await http.get(f"/ui/{project}/jobs/run"))
     assert form.xpath("//datalist/option/@value") == ["novels"]
-    assert texts(form, "//main//details/ul/li") == ["novels category (required) pages=3 Reads novels <all>."]
+    shown = "novels category (required) pages=3 Reads novels <all>. pages <b> at most"
+    assert texts(form, "//main//details/ul/li") == [shown]
     answer = await send(http, project, "jobs/run", ("spider", "novel"))
     (message,) = page(answer).xpath("//*[@id='spider-hint']")
     assert "'novel' is no spider of version v1" in message.text_content()

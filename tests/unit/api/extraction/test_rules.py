@@ -13,6 +13,8 @@ from scrapy_ext.api.violations import ContractError
 URL = "https://example.com/"
 #: Fields of the hosted service that the document does not name, and those of ours.
 BESIDE = {*EXTENSIONS, *OPTIONS.values()} - {"serpOptions"}
+BY_HTTP = {"extractFrom": "httpResponseBody"}
+BY_BROWSER = {"extractFrom": "browserHtml"}
 SESSION = {"id": "0b5c2f43-3f68-4c3e-b7f8-2b7a4d5d8c11"}
 CONTEXT = [{"name": "user", "value": "1"}]
 FILTER = {"filterType": "url", "value": "/api/", "matchType": "contains", "httpResponseBody": True}
@@ -327,6 +329,9 @@ def test_a_switch_that_is_false_is_checked_like_any_other_field():
         {"product": True, "javascript": True, "networkCapture": [{"filterType": "resourceType", "value": "fetch"}]},
         {"httpResponseBody": True, "experimental": {"responseCookies": True, "requestCookies": [{"name": "a"}]}},
         {"httpResponseHeaders": True, "device": "desktop", "sessionContext": CONTEXT},
+        {"markdown": True, "markdownOptions": {"content": "all", "links": False, "images": False}},
+        {"markdown": True, "product": True, "markdownOptions": BY_HTTP, "httpResponseBody": True},
+        {"markdown": True, "browserHtml": True, "screenshot": True, "markdownOptions": {}},
     ],
 )
 def test_extensions_in_their_forms_are_valid(body):
@@ -358,6 +363,12 @@ def test_extensions_in_their_forms_are_valid(body):
         ({"experimental": {"x": 1}}, "experimental.x"),
         ({"experimental": {"requestCookies": {}}}, "experimental.requestCookies"),
         ({"experimental": {"responseCookies": 1}}, "experimental.responseCookies"),
+        ({"markdown": {}}, "markdown"),
+        ({"markdownOptions": {"content": "text"}}, "markdownOptions.content"),
+        ({"markdownOptions": {"content": []}}, "markdownOptions.content"),
+        ({"markdownOptions": {"links": 1}}, "markdownOptions.links"),
+        ({"markdownOptions": {"extractFrom": "http"}}, "markdownOptions.extractFrom"),
+        ({"markdownOptions": {"html": True}}, "markdownOptions.html"),
     ],
 )
 def test_malformed_extensions_are_refused_by_the_name_of_the_member(body, field):
@@ -377,6 +388,15 @@ def test_malformed_extensions_are_refused_by_the_name_of_the_member(body, field)
         ({"browserHtml": True, "session": SESSION, "sessionContext": CONTEXT}, "sessionContext"),
         ({"browserHtml": True, "sessionContextParameters": {"actions": [{}]}}, "sessionContextParameters"),
         ({"serp": True, "session": SESSION}, "session"),
+        ({"serp": True, "markdown": True}, "markdown"),
+        ({"httpResponseBody": True, "markdown": True}, "markdown"),
+        ({"markdown": True, "extractFrom": "httpResponseBody", "screenshot": True}, "screenshot"),
+        ({"markdown": True, "fieldSources": True}, "fieldSources"),
+        (
+            {"markdown": True, "product": True, "markdownOptions": BY_HTTP, "productOptions": BY_BROWSER},
+            "markdownOptions.extractFrom",
+        ),
+        ({"markdown": True, "markdownOptions": BY_HTTP, "extractFrom": "browserHtml"}, "extractFrom"),
         (
             {"browserHtml": True, "requestCookies": [{}], "experimental": {"requestCookies": [{}]}},
             "experimental.requestCookies",
@@ -386,6 +406,12 @@ def test_malformed_extensions_are_refused_by_the_name_of_the_member(body, field)
 def test_extensions_that_do_not_fit_together_are_refused(body, field):
     assert fields(body) == [field]
     assert statuses(body) == {422}
+
+
+def test_markdown_is_an_extension_that_can_be_excluded():
+    body = {"url": URL, "markdown": True, "markdownOptions": {"links": False}}
+    assert [fault.field for fault in check(body, strict=True)] == ["markdown", "markdownOptions"]
+    assert check(body) == []
 
 
 def test_extensions_can_be_excluded():

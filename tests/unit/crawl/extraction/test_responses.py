@@ -14,6 +14,7 @@ from scrapy.settings import Settings
 from zyte_common_items import Article, Product, Serp
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.crawl.extraction.response_classes import LostResultError, without_result
 from scrapy_ext.crawl.extraction.results import to_response
@@ -171,6 +172,31 @@ def test_automatic_extraction_is_there_as_an_item():
     assert made({"serp": {"url": URL, "organicResults": []}, "product": None}).extract_item == Serp(
         url=URL, organicResults=[]
     )
+
+
+def test_markdown_is_that_of_the_answer_or_made_of_the_page_here():
+    page = "<h1>A</h1><p>b <a href='/c'>c</a></p>"
+    assert made({"markdown": "# From the service\n", "browserHtml": page}).markdown() == "# From the service\n"
+    assert made({"browserHtml": page}).markdown(content="all") == f"# A\n\nb [c]({URL}c)\n"
+    by_http = {"httpResponseBody": base64.b64encode(page.encode()).decode()}
+    assert made(by_http).markdown(content="all", links=False) == "# A\n\nb c\n"
+
+
+def test_an_answer_of_markdown_alone_is_a_page_without_a_body():
+    response = made({"markdown": "# A\n", "url": URL})
+    assert (response.body, response.markdown()) == (b"", "# A\n")
+    assert isinstance(response, HtmlResponse)
+
+
+@pytest.mark.parametrize("result", [{"screenshot": "iQ=="}, {"product": {"name": "x"}}])
+def test_an_answer_without_html_has_no_markdown(result):
+    with pytest.raises(ValueError, match="has no HTML to make Markdown of"):
+        made(result).markdown()
+
+
+def test_wrong_options_of_markdown_are_refused_by_name():
+    with pytest.raises(ContractError, match=r"markdownOptions\.content"):
+        made({"browserHtml": "<p>a"}).markdown(content="text")
 
 
 @pytest.mark.parametrize("kind", EXTRACT_TYPES)

@@ -1,9 +1,9 @@
 """Pages and PDFs as Markdown: CommonMark with the tables and struck text of GFM.
 
-The converter is of this package, as none of the libraries keeps what a reader of hostile pages needs: markdownify
-(MIT) does not escape text at the begin of lines and nests as deep as the page, html-to-markdown (MIT) writes HTML where
-Markdown has no words for it, and trafilatura's output has no escapes at all. Here text stays text, no HTML is written,
-and time, size and nesting have bounds. And the text is that of ``pageContent``, block by block.
+The converter is of this package, as the libraries were not made for hostile pages: markdownify and html-to-markdown let
+text such as ``<script>`` and ``[a](b)`` become HTML and links, keep links to scripts, and make one list of two;
+trafilatura escapes nothing (docs/architecture/dependencies.rst has more). Here text stays text, no HTML is written, and
+time, size and nesting have bounds. And the text is that of ``pageContent``, block by block.
 """
 
 from __future__ import annotations

@@ -35,6 +35,16 @@ def test_browser_html_is_the_page_after_its_scripts(service: Service, site: Targ
     assert "after" in result["browserHtml"]
 
 
+def test_markdown_is_that_of_the_page_after_its_scripts(service: Service, site: Target) -> None:
+    script = "document.getElementById('a').innerHTML = 'after <a href=/b>the script</a>'"
+    url = site.page("/js-markdown", f"<h1>Knots</h1><p id=a>before</p><script>{script}</script>")
+    options = {"content": "all", "images": False}
+    result = service.result(url=url, markdown=True, markdownOptions=options, product=True, productOptions={})
+    link = url.replace("/js-markdown", "/b")
+    assert result["markdown"] == f"# Knots\n\nafter [the script]({link})\n"
+    assert result["product"]["name"] == "Knots"
+
+
 def test_what_a_page_loads_after_its_load_event_is_waited_for(service: Service, site: Target) -> None:
     site.page("/data", '{"price": "12.50"}')
     script = """addEventListener('load', () => setTimeout(async () => {
