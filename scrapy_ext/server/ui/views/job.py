@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import CRAWL_STATS
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
@@ -93,8 +94,8 @@ def _stat(name: str, value: Any) -> str:
 
 
 PAGES: Final = (
-    UiPage(PATH, "jobs", _show),
-    UiPage(PATH + "/head", "jobs", _head),
-    UiPage(PATH + "/tags", "jobs", None, _tag),
-    UiPage(PATH + "/stats", "jobs", _stats),
+    UiPage(PATH, "jobs", _show, action=Action.RUN),
+    UiPage(PATH + "/head", "jobs", _head, action=Action.RUN),
+    UiPage(PATH + "/tags", "jobs", None, _tag, Action.TAG),
+    UiPage(PATH + "/stats", "jobs", _stats, action=Action.RUN),
 )

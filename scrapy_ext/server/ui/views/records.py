@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import CRAWL_STATS
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.store.records.records import RecordStore
 from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
 from scrapy_ext.server.ui import charts, shapes, timeline
@@ -127,9 +128,9 @@ def _kind(status: int) -> str:
 
 
 PAGES: Final = (
-    UiPage(PATH + "/items", "jobs", _items),
+    UiPage(PATH + "/items", "jobs", _items, action=Action.RUN),
     UiPage(PATH + "/items/{number:number}", "jobs", _item),
     UiPage(PATH + "/items.{format}", "jobs", download("items")),
-    UiPage(PATH + "/requests", "jobs", _requests),
+    UiPage(PATH + "/requests", "jobs", _requests, action=Action.RUN),
     UiPage(PATH + "/requests.{format}", "jobs", download("requests")),
 )
