@@ -31,6 +31,7 @@ from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
 from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.changes import note_change
 from scrapy_ext.server.http.deadline import Limited
 from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.http.health import Health, ServerMetrics
@@ -145,7 +146,10 @@ class Service:
         else:
             call.context.route = call.route.shown
         await self._check(call)
-        return await self.router.answer(call)
+        answer = await self.router.answer(call)
+        if call.route is not None and call.route.event and answer.status_code < 400:
+            await note_change(call, answer)
+        return answer
 
     async def _refuse(self, call: Call) -> None:
         """Refuse a call without a route; an unknown caller does not learn which paths exist."""

@@ -20,7 +20,7 @@ from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 from scrapy_ext.compatibility.python import Self
 
 CLIENT = "scrapy-ext"
-SECRET = "a-secret-of-the-client"  # noqa: S105 - of tests
+SECRET = "a-secret-of-the-client"
 
 ADA = {"sub": "ada", "name": "Ada Lovelace", "email": "ada@example.com", "email_verified": True, "groups": []}
 
@@ -33,8 +33,8 @@ def unsigned(claims: dict[str, Any]) -> str:
 
 
 class OidcProvider:
-    """Logs in ``person``, or refuses with ``error``. ``change_claims`` and ``sign`` make other ID tokens;
-    ``change_metadata`` makes other metadata; ``huge`` names an endpoint with an endless answer, ``slow`` one without."""
+    """Logs in ``person``, or refuses with ``error``. ``change_claims`` and ``sign`` make other ID tokens,
+    ``change_metadata`` other metadata; ``huge`` names an endpoint with an endless answer, ``slow`` one without."""
 
     def __init__(self, *, algorithm: str = "RS256") -> None:
         self.algorithm = algorithm

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-#: Maximum characters of a text in a message.
+#: Maximum characters of a text in a message, and of elements of a list.
 _LONGEST: Final = 200
+_MOST: Final = 50
 
 
 class ChangeEvents:
@@ -44,5 +45,11 @@ class ChangeEvents:
 
 def change_event(event: str, user: str, fields: Mapping[str, Any]) -> bytes:
     """Return the message of a change by a user."""
-    shown = {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in fields.items()}
+    shown = {name: _bounded(value) for name, value in fields.items()}
     return msgspec.json.encode({"event": event, "user": user, **shown})
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:_LONGEST]
+    return [_bounded(each) for each in value[:_MOST]] if isinstance(value, list) else value

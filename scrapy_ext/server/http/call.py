@@ -51,6 +51,9 @@ class Call:
         self._store = store
         #: Parts of the server beside the store, by type.
         self.services = services
+        #: The last project that this call was allowed to change, and fields of the activity message about the change.
+        self.changed: int | None = None
+        self.noted: dict[str, Any] = {}
         self._has_checked_project = False
         query: bytes = scope["query_string"]
         self._parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []
@@ -130,6 +133,7 @@ class Call:
         the call."""
         if not self.grant.may(self._write, project):
             raise self._forbidden(self._too_little())
+        self.changed = project
 
     @property
     def _write(self) -> Action:

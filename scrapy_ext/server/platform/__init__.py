@@ -23,6 +23,7 @@ from scrapy_ext.server.platform import (
     spiders,
     system,
     usage,
+    users,
     versions,
     webhooks,
 )
@@ -30,6 +31,6 @@ from scrapy_ext.server.platform.records import records
 
 _RESOURCES: Final = (
     *(records, collections, frontier, jobs, legacy, metadata, jobq, projects, spiders, versions, webhooks, periodic),
-    *(comments, activity, deliveries, imports, proxies, retention, usage, system),
+    *(comments, activity, deliveries, imports, proxies, retention, usage, users, system),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

@@ -59,6 +59,11 @@ class StoredUser(NamedTuple):
     seen: int
     roles: tuple[GivenRole, ...] = ()
 
+    def has(self, text: str) -> bool:
+        """Return true when name, e-mail address or subject contain a text, in any case."""
+        account = self.account
+        return text.lower() in "\n".join((self.handle, account.name, account.email, account.subject)).lower()
+
     @property
     def handle(self) -> str:
         """The name in the activity, which no key and no other user can have: names of keys have no ``@`` and no space,

@@ -22,6 +22,7 @@ from scrapy_ext.server.ui.views import (
     run,
     server,
     snapshots,
+    users,
 )
 
 VIEWS: Final = (
@@ -38,6 +39,7 @@ VIEWS: Final = (
     rules,
     extraction,
     server,
+    users,
 )
 PAGES: Final[tuple[UiPage, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
 LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))

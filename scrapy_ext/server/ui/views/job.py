@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
@@ -72,6 +73,7 @@ async def _tag(visit: Visit) -> Response:
     if not add and not remove:
         raise refused("add", "must have a tag", "Type one tag, or several separated by commas.")
     await visit.store.jobs.tag([visit.key], add, remove)
+    await visit.note(ChangeEvents.TAGS_CHANGED, job=str(visit.key), add=list(add), remove=list(remove))
     return visit.redirect(f"/ui/{visit.key}", "tagged")
 
 

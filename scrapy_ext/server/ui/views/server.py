@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import SHOWN_STATES
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.platform.usage import Usage
@@ -171,6 +172,8 @@ async def _change_keys(visit: Visit) -> Response:
             raise refused("action", "must be add, remove, suspend or resume", "Use the buttons of the page.")
     if not found:
         raise Refusal(404, "The key does not exist any more.")
+    event = ChangeEvents.KEY_REMOVED if done == "key-removed" else ChangeEvents.KEY_CHANGED
+    await visit.note_server(event, key=name, done=done.removeprefix("key-"))
     return visit.redirect(_KEYS, done, project=visit.project)
 
 
@@ -196,6 +199,7 @@ async def _add_key(visit: Visit, name: str) -> Response:
         )
     except ContractError as error:
         return await _rendered_keys(visit, form, error=error)
+    await visit.note_server(ChangeEvents.KEY_CREATED, key=name)
     # No URL shows the key again: a reload must not reveal it.
     return await _rendered_keys(visit, Form(()), made=(name, key))
 

@@ -6,14 +6,12 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
 import lxml.html
 import pytest
 
-from tests.support.http import Http
-from tests.support.oidc_provider import SECRET, OidcProvider, unsigned
+from tests.support.oidc_provider import SECRET, OidcProvider
 from tests.support.servers import RunningServer
 
 HTML = {"Accept": "text/html,*/*;q=0.8"}
