@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import hashlib
 import hmac
 import json
@@ -15,7 +16,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 from joserfc import jwt
-from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
+from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from scrapy_ext.compatibility.python import Self
 
@@ -25,11 +26,20 @@ SECRET = "a-secret-of-the-client"
 ADA = {"sub": "ada", "name": "Ada Lovelace", "email": "ada@example.com", "email_verified": True, "groups": []}
 
 
-def unsigned(claims: dict[str, Any]) -> str:
+def unsigned(claims: dict[str, Any], header: dict[str, Any] | None = None) -> str:
     """Return an ID token without a signature."""
-    parts = ({"alg": "none", "typ": "JWT"}, claims)
+    parts = (header or {"alg": "none", "typ": "JWT"}, claims)
     encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
     return ".".join([*encoded, ""])
+
+
+def _new_key(algorithm: str) -> Any:
+    parameters: Any = {"kid": secrets.token_hex(4), "use": "sig"}
+    return ECKey.generate_key("P-256", parameters) if algorithm == "ES256" else RSAKey.generate_key(2048, parameters)
+
+
+#: The first key of the providers of a process: a new one takes a while.
+_first_key = functools.cache(_new_key)
 
 
 class OidcProvider:
@@ -50,19 +60,18 @@ class OidcProvider:
         self.asked: list[str] = []
         self.last_authorization: dict[str, str] = {}
         self.last_token_form: dict[str, str] = {}
+        self.last_token_headers: Any = {}
+        self.issuer_in_answer: str | None = ""
+        #: The key to publish in place of that which signs.
+        self.published: Any = None
         self.logged_out: list[dict[str, str]] = []
         self._codes: dict[str, tuple[dict[str, str], dict[str, Any]]] = {}
         self._tokens: dict[str, dict[str, Any]] = {}
-        self.rotate()
+        self.key = _first_key(algorithm)
 
     def rotate(self) -> None:
         """Sign with a new key, and publish that alone."""
-        kid = secrets.token_hex(4)
-        parameters = {"kid": kid, "use": "sig"}
-        if self.algorithm == "ES256":
-            self.key: Any = ECKey.generate_key("P-256", parameters)
-        else:
-            self.key = RSAKey.generate_key(2048, parameters)
+        self.key = _new_key(self.algorithm)
 
     async def __aenter__(self) -> Self:
         app = web.Application()
@@ -122,14 +131,16 @@ class OidcProvider:
         return web.json_response({name: value for name, value in found.items() if value is not None})
 
     async def _jwks(self, _: web.Request) -> web.Response:
-        return web.json_response(KeySet([self.key]).as_dict(private=False))
+        return web.json_response(KeySet([self.published or self.key]).as_dict(private=False))
 
     async def _authorize(self, request: web.Request) -> web.Response:
         query = self.last_authorization = dict(request.query)
         assert query["response_type"] == "code"
         assert query["client_id"] == CLIENT
         assert query["code_challenge_method"] == "S256"
-        answer = {"state": query["state"], "iss": self.url}
+        answer = {"state": query["state"]}
+        if self.issuer_in_answer is not None:
+            answer["iss"] = self.issuer_in_answer or self.url
         if self.error:
             answer["error"] = self.error
         else:
@@ -139,7 +150,9 @@ class OidcProvider:
 
     async def _token(self, request: web.Request) -> web.Response:
         form = self.last_token_form = {name: str(value) for name, value in (await request.post()).items()}
+        self.last_token_headers = request.headers
         client = base64.b64decode(request.headers.get("Authorization", "").removeprefix("Basic ")).decode()
+        client = client or f"{form.get('client_id')}:{form.get('client_secret')}"
         if client != f"{CLIENT}:{SECRET}":
             return web.json_response({"error": "invalid_client"}, status=401)
         query, person = self._codes.pop(form.get("code", ""), ({}, {}))
@@ -162,8 +175,9 @@ class OidcProvider:
 
     def signed_with_public_key(self, claims: dict[str, Any]) -> str:
         """Return an ID token signed by an HMAC with the public key as its secret."""
-        secret = OctKey.import_key(self.key.as_pem(private=False).strip() + b"\n")
-        return jwt.encode({"alg": "HS256", "kid": self.key.kid}, claims, secret, algorithms=["HS256"])
+        text = ".".join(unsigned(claims, {"alg": "HS256", "typ": "JWT", "kid": self.key.kid}).split(".")[:2])
+        digest = hmac.new(self.key.as_pem(private=False), text.encode(), hashlib.sha256).digest()
+        return f"{text}.{base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
 
     async def _userinfo(self, request: web.Request) -> web.Response:
         person = self._tokens.get(request.headers.get("Authorization", "").removeprefix("Bearer "))

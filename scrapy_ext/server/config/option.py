@@ -257,7 +257,8 @@ def group_role(text: str) -> str:
 
 
 def allowed_user(text: str) -> str:
-    return _checked(parse_allowed, text)
+    _checked(parse_allowed, text)
+    return parse_allowed(text)
 
 
 def _checked(parse: Callable[[str], Any], text: str) -> str:
