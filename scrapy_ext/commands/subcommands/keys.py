@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.api.platform.changes import ChangeEvents, change_event
-from scrapy_ext.api.platform.users import Role
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.options import argument, output_options, project_number
 from scrapy_ext.commands.stores import add_store_options, check_exists, chosen_store
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 def _access(key: Mapping[str, Any]) -> str:
     if key["suspended"]:
         return "none: suspended"
-    write = ["write"] if key["write"] else ["run"] if key["run"] else []
+    write = ["write"] if key["write"] else ["run"] if key.get("run") else []
     platform = [] if key["projects"] == [] else ["read", *write]
     return ", ".join([*platform, *(["extract"] if key["extraction"] else [])])
 
@@ -119,7 +118,7 @@ async def _list(store: Store, options: argparse.Namespace) -> None:
                 "name": key.name,
                 "projects": projects,
                 "write": key.may_write,
-                "run": key.role >= Role.RUN,
+                **({"run": True} if key.may_run else {}),
                 "extraction": key.extraction,
                 "organisation": key.organisation or None,
                 "suspended": key.suspended,
