@@ -103,11 +103,11 @@ async def _listed(tx: Transaction) -> list[StoredUser]:
 
 async def _log_in(tx: Transaction, account: Account, now: int) -> StoredUser:
     place = (account.issuer, account.subject)
-    row = await tx.fetchrow("SELECT number FROM users WHERE issuer = $1 AND subject = $2", *place)
+    row = await tx.fetchrow("SELECT number FROM users WHERE issuer = $1 AND subject = $2 FOR UPDATE", *place)
     if row is None:
         # The counter locks additions until the commit.
         number = await advance(tx, _EVERYWHERE, "users")
-        row = await tx.fetchrow("SELECT number FROM users WHERE issuer = $1 AND subject = $2", *place)
+        row = await tx.fetchrow("SELECT number FROM users WHERE issuer = $1 AND subject = $2 FOR UPDATE", *place)
     if row is None:
         await _check_room(tx)
         await tx.execute(

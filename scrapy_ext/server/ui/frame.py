@@ -7,6 +7,7 @@ A view is a coroutine function from a :class:`Visit` to a response. It shows som
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
@@ -37,6 +38,8 @@ from scrapy_ext.server.ui.live import Streams
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction import ExtractionService
     from scrapy_ext.server.oidc.logins import Logins
+
+logger = logging.getLogger(__name__)
 
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -195,11 +198,18 @@ class Visit:
 
     async def note(self, event: str, /, **fields: Any) -> None:
         """Write a message about a change to the activity of the project."""
-        await self.store.activity.add(self.project, [change_event(event, self.grant.name, fields)])
+        await self._note(self.project, change_event(event, self.grant.name, fields))
 
     async def note_server(self, event: str, /, **fields: Any) -> None:
         """Write a message about a change of the server to its activity."""
-        await self.store.activity.add(SERVER, [change_event(event, self.grant.name, fields)])
+        await self._note(SERVER, change_event(event, self.grant.name, fields))
+
+    async def _note(self, project: int, message: bytes) -> None:
+        try:
+            await self.store.activity.add(project, [message])
+        # The change itself is stored, and the page must not say otherwise.
+        except StoreError as error:
+            logger.warning("The activity has no message about a change by %s: %s", self.grant.name, error)
 
     def number(self, name: str, default: int = 0) -> int:
         """Return a query parameter as an integer, or ``default`` when it is missing or not a number."""
