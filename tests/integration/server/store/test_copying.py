@@ -270,7 +270,7 @@ async def test_a_copy_that_differs_is_reported(
 
     monkeypatch.setattr(copying, "_put", lose)
     assert await run("backup", *place(filled), str(tmp_path / "backup.db")) == 1
-    assert "activity has 7 rows after copying 8" in capsys.readouterr().err
+    assert "activity has 10 rows after copying 11" in capsys.readouterr().err
     assert not (tmp_path / "backup.db").exists()
 
 
