@@ -169,6 +169,7 @@ async def _take(call: Call, project: int, upload: Upload) -> StoredVersion:
     except ArchiveError as error:
         raise refused("archive", f"cannot be used: {error}", "Build it again.") from None
     call.wrote(1)
+    call.noted["version"] = name
     return taken
 
 

@@ -169,11 +169,18 @@ class Visit:
     @property
     def role_note(self) -> str:
         """The limit of the visitor's role in the project, in words; "" for one who manages it."""
-        if self.may_manage:
+        grant, project = self.grant, self.project
+        # Where the visitor does not see the project of the page, the roles in others count.
+        is_seen = grant.may_read(project)
+
+        def may(action: Action) -> bool:
+            return grant.may(action, project) if is_seen else grant.may_somewhere(action)
+
+        if may(Action.MANAGE):
             return ""
-        if self.grant.may(Action.RUN, self.project):
+        if may(Action.RUN):
             return "may run"
-        return "read only" if self.grant.may_somewhere(Action.READ) else "no role yet"
+        return "read only" if may(Action.READ) else "no role yet"
 
     @property
     def may_manage(self) -> bool:
