@@ -151,6 +151,7 @@ async def _rendered_keys(
         opens=form.get("opens") or "platform",
         choices=_OPENS,
         read_only=form.get("read_only") is not None,
+        run_only=form.get("run_only") is not None,
         made=made,
         errors=field_errors(error) if error else {},
     )
@@ -189,11 +190,15 @@ async def _add_key(visit: Visit, name: str) -> Response:
             raise refused(
                 "organisation", "requires access to extraction", "Give the key that access too, or leave this out."
             )
+        read_only, run_only = (form.get(each) is not None for each in ("read_only", "run_only"))
+        if read_only and run_only:
+            raise refused("run_only", "excludes read only", "Choose one of the two.")
         key = await add_key(
             visit.store,
             name,
             projects,
-            may_write=form.get("read_only") is None,
+            may_write=not (read_only or run_only),
+            may_run=run_only,
             extraction=opens != "platform",
             organisation=organisation,
         )
