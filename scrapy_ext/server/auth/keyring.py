@@ -112,12 +112,13 @@ class Grant(NamedTuple):
 
     def may(self, action: Action, project: int) -> bool:
         """Return true when the caller may do this in a project (:data:`LEAST`)."""
-        least = LEAST[action]
         if self.job:
             return False
-        everywhere = (self.projects is None or project in self.projects) and self.role >= least
-        own = self.roles.get(project)
-        return everywhere or (own is not None and own >= least)
+        is_within = self.projects is None or project in self.projects
+        if is_within and self.role is Role.MANAGE:  # most keys, without the look-up in the table
+            return True
+        least, own = LEAST[action], self.roles.get(project)
+        return (is_within and self.role >= least) or (own is not None and own >= least)
 
     def may_everywhere(self, action: Action) -> bool:
         """Return true when the caller may do this in all projects."""
@@ -125,9 +126,13 @@ class Grant(NamedTuple):
 
     def may_somewhere(self, action: Action) -> bool:
         """Return true when the caller may do this in a project at least."""
+        if self.job:
+            return False
+        is_anywhere = self.projects is None or bool(self.projects)
+        if is_anywhere and self.role is Role.MANAGE:
+            return True
         least = LEAST[action]
-        many = (self.projects is None or bool(self.projects)) and self.role >= least
-        return not self.job and (many or any(role >= least for role in self.roles.values()))
+        return (is_anywhere and self.role >= least) or any(role >= least for role in self.roles.values())
 
     @property
     def all_projects(self) -> bool:
