@@ -44,6 +44,7 @@ SUBCOMMANDS: Final = {
     "proxies": "show the success of a server's proxies, by site",
     "serve": "run the services, with web pages",
     "worker": "run jobs of a server's database on this machine",
+    "users": "list the people who log in to the pages, give them roles, or disable them",
     "keys": "add, list, suspend or remove API keys of a server",
     "backup": "write the whole store to a file, also while servers use it",
     "restore": "fill an empty store from a backup",

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
@@ -22,6 +22,7 @@ from scrapy_ext.server import platform
 from scrapy_ext.server.auth.keyring import Caller, Keyring
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
+from scrapy_ext.server.auth.users import LoginCounts, UserRules
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.housekeeping.loop import Housekeeping
 from scrapy_ext.server.housekeeping.tasks import node_tasks, tasks_of
@@ -30,6 +31,7 @@ from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
 from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.changes import note_change
 from scrapy_ext.server.http.deadline import Limited
 from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.http.health import Health, ServerMetrics
@@ -50,6 +52,7 @@ from scrapy_ext.telemetry.families import Family
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.oidc.logins import Logins
     from scrapy_ext.server.ui.images import ItemImages
 
 logger = logging.getLogger(__name__)
@@ -145,7 +148,10 @@ class Service:
         else:
             call.context.route = call.route.shown
         await self._check(call)
-        return await self.router.answer(call)
+        answer = await self.router.answer(call)
+        if call.route is not None and call.route.event and answer.status_code < 400:
+            await note_change(call, answer)
+        return answer
 
     async def _refuse(self, call: Call) -> None:
         """Refuse a call without a route; an unknown caller does not learn which paths exist."""
@@ -175,6 +181,7 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     from scrapy_ext.server.extraction import ExtractionService
     from scrapy_ext.server.extraction.routes import EXTRACT
 
+    _check_oidc(config)
     keys = Keyring()
     # First, because it checks the configuration: a server that does not start must not show a new key.
     extraction = ExtractionService(config, lambda key: _caller(keys, store, key))
@@ -199,7 +206,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     if config.runner:
         _start_loops(store, config, stack)
     tokens = JobTokens(store)
-    metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics))
+    users, login_counts = UserRules.of(config.oidc_issuer, config.oidc_allowed, config.oidc_roles), LoginCounts()
+    metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics, login_counts.metrics))
     health = Health(middleware, store, partial(presented, grant_of=keys.grant), metrics)
     agents = AgentEndpoint(middleware, keys, allow_write=config.mcp_allow_write)
     stack.push_async_callback(agents.close)
@@ -211,6 +219,7 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         Description: Description(routes.ROUTES),
         ProxyPool: extraction.pool,
         AgentEndpoint: agents,
+        UserRules: users,
     }
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:
@@ -219,8 +228,9 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates, keys.caller)
     service = Service(declared, store, check, services)
-    page_services = (keys, extraction, service.router, _item_images(config, extraction, stack))
-    parts.new_pages = partial(_new_pages, store, page_services, middleware)
+    images = _item_images(config, extraction, stack)
+    pages = PageParts(store, keys, extraction, service.router, users, login_counts, images)
+    parts.new_pages = partial(_new_pages, config, pages, middleware)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
         await parts.load_pages()
     parts.serve(service, (route.beginning for route in declared))
@@ -252,17 +262,54 @@ def _item_images(config: ServerConfig, extraction: ExtractionService, stack: Asy
     return images
 
 
-def _new_pages(
-    store: Store,
-    services: tuple[Keyring, ExtractionService, Router, ItemImages | None],
-    middleware: RequestMiddleware,
-) -> list[BaseRoute]:
+class PageParts(NamedTuple):
+    """Parts of the server that the pages use."""
+
+    store: Store
+    keys: Keyring
+    extraction: ExtractionService
+    router: Router
+    users: UserRules
+    login_counts: LoginCounts
+    images: ItemImages | None
+
+
+def _new_pages(config: ServerConfig, parts: PageParts, middleware: RequestMiddleware) -> list[BaseRoute]:
     """Return the routes of the pages, ready to answer."""
     from scrapy_ext.server.ui import PageRoutes, PageServices  # as above
 
-    pages = PageRoutes(store, PageServices(*services), lambda: middleware.ending)
+    logins = _logins_of(config, parts)
+    services = PageServices(
+        parts.keys, parts.extraction, parts.router, parts.users, logins, parts.login_counts, parts.images
+    )
+    pages = PageRoutes(parts.store, services, lambda: middleware.ending)
     pages.prepare()
     return pages.routes
+
+
+def _check_oidc(config: ServerConfig) -> None:
+    """Raise ``ConfigError`` if nobody could log in by OpenID Connect as configured. The pages are imported later."""
+    if config.oidc_issuer is not None:
+        from importlib.util import find_spec
+
+        from scrapy_ext.server.oidc.settings import OidcSettings  # as above
+
+        OidcSettings.of(config)
+        if find_spec("authlib") is None:
+            raise ConfigError("--oidc-issuer needs Authlib. Install it with: pip install 'scrapy-ext[oidc]'.")
+
+
+def _logins_of(config: ServerConfig, parts: PageParts) -> Logins | None:
+    """Return the logins at the provider, if there is one."""
+    from scrapy_ext.server.oidc.settings import OidcSettings  # as above
+
+    settings = OidcSettings.of(config)
+    if settings is None:
+        return None
+    from scrapy_ext.server.oidc.logins import Logins  # an extra
+    from scrapy_ext.server.oidc.provider import Provider
+
+    return Logins(Provider(settings, config.allow_hosts, config.connect_to), parts.store, parts.users)
 
 
 def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) -> dict[type, Any]:

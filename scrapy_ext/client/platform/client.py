@@ -21,6 +21,7 @@ from scrapy_ext.client.platform.retention import Retention
 from scrapy_ext.client.platform.snapshots import Snapshots
 from scrapy_ext.client.platform.transport import PlatformUrls, Transport
 from scrapy_ext.client.platform.usage import StorageUsage
+from scrapy_ext.client.platform.users import Users
 from scrapy_ext.client.platform.versions import DeployedVersions
 from scrapy_ext.client.retry import Backoff, Limits
 
@@ -78,6 +79,7 @@ class PlatformClient:
         self.snapshots = Snapshots(self.collections)
         self.system = System(transport)
         self.usage = StorageUsage(transport)
+        self.users = Users(transport)
         self.webhooks = Webhooks(transport)
         self.versions = DeployedVersions(transport)
 

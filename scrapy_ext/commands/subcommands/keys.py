@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import BaseSettings
 
+from scrapy_ext.api.platform.changes import ChangeEvents, change_event
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.options import argument, output_options, project_number
 from scrapy_ext.commands.stores import add_store_options, check_exists, chosen_store
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 def _access(key: Mapping[str, Any]) -> str:
     if key["suspended"]:
         return "none: suspended"
-    platform = [] if key["projects"] == [] else ["read", "write"] if key["write"] else ["read"]
+    write = ["write"] if key["write"] else ["run"] if key.get("run") else []
+    platform = [] if key["projects"] == [] else ["read", *write]
     return ", ".join([*platform, *(["extract"] if key["extraction"] else [])])
 
 
@@ -57,11 +59,15 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError("list has no argument NAME: it lists all keys")
     if options.action != "list" and options.name is None:
         raise CommandError(f"{options.action} needs a name, as in `scrapy platform keys {options.action} reports`")
-    if options.action != "add" and (options.project or options.read_only or options.opens or options.organisation):
-        raise CommandError("--opens, --organisation, --project and --read-only are options of add")
-    if options.opens == "extraction" and (options.project or options.read_only):
+    if options.action != "add" and (
+        options.project or options.read_only or options.run_only or options.opens or options.organisation
+    ):
+        raise CommandError("--opens, --organisation, --project, --read-only and --run-only are options of add")
+    if options.read_only and options.run_only:
+        raise CommandError("--read-only and --run-only exclude each other")
+    if options.opens == "extraction" and (options.project or options.read_only or options.run_only):
         raise CommandError(
-            "--project and --read-only are for the platform, to which --opens extraction gives no access"
+            "--project, --read-only and --run-only are for the platform, to which --opens extraction gives no access"
         )
     if options.organisation and options.opens not in ("extraction", "both"):
         raise CommandError("--organisation is for the extraction service; add --opens extraction or --opens both")
@@ -69,12 +75,16 @@ def _check(options: argparse.Namespace) -> None:
 
 async def _with_store(where: Path | DatabaseUrl, options: argparse.Namespace) -> None:
     from scrapy_ext.server.store import Store
+    from scrapy_ext.server.store.activity.activity import SERVER
 
     if isinstance(where, Path) and options.action != "add":
         check_exists(where)
     store = await Store.open(where)
     try:
         await _ACTIONS[options.action](store, options)
+        if options.action != "list":
+            fields = {"key": options.name, "done": options.action}
+            await store.activity.add(SERVER, [change_event(_EVENTS[options.action], _COMMAND, fields)])
     finally:
         await store.close()
 
@@ -89,7 +99,8 @@ async def _add(store: Store, options: argparse.Namespace) -> None:
         store,
         options.name,
         projects,
-        may_write=not options.read_only,
+        may_write=not (options.read_only or options.run_only),
+        may_run=options.run_only,
         extraction=options.opens in ("extraction", "both"),
         organisation=options.organisation or "",
     )
@@ -107,6 +118,7 @@ async def _list(store: Store, options: argparse.Namespace) -> None:
                 "name": key.name,
                 "projects": projects,
                 "write": key.may_write,
+                **({"run": True} if key.may_run else {}),
                 "extraction": key.extraction,
                 "organisation": key.organisation or None,
                 "suspended": key.suspended,
@@ -131,6 +143,12 @@ def _check_found(options: argparse.Namespace, found: bool) -> None:
         raise CommandError(f"there is no key {options.name[:80]}; `scrapy platform keys list` lists the keys")
 
 
+_COMMAND: Final = "scrapy platform keys"
+_EVENTS: Final = {
+    "add": ChangeEvents.KEY_CREATED,
+    "remove": ChangeEvents.KEY_REMOVED,
+    **dict.fromkeys(("suspend", "resume"), ChangeEvents.KEY_CHANGED),
+}
 _ACTIONS: Final = {"add": _add, "list": _list, "remove": _remove, "suspend": _suspend, "resume": _suspend}
 
 SUBCOMMANDS: Final = (
@@ -165,6 +183,9 @@ SUBCOMMANDS: Final = (
                 help="with add: a project that the key has access to (may be repeated; default: all)",
             ),
             argument("--read-only", action="store_true", help="with add: the key may only read"),
+            argument(
+                "--run-only", action="store_true", help="with add: the key may read, run, stop and tag jobs, no more"
+            ),
             add_store_options,
             output_options(),
         ),

@@ -57,7 +57,7 @@ async def _serve(settings: BaseSettings, *, allow_write: bool) -> None:
     except ImportError:
         raise CommandError(_MISSING) from None
     params, extraction = params_of(settings), ExtractService(settings, None)
-    withheld = {} if allow_write else dict.fromkeys((Need.WRITE, Need.EXTRACT), _SWITCHED_OFF)
+    withheld = {} if allow_write else dict.fromkeys((Need.RUN, Need.WRITE, Need.EXTRACT), _SWITCHED_OFF)
     async with AsyncExitStack() as stack:
         found = await stack.enter_async_context(
             services(settings, extraction=allow_write, platform=True, runner=allow_write)

@@ -23,8 +23,11 @@ import re
 import secrets
 import sys
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from scrapy_ext.api.platform.users import LEAST, Action, Role
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
@@ -97,21 +100,49 @@ _PURPOSES: Final = {
 _NAME: Final = re.compile(r"[\w.\-]{1,64}", re.ASCII)
 
 
+_NO_ROLES: Final[Mapping[int, Role]] = MappingProxyType({})
+
+
 class Grant(NamedTuple):
-    """Rights of a caller: ``projects`` None means all, ``job`` limits it to the data of one job."""
+    """Rights of a caller: ``role`` in ``projects``, None for all; ``job`` limits it to the data of one job."""
 
     name: str
     projects: frozenset[int] | None = None
-    write: bool = True
+    role: Role = Role.MANAGE
     job: bool = False
     #: The attempt of a job process's token.
     attempt: Attempt | None = None
+    #: Roles in single projects, of which the higher one counts.
+    roles: Mapping[int, Role] = _NO_ROLES
+    #: The number of a user of the pages; None for a key.
+    user: int | None = None
 
     def may_read(self, project: int) -> bool:
-        return not self.job and (self.projects is None or project in self.projects)
+        return self.may(Action.READ, project)
 
-    def may_write(self, project: int) -> bool:
-        return self.write and self.may_read(project)
+    def may(self, action: Action, project: int) -> bool:
+        """Return true when the caller may do this in a project (:data:`LEAST`)."""
+        if self.job:
+            return False
+        is_within = self.projects is None or project in self.projects
+        if is_within and self.role is Role.MANAGE:  # most keys, without the look-up in the table
+            return True
+        least, own = LEAST[action], self.roles.get(project)
+        return (is_within and self.role >= least) or (own is not None and own >= least)
+
+    def may_everywhere(self, action: Action) -> bool:
+        """Return true when the caller may do this in all projects."""
+        return self.all_projects and self.role >= LEAST[action]
+
+    def may_somewhere(self, action: Action) -> bool:
+        """Return true when the caller may do this in a project at least."""
+        if self.job:
+            return False
+        is_anywhere = self.projects is None or bool(self.projects)
+        if is_anywhere and self.role is Role.MANAGE:
+            return True
+        least = LEAST[action]
+        return (is_anywhere and self.role >= least) or any(role >= least for role in self.roles.values())
 
     @property
     def all_projects(self) -> bool:
@@ -121,13 +152,20 @@ class Grant(NamedTuple):
     @property
     def may_manage_keys(self) -> bool:
         """Return true for the server's own key only: keys created with another one would outlive its removal."""
-        return self.name == KEY_HOLDER and self.write and self.all_projects
+        return self.name == KEY_HOLDER and self.user is None and self.may_everywhere(Action.MANAGE)
+
+    @property
+    def may_manage_users(self) -> bool:
+        """Return true for the server's own key, and for users who manage all projects: their changes have their
+        name."""
+        return self.may_manage_keys or (self.user is not None and self.may_everywhere(Action.MANAGE))
 
 
 #: The rights of the server's own keys.
 _HOLDER: Final = Grant(KEY_HOLDER)
 _EXTRACTOR: Final = Caller(KEY_HOLDER, KEY_HOLDER)
 _NO_EXTRACTION: Final = "This API key has no access to extraction."
+_NO_EXTRACTION_ROLE: Final = "Your role does not allow extraction."
 _SUSPENDED: Final = "This API key is suspended. The operator of the server can resume it."
 
 
@@ -202,6 +240,9 @@ class Keyring:
             return _EXTRACTOR
         if grant.job:
             return Caller(grant.name, grant.name, _NO_EXTRACTION)
+        if grant.user is not None:
+            refusal = "" if grant.may_somewhere(Action.EXTRACT) else _NO_EXTRACTION_ROLE
+            return Caller(grant.name, f"user {grant.user}", refusal)
         await self._be_fresh()
         return next((known.caller for known in self._named.values() if known.caller.name == grant.name), None)
 
@@ -255,7 +296,7 @@ def _known(key: StoredKey) -> _Known:
     refusal = _SUSPENDED if key.suspended else "" if key.extraction else _NO_EXTRACTION
     # A name cannot have a space, so no organisation equals the name of a key.
     caller = Caller(key.name, key.organisation or f"key {key.name}", refusal)
-    return _Known(None if nothing else Grant(key.name, key.projects, key.may_write), caller)
+    return _Known(None if nothing else Grant(key.name, key.projects, key.role), caller)
 
 
 def _noticed(reading: asyncio.Task[None]) -> None:
@@ -270,6 +311,7 @@ async def add_key(
     projects: frozenset[int] | None,
     *,
     may_write: bool,
+    may_run: bool = False,
     extraction: bool = False,
     organisation: str = "",
 ) -> str:
@@ -282,7 +324,8 @@ async def add_key(
     if len(await store.keys.named()) >= MAX_KEYS:
         raise ContractError([Violation("name", f"would be key number {MAX_KEYS + 1}", "Remove keys that nobody uses.")])
     key = new_key()
-    if not await store.keys.add(StoredKey(name, key_hash(key), projects, may_write, 0, extraction, organisation)):
+    stored = StoredKey(name, key_hash(key), projects, may_write, 0, extraction, organisation, may_run=may_run)
+    if not await store.keys.add(stored):
         raise ContractError([Violation("name", f"{name} is taken", "Choose another name, or remove that key first.")])
     return key
 

@@ -61,6 +61,41 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     platform_key: Annotated[str | None, Option(
         meaning="key of the platform",
         roles=Role.SERVER, metavar="KEY", variable="PLATFORM_API_KEY", secret=True)] = None
+    public_url: Annotated[str | None, Option(
+        meaning="address at which people open the pages, such as https://crawls.example.com",
+        roles=Role.SERVER, read=kinds.server_url, metavar="URL", variable="SERVER_PUBLIC_URL")] = None
+
+    # ── login of people by OpenID Connect ──
+    oidc_issuer: Annotated[str | None, Option(
+        meaning="let people log in to the pages at this OpenID Connect provider, such as https://login.example.com; "
+        "needs --public-url and --oidc-client-id. The client's secret goes into the environment variable "
+        "SERVER_OIDC_CLIENT_SECRET",
+        roles=Role.SERVER, read=kinds.server_url, metavar="URL", variable="SERVER_OIDC_ISSUER")] = None
+    oidc_client_id: Annotated[str | None, Option(
+        meaning="with --oidc-issuer: the client that is registered at the provider for this server",
+        roles=Role.SERVER, metavar="ID", variable="SERVER_OIDC_CLIENT_ID")] = None
+    oidc_client_secret: Annotated[str | None, Option(
+        meaning="with --oidc-issuer: the secret of the client",
+        roles=Role.SERVER, names=(), variable="SERVER_OIDC_CLIENT_SECRET", secret=True)] = None
+    oidc_name: Annotated[str | None, Option(
+        meaning="with --oidc-issuer: the provider's name on the login page",
+        roles=Role.SERVER, metavar="NAME", default="its host")] = None
+    oidc_scope: Annotated[str, Option(
+        meaning="with --oidc-issuer: the scopes to request; some providers send groups with one of their own only",
+        roles=Role.SERVER, metavar="SCOPES")] = "openid profile email"
+    oidc_groups_claim: Annotated[str, Option(
+        meaning="with --oidc-issuer: the claim with the groups of a person",
+        roles=Role.SERVER, metavar="NAME")] = "groups"
+    oidc_allowed: Annotated[tuple[str, ...], Option(
+        meaning="people who may log in: @DOMAIN or ADDRESS of an e-mail address that the provider has verified, or "
+        "group:NAME",
+        roles=Role.SERVER, read=kinds.allowed_user, metavar="RULE", variable="SERVER_OIDC_ALLOWED",
+        default="all whom the provider lets in; without a role, they see nothing")] = ()
+    oidc_roles: Annotated[tuple[str, ...], Option(
+        meaning="give the role view, run or manage in a project, or in all, to the people of a group; the group * is "
+        "everybody who may log in",
+        roles=Role.SERVER, names=("--oidc-role",), read=kinds.group_role, metavar="GROUP=PROJECT:ROLE",
+        variable="SERVER_OIDC_ROLES", default="roles are given with scrapy platform users")] = ()
 
     # ── extraction: of a server, and of a worker for its own jobs ──
     allow_hosts: Annotated[tuple[str, ...], Option(

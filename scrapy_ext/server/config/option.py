@@ -14,6 +14,8 @@ from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
 from scrapy_ext.api.platform.deliveries import target_faults
+from scrapy_ext.api.platform.users import parse_allowed, parse_group_role
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
 
@@ -248,3 +250,22 @@ def server_url(text: str) -> str:
     if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.username:
         return text.rstrip("/")
     raise argparse.ArgumentTypeError(f"must be the address of a server, such as http://10.0.0.5:8700, got {text!r}")
+
+
+def group_role(text: str) -> str:
+    return _checked(parse_group_role, text)
+
+
+def allowed_user(text: str) -> str:
+    _checked(parse_allowed, text)
+    return parse_allowed(text)
+
+
+def _checked(parse: Callable[[str], Any], text: str) -> str:
+    """Return a text that the contract's parser accepts."""
+    try:
+        parse(text)
+    except ContractError as error:
+        first = error.violations[0]
+        raise argparse.ArgumentTypeError(f"{first.rule}. {first.remedy}") from None
+    return text

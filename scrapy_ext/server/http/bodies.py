@@ -425,7 +425,7 @@ async def form(request: Request) -> list[tuple[str, str]]:
 
 async def binary_form(request: Request) -> list[tuple[bytes, bytes]]:
     """Return the fields of a form body whose values may be any bytes, in their order."""
-    data = await _whole(request, MAX_BINARY_FORM)
+    data = await whole(request, MAX_BINARY_FORM)
     keep(3 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
     try:
         # A thread, since megabytes of escapes take seconds.

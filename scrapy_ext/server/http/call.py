@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope
 
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
 from scrapy_ext.api.platform.keys import Host, JobKey, is_number, number_of
+from scrapy_ext.api.platform.users import Action, Role
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Schema
 from scrapy_ext.server.auth.keyring import Grant
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: The rights of a call whose caller was not checked yet.
-_NOBODY: Final = Grant("", frozenset(), write=False)
+_NOBODY: Final = Grant("", frozenset(), Role.VIEW)
 
 
 class Call:
@@ -51,6 +52,9 @@ class Call:
         self._store = store
         #: Parts of the server beside the store, by type.
         self.services = services
+        #: The last project that this call was allowed to change, and fields of the activity message about the change.
+        self.changed: int | None = None
+        self.noted: dict[str, Any] = {}
         self._has_checked_project = False
         query: bytes = scope["query_string"]
         self._parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []
@@ -122,9 +126,21 @@ class Call:
             self.need_write(project)
 
     def need_write(self, project: int) -> None:
-        """Raise :class:`Refusal` (403) unless the key may change the project, whatever the method of the call."""
-        if not self.grant.may_write(project):
-            raise self._forbidden("may read, and not write")
+        """Raise :class:`Refusal` (403) unless the key may do the route's action in the project, whatever the method of
+        the call."""
+        if not self.grant.may(self._write, project):
+            raise self._forbidden(self._too_little())
+        self.changed = project
+
+    @property
+    def _write(self) -> Action:
+        """The action of the route; of a route that reads, that of one which writes."""
+        action = self.route.action if self.route is not None else Action.MANAGE
+        return Action.MANAGE if action is Action.READ else action
+
+    def _too_little(self) -> str:
+        runs = self.grant.may_somewhere(Action.RUN)
+        return "may run and stop jobs, and write nothing else" if runs else "may read, and not write"
 
     def need_where_named(self) -> None:
         """Check the projects that the address names: in the path, and on the app host in ``project``."""
@@ -135,8 +151,8 @@ class Call:
         for text in named:
             if is_number(text):
                 self.need(int(text))
-        if self.method != "GET" and not self.grant.write:
-            raise self._forbidden("may read, and not write")
+        if self.method != "GET" and not self.grant.job and not self.grant.may_somewhere(self._write):
+            raise self._forbidden(self._too_little())
 
     async def form(self) -> list[tuple[str, str]]:
         """Return the fields of a form body, after a check of the project that they name."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import Host
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.http.answers import not_found
 from scrapy_ext.server.http.schemas import AnswerShape, Body, Parameter
 
@@ -57,6 +58,10 @@ class Route:
     #: A job's process may also read every route for API keys, in its project.
     access: Access = Access.KEY
     tag: str = ""
+    #: The action that the role of a key must allow: READ for GET, else MANAGE unless declared.
+    action: Action = Action.MANAGE
+    #: The event of the activity about a change by a person or a program; "" for none.
+    event: str = ""
     #: The path in documents.
     shown: str = field(init=False)
     host: Host = field(init=False)
@@ -108,15 +113,19 @@ class Routes(list[Route]):
         body: Body | None = None,
         errors: Sequence[int] = (),
         access: Access | None = None,
+        action: Action | None = None,
+        event: str = "",
     ) -> Callable[[Handler], Handler]:
         """Declare the decorated function as handler of a ``call``: method and path, which may end in ``[optional]``."""
         method, path = call.split(" ")
         base, _, optional = path.rstrip("]").partition("[")
         who, tag = access or self._access, self._tag
+        does = action or (Action.READ if method == "GET" else Action.MANAGE)
 
         def declare(handler: Handler) -> Handler:
             for each in [base, base + optional] if optional else [base]:
-                self.append(Route(method, each, summary, answer, handler, status, parameters, body, errors, who, tag))
+                more = (summary, answer, handler, status, parameters, body, errors, who, tag, does, event)
+                self.append(Route(method, each, *more))
             return handler
 
         return declare

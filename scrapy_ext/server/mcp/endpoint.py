@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive
 
 from scrapy_ext.api.json_decoder import weight
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.auth.keyring import Keyring, key_in
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
@@ -44,6 +45,7 @@ _SWITCHED_OFF: Final = "the server was started without --mcp-allow-write."
 _NO_PLATFORM: Final = "this key has no access to the platform; see scrapy platform keys add --opens both."
 _NO_EXTRACTION: Final = "this key has no access to extraction; see scrapy platform keys add --opens both."
 _READ_ONLY: Final = "this key may read, and not write."
+_NO_MANAGER: Final = "this key may not change schedules."
 
 
 class AgentEndpoint:
@@ -81,13 +83,17 @@ class AgentEndpoint:
         """Return the reasons for which tools are not offered to the caller."""
         withheld: dict[Need, str] = {}
         if await self._keys.grant(key) is None:
-            withheld[Need.READ] = withheld[Need.WRITE] = _NO_PLATFORM
-        elif not call.grant.write:
-            withheld[Need.WRITE] = _READ_ONLY
+            withheld = dict.fromkeys((Need.READ, Need.RUN, Need.WRITE), _NO_PLATFORM)
+        else:
+            if not call.grant.may_somewhere(Action.RUN):
+                withheld[Need.RUN] = _READ_ONLY
+            if not call.grant.may_somewhere(Action.MANAGE):
+                withheld[Need.WRITE] = _NO_MANAGER
         caller = await self._keys.caller(key)
         if caller is None or caller.refusal:
             withheld[Need.EXTRACT] = _NO_EXTRACTION
         if not self._allow_write:
+            withheld.setdefault(Need.RUN, _SWITCHED_OFF)
             withheld.setdefault(Need.WRITE, _SWITCHED_OFF)
             withheld.setdefault(Need.EXTRACT, _SWITCHED_OFF)
         return withheld

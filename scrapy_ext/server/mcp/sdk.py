@@ -77,7 +77,7 @@ def _described(tool: Tool[Any]) -> types.Tool:
         input_schema=tool.schema,
         annotations=types.ToolAnnotations(
             title=tool.title,
-            read_only_hint=tool.need is not Need.WRITE,
+            read_only_hint=tool.need not in (Need.RUN, Need.WRITE),
             destructive_hint=tool.destructive,
             idempotent_hint=tool.idempotent,
             open_world_hint=tool.open_world,

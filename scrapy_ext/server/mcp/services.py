@@ -63,6 +63,7 @@ class Need(Enum):
     """The right that a tool needs."""
 
     READ = "read"
+    RUN = "run"
     WRITE = "write"
     EXTRACT = "extract"
 

@@ -76,7 +76,7 @@ class Tool(Generic[A]):
     @property
     def read_only(self) -> bool:
         """True for a tool that changes nothing; one that fetches pages spends what fetching costs."""
-        return self.need is not Need.WRITE
+        return self.need not in (Need.RUN, Need.WRITE)
 
     @cached_property
     def schema(self) -> dict[str, Any]:

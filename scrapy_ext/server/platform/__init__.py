@@ -24,6 +24,7 @@ from scrapy_ext.server.platform import (
     spiders,
     system,
     usage,
+    users,
     versions,
     webhooks,
 )
@@ -45,6 +46,6 @@ _RESOURCES: Final = (
         webhooks,
         periodic,
     ),
-    *(comments, activity, deliveries, imports, proxies, retention, usage, system),
+    *(comments, activity, deliveries, imports, proxies, retention, usage, users, system),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

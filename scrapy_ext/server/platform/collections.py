@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.collections import CollectionName, Count, check_name, parse_type
 from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError, refused
@@ -77,10 +78,12 @@ async def _list(call: Call) -> Response:
     schemas.value("The collection is deleted.", schemas.OBJECT),
     status=202,
     parameters=(schemas.Parameter("name", "its name", schemas.COLLECTION_NAME, required=True),),
+    event=ChangeEvents.COLLECTION_REMOVED,
 )
 async def _drop(call: Call) -> Response:
     name = _parameter(call, "name")
     await call.store.collections.drop(call.project, name)
+    call.noted["collection"] = name
     call.store.deleted.set()
     return json({"status": "success", "deleted": name}, 202)
 
@@ -94,12 +97,14 @@ async def _drop(call: Call) -> Response:
         schemas.Parameter("new_name", "its new name", schemas.COLLECTION_NAME, required=True),
     ),
     errors=(409,),
+    event=ChangeEvents.COLLECTION_RENAMED,
 )
 async def _rename(call: Call) -> Response:
     name, new_name = _parameter(call, "name"), _parameter(call, "new_name")
     check_name(new_name, "new_name")
     if not await call.store.collections.rename(call.project, name, new_name):
         raise not_found(f"Not Found. Project {call.project} has no collection {name[:60]}.")
+    call.noted |= {"collection": new_name, "before": name}
     return json({"status": "success", "renamed": new_name})
 
 

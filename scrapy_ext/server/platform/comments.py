@@ -17,6 +17,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import found, json, not_found
@@ -88,7 +90,13 @@ async def _at(call: Call) -> Response:
 
 
 @ROUTES.add(
-    f"POST {_PLACE}", "Comment on an item or a field.", schemas.value("The comment.", _COMMENT), status=201, body=_TEXT
+    f"POST {_PLACE}",
+    "Comment on an item or a field.",
+    schemas.value("The comment.", _COMMENT),
+    status=201,
+    body=_TEXT,
+    action=Action.TAG,
+    event=ChangeEvents.COMMENT_CHANGED,
 )
 async def _add(call: Call) -> Response:
     place = _place(call)
@@ -100,7 +108,11 @@ async def _add(call: Call) -> Response:
 
 
 @ROUTES.add(
-    f"DELETE {_PLACE}", "Delete the comments on an item or a field.", schemas.value("The number of them.", _DELETED)
+    f"DELETE {_PLACE}",
+    "Delete the comments on an item or a field.",
+    schemas.value("The number of them.", _DELETED),
+    action=Action.TAG,
+    event=ChangeEvents.COMMENT_CHANGED,
 )
 async def _clear(call: Call) -> Response:
     return json({"status": "ok", "count": await call.store.comments.clear(_place(call))})
@@ -112,13 +124,26 @@ async def _read(call: Call) -> Response:
     return json(_shown(found(await call.store.comments.get(*comment), _MISSING)))
 
 
-@ROUTES.add(f"PUT {_ONE}", "Replace the text of a comment.", schemas.value("The comment.", _COMMENT), body=_TEXT)
+@ROUTES.add(
+    f"PUT {_ONE}",
+    "Replace the text of a comment.",
+    schemas.value("The comment.", _COMMENT),
+    body=_TEXT,
+    action=Action.TAG,
+    event=ChangeEvents.COMMENT_CHANGED,
+)
 async def _replace(call: Call) -> Response:
     comment = _id(call)
     return json(_shown(found(await call.store.comments.replace(*comment, await _text(call)), _MISSING)))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", schemas.value("It is deleted.", _DELETED))
+@ROUTES.add(
+    f"DELETE {_ONE}",
+    "Delete a comment.",
+    schemas.value("It is deleted.", _DELETED),
+    action=Action.TAG,
+    event=ChangeEvents.COMMENT_CHANGED,
+)
 async def _remove(call: Call) -> Response:
     comment = _id(call)
     if not await call.store.comments.remove(*comment):

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform import jobs as job_api
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
@@ -340,6 +341,7 @@ def _own_spider(text: str, project: int, field: str) -> int:
         schemas.JSON, schemas.array(schemas.whole(key=schemas.JOB_KEY), most=MAX_CHANGES), "Not read with a count."
     ),
     errors=(409,),
+    action=Action.RUN,
 )
 async def _cancel(call: Call) -> Response:
     project, count = call.project, call.number("count")
@@ -361,6 +363,7 @@ async def _cancel(call: Call) -> Response:
     "Cancel a job.",
     schemas.value("1 if it was pending or running, else 0.", _CANCELLED),
     errors=(409,),
+    action=Action.RUN,
 )
 async def _cancel_one(call: Call) -> Response:
     key = call.job

@@ -13,8 +13,10 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform import jobs
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import json, not_found
@@ -83,8 +85,11 @@ _RUN: Final = _form(
     "Schedule a job. Other fields are arguments of the spider.",
     schemas.value("The job.", _ADDED),
     body=_RUN,
+    action=Action.RUN,
 )
-@ROUTES.add("POST /api/schedule.json", "The same as run.json.", schemas.value("The job.", _ADDED), body=_RUN)
+@ROUTES.add(
+    "POST /api/schedule.json", "The same as run.json.", schemas.value("The job.", _ADDED), body=_RUN, action=Action.RUN
+)
 async def _run(call: Call) -> Response:
     form = Form(await call.form())
     project = form.key_number("project")
@@ -237,11 +242,15 @@ def iso_time(milliseconds: int) -> str:
     "Add tags to jobs and remove tags.",
     schemas.value("The number of jobs.", _OK),
     body=_form("project", job=_JOBS, spider=schemas.NAME, add_tag=_TAGS, remove_tag=schemas.STRINGS),
+    action=Action.TAG,
+    event=ChangeEvents.TAGS_CHANGED,
 )
 async def _update(call: Call) -> Response:
     form = Form(await call.form())
     keys, name = form.jobs(), form.get("spider")
     add, remove = check_tags("add_tag", form.all("add_tag")), form.all("remove_tag")
+    tags = {"add": list(add), "remove": list(remove)}
+    call.noted |= {"jobs": [str(key) for key in keys], **tags} if keys else {"spider": name, **tags}
     if keys:
         return json({"count": await call.store.jobs.tag(keys, add, remove), "status": "ok"})
     if not name:
@@ -279,6 +288,7 @@ async def _delete(call: Call) -> Response:
     schemas.value("The stop is requested.", _OK),
     body=_form("project", "job", job=_JOBS),
     errors=(409,),
+    action=Action.RUN,
 )
 async def _stop(call: Call) -> Response:
     form, keys = await _named(call, "Name the job to stop.")

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from scrapy_ext.api.platform import periodic
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import found, json, not_found
@@ -55,6 +56,7 @@ _ONE: Final = f"{_ALL}/{{schedule}}"
     _ANSWER,
     status=201,
     body=schemas.Body(schemas.JSON, {**_SCHEDULE, "required": ["cron", "tasks"]}),
+    event=ChangeEvents.SCHEDULE_CREATED,
 )
 async def _add(call: Call) -> Response:
     added = await call.store.periodic.add(periodic.edited(periodic.blank(call.project), await _fields(call)))
@@ -72,6 +74,7 @@ async def _read(call: Call) -> Response:
     "Change fields of a periodic job; other fields are unchanged.",
     _ANSWER,
     body=schemas.Body(schemas.JSON, _SCHEDULE),
+    event=ChangeEvents.SCHEDULE_CHANGED,
 )
 async def _change(call: Call) -> Response:
     fields, number = await _fields(call), call.part_number("schedule")
@@ -79,7 +82,13 @@ async def _change(call: Call) -> Response:
     return json(found(changed, _MISSING))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", schemas.AnswerShape("It is removed."), status=204)
+@ROUTES.add(
+    f"DELETE {_ONE}",
+    "Remove a periodic job.",
+    schemas.AnswerShape("It is removed."),
+    status=204,
+    event=ChangeEvents.SCHEDULE_REMOVED,
+)
 async def _remove(call: Call) -> Response:
     if not await call.store.periodic.remove(call.project, call.part_number("schedule")):
         raise not_found(_MISSING)

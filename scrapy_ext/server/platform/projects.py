@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState, violations_of_project
 from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, NAME_PATTERN, Project, name_of_project
 from scrapy_ext.api.violations import ContractError, refused
@@ -129,6 +130,7 @@ async def _settings(call: Call) -> Response:
     "Write settings; others are unchanged.",
     schemas.DONE,
     body=schemas.Body(schemas.JSON, {"type": "object", "propertyNames": schemas.NAME}),
+    event=ChangeEvents.SETTINGS_CHANGED,
 )
 async def _write_settings(call: Call) -> Response:
     return await _merge(call, await bodies.document(call.request))
@@ -139,12 +141,18 @@ async def _setting(call: Call) -> Response:
     return json(msgspec.Raw(await call.store.projects.setting(call.project, call.part("name")) or b"null"))
 
 
-@ROUTES.add(f"POST {_ONE}", "Write a setting.", schemas.DONE, body=schemas.Body(schemas.JSON, schemas.ANY))
+@ROUTES.add(
+    f"POST {_ONE}",
+    "Write a setting.",
+    schemas.DONE,
+    body=schemas.Body(schemas.JSON, schemas.ANY),
+    event=ChangeEvents.SETTINGS_CHANGED,
+)
 async def _write_setting(call: Call) -> Response:
     return await _merge(call, {call.part("name"): await bodies.document(call.request)})
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", schemas.DONE)
+@ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", schemas.DONE, event=ChangeEvents.SETTINGS_CHANGED)
 async def _remove_setting(call: Call) -> Response:
     await call.store.projects.remove(call.project, call.part("name"))
     return empty()
@@ -181,5 +189,6 @@ async def _merge(call: Call, values: Any) -> Response:
         check_name("name", name)
     if violations := list(violations_of_project(values)):
         raise ContractError(violations)
+    call.noted["settings"] = sorted(values)
     await call.store.projects.merge(call.project, {name: msgspec.json.encode(each) for name, each in values.items()})
     return empty()

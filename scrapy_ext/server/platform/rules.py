@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.rules import MAX_DAYS, MAX_KEPT, NextJob
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies, schemas
@@ -71,6 +72,7 @@ class RulePaths:
 
     async def add(self, call: Call) -> Response:
         rules = self.rules(call.store)  # refuses limited keys before the body is read
+        call.noted["purpose"] = self.name
         added = await rules.add(_project(call), self.parse(call, await self._fields(call, *self.fields)))
         call.wrote(1)
         return json(added, 201)
@@ -90,12 +92,14 @@ class RulePaths:
 
     async def enable(self, call: Call) -> Response:
         rules = self.rules(call.store)  # as above
+        call.noted["purpose"] = self.name
         enabled = (await self._fields(call, "enabled")).get("enabled")
         if not isinstance(enabled, bool):
             raise refused("enabled", "must be true or false", 'Write {"enabled": true}.')
         return json(found(await rules.enable(*_place(call), enabled), _MISSING))
 
     async def remove(self, call: Call) -> Response:
+        call.noted["purpose"] = self.name
         if not await self.rules(call.store).remove(*_place(call)):
             raise not_found(_MISSING)
         return Response(status_code=204)
@@ -128,13 +132,35 @@ def declare(routes: Routes, paths: RulePaths) -> None:
     add(f"GET {of_project}/next", summary, jobs, paths.next)
     for owner, base in (("a project", of_project), ("the server", of_server)):
         rule = f"a {paths.noun} of {owner}"
-        add(f"POST {base}", f"Add {rule}. It is off unless enabled is true.", one, paths.add, status=201, body=new)
+        add(
+            f"POST {base}",
+            f"Add {rule}. It is off unless enabled is true.",
+            one,
+            paths.add,
+            status=201,
+            body=new,
+            event=ChangeEvents.RULE_CREATED,
+        )
         add(f"POST {base}/preview", f"Preview {rule} without adding it.", preview, paths.preview_new, body=new)
         add(f"GET {base}/{{rule}}/preview", f"Preview {rule}, which may be off.", preview, paths.preview_one)
         add(f"GET {base}/{{rule}}", f"Read {rule}.", one, paths.read)
-        add(f"PATCH {base}/{{rule}}", f"Enable or disable {rule}.", one, paths.enable, body=change)
+        add(
+            f"PATCH {base}/{{rule}}",
+            f"Enable or disable {rule}.",
+            one,
+            paths.enable,
+            body=change,
+            event=ChangeEvents.RULE_CHANGED,
+        )
         removed = schemas.AnswerShape("It is removed.")
-        add(f"DELETE {base}/{{rule}}", f"Remove {rule}.", removed, paths.remove, status=204)
+        add(
+            f"DELETE {base}/{{rule}}",
+            f"Remove {rule}.",
+            removed,
+            paths.remove,
+            status=204,
+            event=ChangeEvents.RULE_REMOVED,
+        )
 
 
 def _project(call: Call) -> int | None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
 from scrapy_ext.api.platform.projects import Project
@@ -183,6 +184,7 @@ async def _read(call: Call) -> Response:
     "Add tags to a spider and remove tags.",
     schemas.value("The spider.", _SPIDER),
     body=schemas.Body(schemas.JSON, schemas.record({"add": _TAGS, "remove": _TAGS}), "One of the two, or both."),
+    event=ChangeEvents.SPIDER_CHANGED,
 )
 async def _tag(call: Call) -> Response:
     number, change = call.part_number("spider"), await bodies.document(call.request)

@@ -18,6 +18,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.responses import Response, StreamingResponse
 
 from scrapy_ext.api.platform import versions
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
@@ -108,6 +109,7 @@ async def _list(call: Call) -> Response:
             "egg",
         ),
     ),
+    event=ChangeEvents.VERSION_DEPLOYED,
 )
 async def _add_version(call: Call) -> Response:
     call.service(Deploys).check(call)
@@ -143,6 +145,7 @@ async def _add_version(call: Call) -> Response:
         "whole body, with the other fields as query parameters. requirements: the text of a requirements file; "
         "settings: the settings module, if the archive does not name it.",
     ),
+    event=ChangeEvents.VERSION_DEPLOYED,
 )
 async def _upload(call: Call) -> Response:
     call.service(Deploys).check(call)
@@ -167,6 +170,7 @@ async def take(call: Call, project: int, upload: Upload) -> StoredVersion:
     except ArchiveError as error:
         raise refused("archive", f"cannot be used: {error}", "Build it again.") from None
     call.wrote(1)
+    call.noted["version"] = name
     return taken
 
 
@@ -329,6 +333,7 @@ async def _text(sent: UploadFile) -> str:
     schemas.AnswerShape("It is deleted."),
     status=204,
     errors=(409,),
+    event=ChangeEvents.VERSION_REMOVED,
 )
 async def _remove(call: Call) -> Response:
     project, name = call.project, call.part("version")
@@ -347,6 +352,7 @@ async def _remove(call: Call) -> Response:
     f"Make a version the current one, which new jobs run. {_NOT_HOSTED}",
     schemas.value("The version.", versions.Version),
     errors=(409,),
+    event=ChangeEvents.VERSION_CHOSEN,
 )
 async def _make_current(call: Call) -> Response:
     project, name = call.project, call.part("version")

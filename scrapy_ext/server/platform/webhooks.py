@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.webhooks import MAX_EVENTS, MAX_URL, Delivery, Webhook, webhook_faults
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies, schemas
@@ -57,7 +58,13 @@ async def _read(call: Call) -> Response:
     return json(found(await call.store.webhooks.get(*_place(call)), _MISSING))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", schemas.AnswerShape("It is removed."), status=204)
+@ROUTES.add(
+    f"DELETE {_ONE}",
+    "Remove a webhook.",
+    schemas.AnswerShape("It is removed."),
+    status=204,
+    event=ChangeEvents.WEBHOOK_REMOVED,
+)
 async def _remove(call: Call) -> Response:
     if not await call.store.webhooks.remove(*_place(call)):
         raise not_found(_MISSING)
@@ -84,6 +91,7 @@ def _place(call: Call) -> tuple[int, int]:
     schemas.value("The webhook, with its secret, which is not shown again.", Webhook),
     status=201,
     body=schemas.Body(schemas.JSON, _NEW),
+    event=ChangeEvents.WEBHOOK_CREATED,
 )
 async def _add(call: Call) -> Response:
     fields = await _fields(call, "url", "events")
@@ -102,6 +110,7 @@ async def _add(call: Call) -> Response:
     "Disable a webhook, which removes its pending deliveries, or enable it.",
     schemas.value("The webhook.", Webhook),
     body=schemas.Body(schemas.JSON, _CHANGE),
+    event=ChangeEvents.WEBHOOK_CHANGED,
 )
 async def _disable(call: Call) -> Response:
     disabled = (await _fields(call, "disabled")).get("disabled")

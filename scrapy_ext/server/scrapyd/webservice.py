@@ -25,6 +25,7 @@ from scrapy_ext.api.platform.jobs import (
     SHOWN_STATES,
     JobState,
 )
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.versions import VersionState
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import schemas
@@ -62,7 +63,11 @@ _ENVELOPE: Final[schemas.Schema] = {"node_name": schemas.STRING, "status": {"enu
 
 
 def _service(
-    call: str, summary: str, *parameters: schemas.Parameter, body: schemas.Body | None = None
+    call: str,
+    summary: str,
+    *parameters: schemas.Parameter,
+    body: schemas.Body | None = None,
+    action: Action | None = None,
 ) -> Callable[[Callable[[Call], Awaitable[Fields]]], Callable[[Call], Awaitable[Response]]]:
     """Declare a call whose handler returns the fields of the answer beside the envelope."""
     shape = schemas.record({**_ENVELOPE, "message": schemas.STRING}, "node_name", "status")
@@ -75,8 +80,15 @@ def _service(
             except (ContractError, Refusal) as error:
                 return json(_error(error))
 
-        declared = f"{summary} As in Scrapyd's API."
-        return ROUTES.add(call, declared, schemas.value("The result.", shape), parameters=parameters, body=body)(answer)
+        declared = ROUTES.add(
+            call,
+            f"{summary} As in Scrapyd's API.",
+            schemas.value("The result.", shape),
+            parameters=parameters,
+            body=body,
+            action=action,
+        )
+        return declared(answer)
 
     return declare
 
@@ -191,6 +203,7 @@ async def _check_version(call: Call, project: int, version: str) -> None:
         priority={"type": "number"},
         setting=schemas.STRINGS,
     ),
+    action=Action.RUN,
 )
 async def _schedule(call: Call) -> Fields:
     form, _, project = await _posted(call, "spider")
@@ -317,7 +330,12 @@ def files_of(project: str, job: StoredJob) -> dict[str, str | None]:
     }
 
 
-@_service("POST /cancel.json", "Cancel a job.", body=_form("job", job=schemas.STRING, signal=schemas.STRING))
+@_service(
+    "POST /cancel.json",
+    "Cancel a job.",
+    body=_form("job", job=schemas.STRING, signal=schemas.STRING),
+    action=Action.RUN,
+)
 async def _cancel(call: Call) -> Fields:
     form, _, project = await _posted(call, "job")
     found = await jobs_of(call, project, form.get("job") or "")

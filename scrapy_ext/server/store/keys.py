@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Final, NamedTuple
 
+from scrapy_ext.api.platform.users import Role
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
@@ -28,6 +29,13 @@ class StoredKey(NamedTuple):
     extraction: bool = False
     organisation: str = ""
     suspended: bool = False
+    #: May run and stop jobs, and write nothing else.
+    may_run: bool = False
+
+    @property
+    def role(self) -> Role:
+        """The role of the key in its projects."""
+        return Role.MANAGE if self.may_write else Role.RUN if self.may_run else Role.VIEW
 
 
 async def _get(tx: Transaction, name: str) -> str | None:
@@ -53,8 +61,8 @@ async def _end_session(tx: Transaction, name: str, now: int, past: int) -> None:
 async def _add(tx: Transaction, key: StoredKey) -> bool:
     projects = _ALL if key.projects is None else ",".join(map(str, sorted(key.projects)))
     changed = await tx.execute(
-        """INSERT INTO api_keys (name, hash, projects, may_write, created, extraction, organisation, suspended)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING""",
+        """INSERT INTO api_keys (name, hash, projects, may_write, created, extraction, organisation, suspended, may_run)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING""",
         key.name,
         key.hash,
         projects,
@@ -63,6 +71,7 @@ async def _add(tx: Transaction, key: StoredKey) -> bool:
         int(key.extraction),
         key.organisation,
         int(key.suspended),
+        int(key.may_run),
     )
     return changed == 1
 
@@ -78,16 +87,17 @@ async def _suspend(tx: Transaction, name: str, suspended: int) -> bool:
 
 async def _named(tx: Transaction) -> list[StoredKey]:
     rows = await tx.fetch(
-        """SELECT name, hash, projects, may_write, created, extraction, organisation, suspended
+        """SELECT name, hash, projects, may_write, created, extraction, organisation, suspended, may_run
            FROM api_keys ORDER BY name"""
     )
     return [_stored(row) for row in rows]
 
 
 def _stored(row: Row) -> StoredKey:
-    name, digest, projects, may_write, created, extraction, organisation, suspended = row
+    name, digest, projects, may_write, created, extraction, organisation, suspended, may_run = row
     numbers = None if projects == _ALL else frozenset(map(int, filter(None, projects.split(","))))
-    return StoredKey(name, digest, numbers, bool(may_write), created, bool(extraction), organisation, bool(suspended))
+    flags = map(bool, (suspended, may_run))
+    return StoredKey(name, digest, numbers, bool(may_write), created, bool(extraction), organisation, *flags)
 
 
 class KeyStore(EngineStore):

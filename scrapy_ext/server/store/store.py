@@ -42,6 +42,7 @@ from scrapy_ext.server.store.retention.retention import RetentionStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.usage import UsageStore
+from scrapy_ext.server.store.users import UserStore
 from scrapy_ext.server.store.versions.versions import VersionStore
 from scrapy_ext.server.store.webhooks.webhooks import WebhookStore
 
@@ -128,6 +129,7 @@ class Store:
         self.webhooks = WebhookStore(engine, clock)
         self.retention = RetentionStore(engine, clock, self.deleted.set)
         self.keys = KeyStore(engine, clock)
+        self.users = UserStore(engine, clock)
         self.versions = VersionStore(engine, clock)
         self.nodes = NodeStore(engine, clock)
         self.waiting = WaitingStore(engine, clock)

@@ -7,6 +7,7 @@ A view is a coroutine function from a :class:`Visit` to a response. It shows som
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
@@ -19,14 +20,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from scrapy_ext.api.platform.changes import change_event
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.projects import labelled
+from scrapy_ext.api.platform.users import LEAST, Action
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.keyring import Grant, Keyring
+from scrapy_ext.server.auth.users import LoginCounts, UserRules
 from scrapy_ext.server.http.answers import Refusal, refusal_of
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.routes import Router
 from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.activity.activity import SERVER
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.images import ItemImages
@@ -34,6 +39,9 @@ from scrapy_ext.server.ui.live import Streams
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.oidc.logins import Logins
+
+logger = logging.getLogger(__name__)
 
 #: Maximum number of projects in the menu.
 _IN_MENU: Final = 200
@@ -87,6 +95,10 @@ class PageServices(NamedTuple):
     extraction: ExtractionService
     #: Answers as the platform does, for downloads.
     router: Router
+    users: UserRules
+    #: Login by OpenID Connect; None without a provider.
+    logins: Logins | None
+    login_counts: LoginCounts
     #: Fetches images of items; None unless the operator allows it.
     images: ItemImages | None = None
 
@@ -115,14 +127,15 @@ class Link(NamedTuple):
 class UiPage(NamedTuple):
     """A route: the view for GET, the view for POST, and its section of the navigation bar.
 
-    A read-only key is refused before ``act``, and so is a key without access to the project, which the path names as
-    ``{project:number}``.
+    A visitor whose role does not allow ``action`` is refused before ``act``, and so is one without access to the
+    project, which the path names as ``{project:number}``. None: ``act`` changes no project, and anybody may do it.
     """
 
     path: str
     section: str
     show: View | None
     act: View | None = None
+    action: Action | None = Action.MANAGE
 
 
 class Visit:
@@ -131,15 +144,16 @@ class Visit:
     ``form`` has the fields of a POST whose token has been checked.
     """
 
-    def __init__(self, frame: Frame, request: Request, grant: Grant, token: str, section: str) -> None:
+    def __init__(self, frame: Frame, request: Request, grant: Grant, token: str, page: UiPage) -> None:
         self._frame = frame
+        self._page = page
         self.request = request
         self.grant = grant
         self.store: Store = frame.store
         self.services = frame.services
         self.ending = frame.ending
         self.streams = frame.streams
-        self.section = section
+        self.section = page.section
         self.form = Form(())
         #: CSRF token of the page's forms.
         self.token = token
@@ -174,12 +188,64 @@ class Visit:
 
     @property
     def may_write(self) -> bool:
-        return self.grant.may_write(self.project)
+        """True when the visitor may do in the project what the page's forms do."""
+        return self._page.action is None or self.grant.may(self._page.action, self.project)
+
+    @property
+    def role_note(self) -> str:
+        """The limit of the visitor's role in the project, in words; "" for one who manages it."""
+        grant, project = self.grant, self.project
+        # Where the visitor does not see the project of the page, the roles in others count.
+        is_seen = grant.may_read(project)
+
+        def may(action: Action) -> bool:
+            return grant.may(action, project) if is_seen else grant.may_somewhere(action)
+
+        if may(Action.MANAGE):
+            return ""
+        if may(Action.RUN):
+            return "may run"
+        return "read only" if may(Action.READ) else "no role yet"
+
+    @property
+    def may_manage(self) -> bool:
+        return self.grant.may(Action.MANAGE, self.project)
+
+    def manages(self, project: int) -> bool:
+        """Return true when the visitor manages a project, not only that of the page."""
+        return self.grant.may(Action.MANAGE, project)
 
     def require_write(self) -> None:
-        """Refuse a read-only key, for pages that only consist of a form."""
-        if not self.may_write:
-            raise Refusal(403, "The key may only read.")
+        """Refuse a visitor who may not do what the page's forms do, also for pages that only consist of a form."""
+        if self._page.action is not None:
+            self.require(self._page.action)
+
+    def require(self, action: Action) -> None:
+        """Refuse a visitor whose role in the project does not allow an action."""
+        if not self.grant.may(action, self.project):
+            raise Refusal(403, self._too_little(action))
+
+    def _too_little(self, action: Action) -> str:
+        whose = "Your role" if self.grant.user is not None else "The key"
+        least = LEAST[action].value
+        reads = not self.grant.may(Action.RUN, self.project)
+        may = "may only read" if reads else "may only run, stop and tag jobs"
+        return f"{whose} {may} in project {self.project}. This needs the role {least}."
+
+    async def note(self, event: str, /, **fields: Any) -> None:
+        """Write a message about a change to the activity of the project."""
+        await self._note(self.project, change_event(event, self.grant.name, fields))
+
+    async def note_server(self, event: str, /, **fields: Any) -> None:
+        """Write a message about a change of the server to its activity."""
+        await self._note(SERVER, change_event(event, self.grant.name, fields))
+
+    async def _note(self, project: int, message: bytes) -> None:
+        try:
+            await self.store.activity.add(project, [message])
+        # The change itself is stored, and the page must not say otherwise.
+        except StoreError as error:
+            logger.warning("The activity has no message about a change by %s: %s", self.grant.name, error)
 
     def number(self, name: str, default: int = 0) -> int:
         """Return a query parameter as an integer, or ``default`` when it is missing or not a number."""
@@ -236,7 +302,8 @@ class Frame:
             auto_reload=False,
         )
         self._templates.filters.update(shapes.FILTERS)
-        self._templates.globals.update(links=links, assets=assets)
+        provider = services.logins and services.logins.provider.settings.name
+        self._templates.globals.update(links=links, assets=assets, provider=provider)
         self._compiling = False
 
     def rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:

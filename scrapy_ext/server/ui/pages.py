@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.keyring import basic_credentials
 from scrapy_ext.server.auth.rates import WrongKeys, note_wrong_key, too_many
@@ -26,7 +27,8 @@ from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.frame import HEADERS, Assets, Frame, MissingError, PageServices, UiPage, Visit
 from scrapy_ext.server.ui.job_records import JOB_PARTS
-from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, from_these_pages, local_path
+from scrapy_ext.server.ui.provider_logins import BEGIN, CALLBACK, NO_ROLE, ProviderLogins
+from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, from_these_pages, local_path, set_cookie
 from scrapy_ext.server.ui.views import LINKS, PAGES
 
 #: Wrong keys per address in the login form: one every two seconds, with bursts of ten.
@@ -53,18 +55,21 @@ class PageRoutes:
     def __init__(self, store: Store, services: PageServices, ending: Callable[[], bool] = lambda: False) -> None:
         assets = Assets()
         self._frame = Frame(store, services, LINKS, assets, ending)
-        self._sessions = Sessions(store, services.keys)
+        self._sessions = Sessions(store, services.keys, services.users)
+        self._logins = services.logins
+        self._counts = services.login_counts
         self._tries = WrongKeys(*_TRIES)
         job = "/p/{project:number}/{spider:number}/{job:number}"
         self.routes: list[BaseRoute] = [
             Route("/", self._view(UiPage("/", "", _first))),
             Route("/login", self._log_in, methods=["GET", "POST"]),
-            Route("/logout", self._view(UiPage("/logout", "", None, self._log_out)), methods=["POST"]),
+            *self._of_provider(),
+            Route("/logout", self._view(UiPage("/logout", "", None, self._log_out, None)), methods=["POST"]),
             Route(job, _moved),
             Route(job + "/{part}", _moved),
             Route("/ui/static/{name:path}", assets.serve),
             *(Route(page.path, self._view(page), methods=["GET", "POST"]) for page in PAGES),
-            Route("/ui/{rest:path}", self._view(UiPage("/ui", "", _missing, _missing)), methods=["GET", "POST"]),
+            Route("/ui/{rest:path}", self._view(UiPage("/ui", "", _missing, _missing, None)), methods=["GET", "POST"]),
         ]
 
     def prepare(self) -> None:
@@ -78,7 +83,7 @@ class PageRoutes:
                 session = await self._session(request)
                 if session is None:
                     return self._reload_from_here(request) or _too_many(request) or _to_login(request)
-                visit = Visit(self._frame, request, session.grant, session.token, page.section)
+                visit = Visit(self._frame, request, session.grant, session.token, page)
                 context_of(request.scope).who = session.grant.name
                 return await self._answer(visit, page)
             except Exception as error:
@@ -108,7 +113,9 @@ class PageRoutes:
         visit.projects = [each for each in await visit.store.jobs.projects() if visit.grant.may_read(each)]
         names = await visit.store.projects.names()
         visit.names = {project: name for project, name in names.items() if visit.grant.may_read(project)}
-        if not visit.grant.may_read(visit.project):
+        if page.action is not None and not visit.grant.may_read(visit.project):
+            if visit.grant.user is not None and not visit.grant.may_somewhere(Action.READ):
+                raise Refusal(403, NO_ROLE)
             raise MissingError
         view = page.act if visit.request.method == "POST" else page.show
         if view is None:
@@ -118,8 +125,7 @@ class PageRoutes:
             brought = (visit.form.get("token") or "").encode()
             if not from_these_pages(visit.request.headers) or not hmac.compare_digest(brought, visit.token.encode()):
                 raise Refusal(403, _FOREIGN)
-            if page.section:
-                visit.require_write()
+            visit.require_write()
         return await view(visit)
 
     async def _log_in(self, request: Request) -> Response:
@@ -134,6 +140,7 @@ class PageRoutes:
             cookie = await self._sessions.begin((form.get("key") or "").strip())
         except Exception as error:
             return self._frame.failed(error, None)
+        self._counts.count("key", "wrong-key" if cookie is None else "success")
         if cookie is None:
             if wait := self._tries.note(request.scope):
                 answer = self._frame.rendered("login.html", 429, onward=onward, error=too_many(wait))
@@ -141,20 +148,31 @@ class PageRoutes:
                 return answer
             return self._frame.rendered("login.html", 403, onward=onward, error=_WRONG_KEY)
         answer = RedirectResponse(onward, 303, HEADERS)
-        await self._set_cookie(answer, request, cookie, LIFETIME)
+        set_cookie(answer, request, await self._sessions.cookie_name(), cookie, LIFETIME)
         return answer
+
+    def _of_provider(self) -> list[BaseRoute]:
+        """Return the routes of logins at the provider, if there is one."""
+        if self._logins is None:
+            return []
+        logins = ProviderLogins(self._logins, self._frame, self._sessions, self._counts)
+        return [Route(BEGIN, logins.begin), Route(CALLBACK, logins.complete)]
 
     async def _log_out(self, visit: Visit) -> Response:
         await self._sessions.end(visit.request.cookies.get(await self._sessions.cookie_name(), ""))
-        answer = RedirectResponse("/login", 303, HEADERS)
-        await self._set_cookie(answer, visit.request, "", 0)
+        answer = await self._logged_out(visit)
+        set_cookie(answer, visit.request, await self._sessions.cookie_name(), "", 0)
         return answer
 
-    async def _set_cookie(self, answer: Response, request: Request, value: str, seconds: int) -> None:
-        # A proxy in front of the server reports whether the browser's connection is encrypted.
-        secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
-        name = await self._sessions.cookie_name()
-        answer.set_cookie(name, value, max_age=seconds, secure=secure, httponly=True, samesite="strict")
+    async def _logged_out(self, visit: Visit) -> Response:
+        """Continue to the provider's page for logging out, of a user whose provider has one.
+
+        By a page: browsers apply ``form-action`` to redirects of forms, too.
+        """
+        url = await self._logins.logout_url() if self._logins is not None and visit.grant.user is not None else None
+        if url is None:
+            return RedirectResponse("/login", 303, HEADERS)
+        return self._frame.rendered("again.html", address=url)
 
 
 async def _first(visit: Visit) -> Response:

@@ -336,6 +336,11 @@ DONE: Final[Mapping[str, str]] = {
     "key-removed": "The key was removed. Requests with it are refused within seconds.",
     "key-suspended": "The key is suspended. Requests with it are refused until it is resumed.",
     "key-resumed": "The key is active again.",
+    "role-given": "The role was given.",
+    "role-removed": "The role was removed.",
+    "user-disabled": "The user is disabled and logged out.",
+    "user-enabled": "The user may log in again.",
+    "user-removed": "The user was removed.",
 }
 
 

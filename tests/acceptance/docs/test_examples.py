@@ -54,7 +54,7 @@ SHOP = DOCS / "tutorial" / "shop_site.py"
 #: Pages that begin with nothing.
 FROM_NOTHING = (
     *("tutorial/index.rst", "howto/self-host.rst", "howto/operate.rst", "howto/existing-tools.rst"),
-    *("howto/keys.rst", "howto/webhooks.rst", "howto/retention.rst", "howto/bans.rst"),
+    *("howto/keys.rst", "howto/users.rst", "howto/webhooks.rst", "howto/retention.rst", "howto/bans.rst"),
     "howto/agents.rst",
 )
 #: Pages that show one.

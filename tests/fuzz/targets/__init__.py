@@ -13,6 +13,7 @@ from tests.fuzz.targets import (
     queries,
     sites,
     snapshots,
+    users,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "queries",
     "sites",
     "snapshots",
+    "users",
 ]

@@ -172,7 +172,7 @@ class RunSpider(Arguments, frozen=True, kw_only=True):
     "Run a spider",
     "Schedule a job of a spider and return its key. It starts when a node is free; follow it with wait_for_job.",
     RunSpider,
-    Need.WRITE,
+    Need.RUN,
     open_world=True,
 )
 async def _run_spider(services: Services, arguments: RunSpider) -> Result:
@@ -209,7 +209,7 @@ class StopJob(Arguments, frozen=True, kw_only=True):
     "Stop a job",
     "Stop a pending or running job. A running crawl ends in an orderly way and keeps what it has stored.",
     StopJob,
-    Need.WRITE,
+    Need.RUN,
     destructive=True,
     idempotent=True,
 )

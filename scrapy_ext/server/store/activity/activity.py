@@ -12,6 +12,8 @@ from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method
 
 _PAGE: Final = 500
+#: The project of messages about the server itself.
+SERVER: Final = -1
 
 
 class Message(NamedTuple):

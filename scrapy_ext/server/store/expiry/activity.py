@@ -7,8 +7,8 @@ from typing import Final
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.expiry.steps import STEP_ROWS, Steps, fitting
 
-#: Below the number of any project.
-_FIRST: Final = -1
+#: Below the number of any project, and of the server's own messages.
+_FIRST: Final = -2
 
 
 async def remove_messages(engine: Engine, before: int, most: int) -> Steps:

@@ -25,6 +25,7 @@ from scrapy_ext.server.ui.views import (
     server,
     snapshots,
     spiders,
+    users,
 )
 
 VIEWS: Final = (
@@ -44,6 +45,7 @@ VIEWS: Final = (
     rules,
     extraction,
     server,
+    users,
 )
 PAGES: Final[tuple[UiPage, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
 LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))

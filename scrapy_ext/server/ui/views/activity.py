@@ -12,7 +12,7 @@ from scrapy_ext.api.platform.deliveries import DELIVERED_EVENT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.retention import REMOVED_EVENT
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.store.activity.activity import Message
+from scrapy_ext.server.store.activity.activity import SERVER, Message
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PER_PAGE: Final = 50
@@ -47,16 +47,17 @@ class _Shown(NamedTuple):
 
 
 async def _one(visit: Visit) -> Response:
-    event, below = visit.text("event"), visit.number("below", MAX_NUMBER)
+    event, user, below = visit.text("event"), visit.text("user"), visit.number("below", MAX_NUMBER)
+    step = _STEP if event or user else _PER_PAGE
     shown: list[_Shown] = []
     read, last = 0, False
     while len(shown) < _PER_PAGE and read < _MOST_READ and not last:
-        page = await visit.store.activity.page(visit.project, below, _STEP if event else _PER_PAGE)
-        last = len(page) < (_STEP if event else _PER_PAGE)
+        page = await visit.store.activity.page(visit.project, below, step)
+        last = len(page) < step
         for message in page:
             below, read = message.number, read + 1
             each = _shown(message)
-            if not event or each.event == event:
+            if event in ("", each.event) and user in ("", each.user):
                 shown.append(each)
                 if len(shown) == _PER_PAGE:
                     last = last and message is page[-1]
@@ -66,17 +67,19 @@ async def _one(visit: Visit) -> Response:
 
 
 async def _all(visit: Visit) -> Response:
-    event = visit.text("event")
+    event, user = visit.text("event"), visit.text("user")
     newest: list[Message] = []
-    for project in sorted(visit.projects)[-_PROJECTS:]:
-        newest += await visit.store.activity.page(project, MAX_NUMBER, _STEP if event else _PER_PAGE)
+    server = [SERVER] if visit.grant.may_manage_users else []
+    for project in [*server, *sorted(visit.projects)[-_PROJECTS:]]:
+        newest += await visit.store.activity.page(project, MAX_NUMBER, _STEP if event or user else _PER_PAGE)
     shown = [_shown(message) for message in sorted(newest, key=lambda message: -message.ts)]
-    chosen = [each for each in shown if not event or each.event == event][:_PER_PAGE]
+    chosen = [each for each in shown if event in ("", each.event) and user in ("", each.user)][:_PER_PAGE]
     return _rendered(visit, chosen, event, all_projects=True, older=None, is_newest=True)
 
 
 def _rendered(visit: Visit, messages: list[_Shown], event: str, **context: Any) -> Response:
-    return visit.rendered("activity.html", messages=messages, event=event, events=EVENTS, **context)
+    user = visit.text("user")
+    return visit.rendered("activity.html", messages=messages, event=event, user=user, events=EVENTS, **context)
 
 
 def _shown(message: Message) -> _Shown:

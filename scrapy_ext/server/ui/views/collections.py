@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.collections import CollectionName, check_name, parse_type
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
@@ -150,9 +151,11 @@ async def _change(visit: Visit) -> Response:
             check_name(new_name, "new name")
             if not await visit.store.collections.rename(visit.project, which.name, new_name):
                 raise MissingError
+            await visit.note(ChangeEvents.COLLECTION_RENAMED, collection=new_name, before=which.name)
             return visit.redirect(_path(which._replace(name=new_name)), "renamed")
         case "delete":
             await visit.store.collections.drop(visit.project, which.name)
+            await visit.note(ChangeEvents.COLLECTION_REMOVED, collection=which.name)
             return visit.removed(f"/ui/{visit.project}/collections")
         case _:
             raise refused("action", "must be rename or delete", "Use the buttons of the page.")
@@ -212,6 +215,7 @@ async def _save(visit: Visit) -> Response:
     key = _key_of(visit, "key") or form.get("key") or ""
     if form.get("action") == "delete":
         await visit.store.collections.delete_keys(which, [key.encode()])
+        await visit.note(ChangeEvents.COLLECTION_RECORD_CHANGED, collection=which.name, key=key, removed=True)
         return visit.redirect(_path(which), "removed")
     text = form.get("record") or ""
     copies = await _copies(visit, which, key) if key else []
@@ -227,6 +231,7 @@ async def _save(visit: Visit) -> Response:
         await visit.store.collections.write(which, _checked(key, text))
     except ContractError as error:
         return _editor(visit, which, key, copies, text, error=error)
+    await visit.note(ChangeEvents.COLLECTION_RECORD_CHANGED, collection=which.name, key=key)
     return visit.redirect(f"{_path(which)}/record", "saved", key=key)
 
 

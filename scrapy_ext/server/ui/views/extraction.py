@@ -15,6 +15,7 @@ from starlette.responses import Response
 from scrapy_ext.api.extraction import EXTRACT_TYPES, Problem, parse
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM
 from scrapy_ext.api.extraction.rules import InvalidJsonError
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.keyring import Caller
 from scrapy_ext.server.http.answers import Refusal
@@ -108,7 +109,7 @@ async def _proxies(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    UiPage(_PATH, "extract", _show, _try),
+    UiPage(_PATH, "extract", _show, _try, Action.EXTRACT),
     UiPage(_PATH + "/statistics", "extract", _statistics),
     UiPage(_PATH + "/proxies", "extract", _proxies),
 )

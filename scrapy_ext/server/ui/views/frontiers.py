@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.feeding import MAX_LINES, PUSH_PATTERN
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, check_name
 from scrapy_ext.api.violations import ContractError, refused
@@ -128,6 +129,7 @@ async def _change(visit: Visit) -> Response:
                 raise refused(
                     "dead letters", str(error), "Open the slot and delete what is not a dead letter."
                 ) from None
+            await visit.note(ChangeEvents.FRONTIER_CHANGED, frontier=name, queued_again=number)
             return visit.redirect(_path(visit, name), "put-back", number)
         case "push":
             return await _push(visit, name)
@@ -135,6 +137,7 @@ async def _change(visit: Visit) -> Response:
             slots = await visit.store.frontier.slots(visit.project, name)
             for slot in slots[:_MOST_SLOTS]:
                 await visit.store.frontier.delete_slot(Slot(visit.project, name, slot))
+            await visit.note(ChangeEvents.FRONTIER_CHANGED, frontier=name, removed_slots=len(slots[:_MOST_SLOTS]))
             return visit.removed(_path(visit, name) if len(slots) > _MOST_SLOTS else _path(visit))
         case _:
             raise refused("action", "must be push, put back or delete", "Use the buttons of the page.")
@@ -189,6 +192,7 @@ async def _change_slot(visit: Visit) -> Response:
     if visit.form.get("action") != "delete":
         raise refused("action", "must be delete", "Use the buttons of the page.")
     await visit.store.frontier.delete_slot(slot)
+    await visit.note(ChangeEvents.FRONTIER_CHANGED, frontier=slot.frontier, removed_slot=slot.name)
     slots = await visit.store.frontier.slots(visit.project, slot.frontier)
     return visit.removed(_path(visit, slot.frontier) if slots else _path(visit))
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.where import MAX_WHERE, OPERATORS, STATES, Clause, parse_where, written
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
@@ -254,7 +255,7 @@ async def _item(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    UiPage(PATH + "/items", "jobs", _items),
+    UiPage(PATH + "/items", "jobs", _items, action=Action.RUN),
     UiPage(PATH + "/items/{number:number}", "jobs", _item),
     UiPage(PATH + "/items/{number:number}/image", "jobs", _image),
     UiPage(PATH + "/items.{format}", "jobs", download("items")),

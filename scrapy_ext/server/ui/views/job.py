@@ -11,7 +11,9 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, JobState
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
 from scrapy_ext.server.ui import shapes, timeline
@@ -101,7 +103,7 @@ class _Fed(NamedTuple):
 def _fed(visit: Visit, job: StoredJob) -> _Fed | None:
     """Return the frontier of a crawl that waits for requests, None for any other job."""
     frontier = job.metadata.get("frontier")
-    if job.state is not JobState.RUNNING or not visit.may_write or not isinstance(frontier, str):
+    if job.state is not JobState.RUNNING or not visit.may_manage or not isinstance(frontier, str):
         return None
     return _Fed(frontier, f"/ui/{visit.project}/frontiers/{quote(frontier, safe='')}", secrets.token_hex(8))
 
@@ -135,6 +137,7 @@ async def _tag(visit: Visit) -> Response:
     if not add and not remove:
         raise refused("add", "must have a tag", "Type one tag, or several separated by commas.")
     await visit.store.jobs.tag([visit.key], add, remove)
+    await visit.note(ChangeEvents.TAGS_CHANGED, job=str(visit.key), add=list(add), remove=list(remove))
     return visit.redirect(f"/ui/{visit.key}", "tagged")
 
 
@@ -157,8 +160,8 @@ def _stat(name: str, value: Any) -> str:
 
 
 PAGES: Final = (
-    UiPage(PATH, "jobs", _show),
-    UiPage(PATH + "/head", "jobs", _head),
-    UiPage(PATH + "/tags", "jobs", None, _tag),
-    UiPage(PATH + "/stats", "jobs", _stats),
+    UiPage(PATH, "jobs", _show, action=Action.RUN),
+    UiPage(PATH + "/head", "jobs", _head, action=Action.RUN),
+    UiPage(PATH + "/tags", "jobs", None, _tag, Action.TAG),
+    UiPage(PATH + "/stats", "jobs", _stats, action=Action.RUN),
 )

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.outcomes import OUTCOME_NAMES
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.store.jobs.jobs import NewJob
@@ -122,6 +123,8 @@ async def _act(visit: Visit) -> Response:
         raise refused("job", f"must be named {_AT_ONCE} times at most, got {len(keys)}", "Choose fewer jobs.")
     if not keys:
         return _redirect_back(visit, back, "nothing")
+    if form.get("action") == "delete":
+        visit.require(Action.MANAGE)
     match form.get("action"):
         case "stop":
             states = await visit.store.jobs.cancel(project, keys, visit.grant.name)
@@ -177,5 +180,5 @@ async def _summaries(visit: Visit, keys: Sequence[JobKey]) -> list[shapes.Summar
     return [shapes.summary(job, visit.store.clock()) for job in jobs]
 
 
-PAGES: Final = (UiPage(_PATH, "jobs", _show, _act), UiPage(_PATH + "/columns", "jobs", _choose))
+PAGES: Final = (UiPage(_PATH, "jobs", _show, _act, Action.RUN), UiPage(_PATH + "/columns", "jobs", _choose))
 LINKS: Final = (Link("jobs", "Jobs", "/ui/{project}/jobs"),)

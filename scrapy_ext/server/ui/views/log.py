@@ -11,6 +11,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import is_number
 from scrapy_ext.api.platform.records import LEVELS
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import HEADERS, UiPage, Visit
@@ -123,7 +124,7 @@ def _line(number: int, line: bytes) -> list[Any]:
 
 
 PAGES: Final = (
-    UiPage(PATH + "/log", "jobs", _show),
+    UiPage(PATH + "/log", "jobs", _show, action=Action.RUN),
     UiPage(PATH + "/log/first-error", "jobs", _first_error),
     UiPage(PATH + "/log/live", "jobs", _live),
     UiPage(PATH + "/log.{format}", "jobs", download("logs")),

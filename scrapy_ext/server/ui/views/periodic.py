@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import PeriodicJob, blank, edited, suggested_hour
@@ -130,6 +131,8 @@ async def _create(visit: Visit) -> Response:
         added = await visit.store.periodic.add_all(schedules)
     except ContractError as error:
         return await _again(visit, None, error)
+    for each in added:
+        await visit.note(ChangeEvents.SCHEDULE_CREATED, id=each.id)
     if len(added) > 1:
         return visit.redirect(f"/ui/{visit.project}/periodic", "schedules-made", len(added))
     return visit.redirect(f"/ui/{visit.project}/periodic/{added[0].id}", "schedule-made")
@@ -235,6 +238,7 @@ async def _change(visit: Visit) -> Response:
         case "pause" | "resume" as action:
             fields = {"disabled": action == "pause"}
             await visit.store.periodic.edit(visit.project, number, lambda stored: edited(stored, fields))
+            await visit.note(ChangeEvents.SCHEDULE_CHANGED, schedule=number, **fields)
             return visit.redirect(back, "schedule-paused" if action == "pause" else "schedule-resumed")
         case "run":
             jobs = list(jobs_of(state.schedule, visit.store.clock()))
@@ -243,6 +247,7 @@ async def _change(visit: Visit) -> Response:
             return visit.redirect(back, "schedule-run" if number_added else "schedule-active", number_added)
         case "delete":
             await visit.store.periodic.remove(visit.project, number)
+            await visit.note(ChangeEvents.SCHEDULE_REMOVED, schedule=number)
             return visit.redirect(f"/ui/{visit.project}/periodic", "removed")
         case _:
             raise refused("action", "must be save, pause, resume, run or delete", "Use the buttons of the page.")
@@ -254,6 +259,7 @@ async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
         await visit.store.periodic.edit(visit.project, state.schedule.id, lambda stored: edited(stored, fields))
     except ContractError as error:
         return await _again(visit, state, error)
+    await visit.note(ChangeEvents.SCHEDULE_CHANGED, schedule=state.schedule.id)
     return visit.redirect(own, "saved")
 
 

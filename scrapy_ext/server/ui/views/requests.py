@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
 from scrapy_ext.server.ui import timeline
@@ -180,7 +181,7 @@ async def _at(visit: Visit, number: int) -> dict[str, Any] | None:
 
 
 PAGES: Final = (
-    UiPage(PATH + "/requests", "jobs", _requests),
+    UiPage(PATH + "/requests", "jobs", _requests, action=Action.RUN),
     UiPage(PATH + "/requests/{number:number}", "jobs", _request),
     UiPage(PATH + "/requests.{format}", "jobs", download("requests")),
 )

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from starlette.responses import Response
 
 from scrapy_ext.api.platform import jobs
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.server.http.forms import Form, check_name, check_tags
 from scrapy_ext.server.jobs.versions.runnable import check_spider
@@ -120,4 +121,4 @@ def tags_of_text(text: str) -> tuple[str, ...]:
     return check_tags("tags", list(dict.fromkeys(filter(None, (tag.strip() for tag in text.split(","))))))
 
 
-PAGES: Final = (UiPage("/ui/{project:number}/jobs/run", "jobs", _show, _run),)
+PAGES: Final = (UiPage("/ui/{project:number}/jobs/run", "jobs", _show, _run, Action.RUN),)

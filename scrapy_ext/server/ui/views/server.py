@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import SHOWN_STATES
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, name_of_project
@@ -168,6 +169,7 @@ async def _rendered_keys(
         opens=form.get("opens") or "platform",
         choices=_OPENS,
         read_only=form.get("read_only") is not None,
+        run_only=form.get("run_only") is not None,
         made=made,
         errors=field_errors(error) if error else {},
     )
@@ -189,6 +191,8 @@ async def _change_keys(visit: Visit) -> Response:
             raise refused("action", "must be add, remove, suspend or resume", "Use the buttons of the page.")
     if not found:
         raise Refusal(404, "The key does not exist any more.")
+    event = ChangeEvents.KEY_REMOVED if done == "key-removed" else ChangeEvents.KEY_CHANGED
+    await visit.note_server(event, key=name, done=done.removeprefix("key-"))
     return visit.redirect(_KEYS, done, project=visit.project)
 
 
@@ -204,16 +208,21 @@ async def _add_key(visit: Visit, name: str) -> Response:
             raise refused(
                 "organisation", "requires access to extraction", "Give the key that access too, or leave this out."
             )
+        read_only, run_only = (form.get(each) is not None for each in ("read_only", "run_only"))
+        if read_only and run_only:
+            raise refused("run_only", "excludes read only", "Choose one of the two.")
         key = await add_key(
             visit.store,
             name,
             projects,
-            may_write=form.get("read_only") is None,
+            may_write=not (read_only or run_only),
+            may_run=run_only,
             extraction=opens != "platform",
             organisation=organisation,
         )
     except ContractError as error:
         return await _rendered_keys(visit, form, error=error)
+    await visit.note_server(ChangeEvents.KEY_CREATED, key=name)
     # No URL shows the key again: a reload must not reveal it.
     return await _rendered_keys(visit, Form(()), made=(name, key))
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.snapshots import DamagedPartError, Part, StoredSnapshot
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.store.collections.selections import RecordSelection, prefix_range
 from scrapy_ext.server.ui.frame import HEADERS, MissingError, UiPage, Visit
 from scrapy_ext.server.ui.job_records import PATH, job_context, snapshots_of
@@ -101,7 +102,7 @@ async def _content(visit: Visit, stored: StoredSnapshot, part: Part) -> bytes | 
 
 
 PAGES: Final = (
-    UiPage(PATH + "/snapshots", "jobs", _list),
+    UiPage(PATH + "/snapshots", "jobs", _list, action=Action.RUN),
     UiPage(_ONE, "jobs", _show),
     UiPage(_ONE + "/page", "jobs", _page),
     UiPage(_ONE + "/screenshot", "jobs", _screenshot),

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.store.jobs.queries import JobFilter
 from scrapy_ext.server.store.jobs.rows import Counts
 from scrapy_ext.server.store.spiders import Spider
@@ -74,5 +75,8 @@ async def _one(visit: Visit) -> Response:
     )
 
 
-PAGES: Final = (UiPage(_PATH, "spiders", _list), UiPage(_PATH + "/{spider:number}", "spiders", _one))
+PAGES: Final = (
+    UiPage(_PATH, "spiders", _list, action=Action.RUN),
+    UiPage(_PATH + "/{spider:number}", "spiders", _one, action=Action.RUN),
+)
 LINKS: Final = (Link("spiders", "Spiders", "/ui/{project}/spiders"),)

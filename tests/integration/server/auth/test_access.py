@@ -6,6 +6,9 @@ import time
 
 import pytest
 
+from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.store import Store
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
@@ -102,3 +105,55 @@ async def test_the_token_of_a_job_is_a_credential_for_the_data_of_that_job_only(
         for what, (method, path, status) in JOB_TOKEN_CALLS.items():
             answer = await http.call(method, path.replace("P", str(project)), b"{}" if method == "POST" else None)
             assert answer.status == status, (what, answer.text)
+
+
+async def test_a_key_that_may_run_runs_stops_and_tags_jobs_and_writes_nothing_else(
+    server: RunningServer, http: Http, project: int
+) -> None:
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, f"run-{project}", frozenset({project}), may_write=False, may_run=True)
+    finally:
+        await store.close()
+    async with Http(server.url, key) as runner:
+        job = f"{project}/1/1"
+        await eventually_async(lambda: runner.get(f"/jobq/{project}/count"), lambda answer: answer.status == 200)
+        ran = await runner.post("/api/run.json", {"project": str(project), "spider": "books"})
+        assert ran.json["jobid"] == job
+        form = {"project": str(project), "job": job}
+        assert (await runner.post("/api/jobs/update.json", {**form, "add_tag": "checked"})).status == 200
+        assert (await runner.post("/api/jobs/stop.json", form)).status == 200
+        metadata = (await http.get(f"/jobs/{job}?format=json")).json
+        assert (metadata["scheduled_by"], metadata["tags"]) == (f"run-{project}", ["checked"])
+        for method, path, body in (
+            ("POST", f"/jobq/{project}/push", [{"spider": "books"}]),
+            ("POST", "/api/jobs/delete.json", form),
+            ("POST", f"/items/{job}", [{"a": 1}]),
+            ("POST", f"/collections/{project}/s/c", [{"_key": "a", "value": 1}]),
+            ("POST", f"/projects/{project}/settings", b"{}"),
+            ("POST", f"/api/projects/{project}/periodicjobs", b"{}"),
+            ("POST", f"/activity/{project}", [{"event": "x"}]),
+            ("DELETE", f"/hcf/{project}/f/s/s", None),
+            ("POST", "/api/run.json", {"project": str(project + 1), "spider": "books"}),
+            ("GET", f"/ids/{project}/spider/new?create=1", None),
+            ("GET", f"/jobs/{job}/auth", None),
+        ):
+            refused = await runner.call(method, path, body)
+            assert refused.status in (403, 404) if path.endswith("/auth") else refused.status == 403, (path, refused)
+        assert "may run and stop jobs, and write nothing else" in refused.text or path.endswith("/auth")
+    events = [(each["event"], each["user"]) for each in (await http.get(f"/activity/{project}")).lines]
+    assert ("job:tagged", f"run-{project}") in events
+
+
+async def test_a_key_of_all_projects_that_may_run_changes_nothing_of_the_server(
+    server: RunningServer, project: int
+) -> None:
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, f"all-{project}", None, may_write=False, may_run=True)
+    finally:
+        await store.close()
+    async with Http(server.url, key) as runner:
+        await eventually_async(lambda: runner.get("/api/usage"), lambda answer: answer.status == 200)
+        assert (await runner.post("/api/retention", b'{"what": ["items"], "older_than": 1}')).status == 403
+        assert (await runner.call("PATCH", "/api/users/1", b"{}")).status == 403

@@ -17,6 +17,7 @@ from scrapy_ext.server.http.routes import Access, Route
 from scrapy_ext.server.http.schemas import FORM, MULTIPART
 from scrapy_ext.server.routes import ROUTES
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.users import Account
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.packed_projects import tar_of
@@ -34,6 +35,7 @@ _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "
     "schedule": "1",
     "webhook": "1",
     "rule": "1",
+    "user": "1",
     "version": "v",
 }
 #: Scrapyd's calls have rules of their own, and their tests in ``server/scrapyd``.
@@ -97,6 +99,7 @@ async def there(server: RunningServer, http: Http) -> AsyncIterator[dict[str, st
         path: (await store.deliveries.listed(owner) or [await store.deliveries.add(owner, delivery)])[0].id
         for path, owner in zip(_DELIVERIES, (int(project), None), strict=True)
     }
+    user = (await store.users.log_in(Account("https://login.example", "1", "Ada", "", ()))).number
     await store.close()
     rule = json.dumps({"what": ["items"], "older_than": 1}).encode()
     for path in _RETENTION:
@@ -106,6 +109,7 @@ async def there(server: RunningServer, http: Http) -> AsyncIterator[dict[str, st
         "job": job,
         **{f"{path} rule": str(number) for path, number in rules.items()},
         "comment": comment,
+        "user": str(user),
         "schedule": str(made),
         "webhook": str(webhook[0]["id"]),
     }

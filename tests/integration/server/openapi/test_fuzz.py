@@ -34,6 +34,7 @@ _THERE = {"project": 1, "spider": 1, "job": 1, "index": 0, "type": "s"} | dict.f
     ("field", "key", "collection", "frontier", "slot", "name"), "name"
 )
 _THERE |= {"item": 0, "comment": "1-1", "schedule": 1, "webhook": 1, "rule": 1, "state": "running", "version": "1.0"}
+_THERE |= {"user": 1}
 
 #: Without parameters and without a body.
 _NOTHING_TO_BREAK = {"GET /system/ts", "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /metrics"}

@@ -18,6 +18,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.api.platform.retention import rule_of
+from scrapy_ext.api.platform.users import Role, UserChange
 from scrapy_ext.api.platform.versions import SpiderInfo
 from scrapy_ext.commands.platform import SUBCOMMANDS, load, parser_of
 from scrapy_ext.server.store import Store, StoreError, copying
@@ -32,6 +33,7 @@ from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.keys import StoredKey
 from scrapy_ext.server.store.records.chunks import ITEMS, LOGS
 from scrapy_ext.server.store.records.records import Span
+from scrapy_ext.server.store.users import Account
 from scrapy_ext.server.store.versions.versions import NewVersion
 from tests.support.eventually import eventually_async
 from tests.support.packing import pack_chunk
@@ -111,6 +113,8 @@ async def fill(store: Store) -> None:
     await store._engine.write(_deliver)
     await store.keys.keep("secret", "value")
     await store.keys.add(StoredKey("k", "hash", frozenset({1, 2}), may_write=False))
+    user = await store.users.log_in(Account("https://login.example", "1", "Ada", "", ("ops",)))
+    await store.users.change(user.number, UserChange(None, {None: Role.VIEW, 7: Role.RUN}), "api")
 
 
 async def _deliver(tx: Transaction) -> None:
@@ -267,7 +271,7 @@ async def test_a_copy_that_differs_is_reported(
 
     monkeypatch.setattr(copying, "_put", lose)
     assert await run("backup", *place(filled), str(tmp_path / "backup.db")) == 1
-    assert "activity has 7 rows after copying 8" in capsys.readouterr().err
+    assert "activity has 10 rows after copying 11" in capsys.readouterr().err
     assert not (tmp_path / "backup.db").exists()
 
 

@@ -133,3 +133,12 @@ async def test_projects_are_shown_with_their_jobs_and_what_they_hold(http: Http,
     assert found[2:8] == ["2", "1", "0", "3", "0", "1"]
     assert found[8].endswith(" B")
     assert found[8] != "0 B"
+
+
+async def test_a_key_that_may_run_is_made_and_shown_as_such(http: Http, project: int, name: str) -> None:
+    await make(http, name, projects=str(project), run_only="on")
+    assert row_of(page(await http.get("/ui/keys")), name)[1:3] == [str(project), "read, run"]
+    both = {"action": "add", "name": f"{name}-2", "opens": "platform", "read_only": "on", "run_only": "on"}
+    refused = await submit(http, "/ui/keys", both)
+    assert refused.status == 400
+    assert "excludes read only" in refused.text

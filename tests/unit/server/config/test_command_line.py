@@ -115,11 +115,20 @@ def test_every_option_is_in_the_help_of_its_commands_and_in_the_documentation(
     assert all(f"``{name}``" in page for name in (*option.options, option.variable, option.setting) if name)
 
 
+#: Values of options that do not take any text.
+_VALUES = {
+    "database": "postgresql://me@host/there",
+    "archive_targets": "s3://crawls/archive",
+    "public_url": "https://crawls.example",
+    "oidc_issuer": "https://login.example",
+    "oidc_allowed": "@example.com",
+    "oidc_roles": "ops=7:run",
+}
+
+
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option.variable], ids=lambda option: option.field)
 def test_a_variable_of_the_environment_gives_the_value_of_its_option(option: Option) -> None:
-    text = {"database": "postgresql://me@host/there", "archive_targets": "s3://crawls/archive"}.get(
-        option.field, "value"
-    )
+    text = _VALUES.get(option.field, "value")
     config = config_from(argparse.Namespace(), {option.variable: text})
     assert getattr(config, option.field) in (option.reader(text), (text,))
 

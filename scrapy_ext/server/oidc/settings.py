@@ -1,0 +1,84 @@
+"""Settings of the provider, and the errors of a login."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy_ext.server.config.config import ConfigError, ServerConfig
+
+#: Path of the pages to which the provider sends a person back.
+CALLBACK = "/login/oidc/callback"
+
+
+class LoginError(Exception):
+    """A login failed. The message is for the person; ``detail`` is for the operator's log, ``outcome`` for metrics."""
+
+    def __init__(self, outcome: str, status: int, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.outcome, self.status, self.detail = outcome, status, detail or message
+
+
+def provider_error(detail: str) -> LoginError:
+    """Return the error of a provider that cannot be reached, or that does not keep to the standard."""
+    return LoginError(
+        "provider", 502, "The provider did not answer as it should. Try again, or ask the operator.", detail
+    )
+
+
+def untrusted(detail: str) -> LoginError:
+    """Return the error of an ID token that proves nothing."""
+    return LoginError("token", 403, "The provider's answer could not be verified. Ask the operator.", detail)
+
+
+def expired() -> LoginError:
+    return LoginError("state", 400, "This login was not begun here, took too long, or was used already. Log in again.")
+
+
+class OidcSettings(NamedTuple):
+    """The provider and the client that is registered there."""
+
+    issuer: str
+    client_id: str
+    client_secret: str | None
+    public_url: str
+    scope: str
+    groups_claim: str
+    name: str
+
+    @property
+    def redirect_uri(self) -> str:
+        return self.public_url + CALLBACK
+
+    @classmethod
+    def of(cls, config: ServerConfig) -> OidcSettings | None:
+        """Return the settings of a server, None without a provider; raises ``ConfigError``."""
+        if config.oidc_issuer is None:
+            return None
+        if config.public_url is None or not config.oidc_client_id:
+            missing = "--public-url" if config.public_url is None else "--oidc-client-id"
+            raise ConfigError(f"--oidc-issuer needs {missing}: the provider sends people back to that address.")
+        for option, url in (("--oidc-issuer", config.oidc_issuer), ("--public-url", config.public_url)):
+            if not is_safe(url):
+                raise ConfigError(
+                    f"{option} must begin with https://, except on this machine (localhost), got {url!r}."
+                )
+        if urlsplit(config.public_url).path:
+            raise ConfigError(f"--public-url must have no path with --oidc-issuer, got {config.public_url!r}.")
+        if "openid" not in config.oidc_scope.split():
+            raise ConfigError(f"--oidc-scope must have the scope openid, got {config.oidc_scope!r}.")
+        return cls(
+            config.oidc_issuer,
+            config.oidc_client_id,
+            config.oidc_client_secret,
+            config.public_url,
+            config.oidc_scope,
+            config.oidc_groups_claim,
+            config.oidc_name or urlsplit(config.oidc_issuer).hostname or config.oidc_issuer,
+        )
+
+
+def is_safe(url: str) -> bool:
+    """Return true for an encrypted address, and for one on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))
