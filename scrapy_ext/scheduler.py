@@ -235,6 +235,7 @@ class FrontierScheduler(BaseScheduler):
             order=self._order,
             first_item=first_item,
             keep_alive=await self._open_for_pushes(ownership, is_new=is_new),
+            takes_over=self._worker is None,
         )
         frontier = CrawlFrontier(self._crawler, session, ownership, self._filtering, options)
         frontier.start(mine)

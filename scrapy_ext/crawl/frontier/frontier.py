@@ -68,6 +68,7 @@ class Options(msgspec.Struct, frozen=True):
     ``order``: order of requests of one priority.
     ``first_item``: index of the job's next item.
     ``keep_alive``: wait for requests that others push, None: the crawl ends without work.
+    ``takes_over``: whether this worker takes the slots of others that have ended.
     """
 
     slots: int
@@ -76,6 +77,7 @@ class Options(msgspec.Struct, frozen=True):
     order: Order
     first_item: int
     keep_alive: KeepAlive | None = None
+    takes_over: bool = False
 
 
 class CrawlFrontier:
@@ -141,7 +143,9 @@ class CrawlFrontier:
             skipping,
             ending=None
             if options.alone
-            else Ending(ownership, options.slots, leaves_rest=options.keep_alive is not None),
+            else Ending(
+                ownership, options.slots, leaves_rest=options.keep_alive is not None and not options.takes_over
+            ),
             keep_alive=options.keep_alive,
         )
 

@@ -17,7 +17,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -205,8 +205,8 @@ class Rest(NamedTuple):
 class Ending:
     """Detection of the end of a crawl with several workers.
 
-    ``leaves_rest``: whether requests may stay in the frontier when all other workers have ended. Others may push them
-    at any time, also into the slots of a worker that has ended.
+    ``leaves_rest``: whether requests may stay in the slots of other workers when all of these have ended. Whoever feeds
+    the crawl may push them at any time.
     """
 
     def __init__(self, ownership: Ownership, slots: int, *, leaves_rest: bool = False) -> None:
@@ -241,9 +241,9 @@ class Ending:
         busy = [name for name, checkpoint in before.by_name.items() if _works(checkpoint)]
         if busy:
             return Rest([self._described(name, before) for name in busy])
-        if self._leaves_rest and before.by_name and all(each.closed for each in before.by_name.values()):
-            return Rest([])
-        waiting = await _first_with_requests(self._ownership, self._slots)
+        have_ended = before.by_name and all(each.closed for each in before.by_name.values())
+        slots = self._ownership.log.checkpoint.slots if self._leaves_rest and have_ended else range(self._slots)
+        waiting = await _first_with_requests(self._ownership, slots)
         if waiting is not None:
             return Rest([], waiting)
         after = await _others(self._ownership)
@@ -288,7 +288,7 @@ def _works(checkpoint: Checkpoint) -> bool:
     return not (checkpoint.idle or checkpoint.closed)
 
 
-async def _first_with_requests(ownership: Ownership, slots: int) -> int | None:
+async def _first_with_requests(ownership: Ownership, slots: Iterable[int]) -> int | None:
     at_once = asyncio.Semaphore(_AT_ONCE)
     frontier = ownership.client.frontier
 
@@ -296,5 +296,6 @@ async def _first_with_requests(ownership: Ownership, slots: int) -> int | None:
         async with at_once:
             return bool(await frontier.read(ownership.project, ownership.frontier, str(slot), 1))
 
-    found = await asyncio.gather(*map(has_requests, range(slots)))
-    return next((slot for slot, has in enumerate(found) if has), None)
+    slots = [*slots]
+    found = await asyncio.gather(*map(has_requests, slots))
+    return next((slot for slot, has in zip(slots, found, strict=True) if has), None)

@@ -26,9 +26,9 @@ async def be(worker, *, idle):
     await worker.log.write()
 
 
-async def state(worker, client=None):
+async def state(worker, client=None, *, leaves_rest=False):
     worker.ownership.client = client or worker.client
-    return await Ending(worker.ownership, SLOTS).look()
+    return await Ending(worker.ownership, SLOTS, leaves_rest=leaves_rest).look()
 
 
 async def test_it_is_over_when_all_are_idle_and_all_slots_empty(workers):
@@ -122,3 +122,16 @@ async def test_what_shows_only_that_another_lives_does_not_put_it_off(workers, c
         await workers[1].log.write()
 
     assert (await state(workers[0], when_all_slots_were_read(client, beat))).is_over
+
+
+async def test_a_kept_worker_leaves_what_was_pushed_to_workers_that_have_ended_and_nothing_of_its_own(
+    workers, client, frontier
+):
+    await add(client, frontier, "1", "page")
+    assert not (await state(workers[0], leaves_rest=True)).is_over, "the other worker may still read it"
+    workers[1].log.checkpoint.closed = True
+    await workers[1].log.write()
+    assert not (await state(workers[0])).is_over
+    assert (await state(workers[0], leaves_rest=True)).is_over
+    await add(client, frontier, "2", "page")
+    assert (await state(workers[0], leaves_rest=True)).waiting == 2
