@@ -39,6 +39,7 @@ from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.http.routes import Access, Route, Router, host_of
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
+from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.net.pool import ProxyPool
 from scrapy_ext.server.platform.deliveries import ArchiveTargets
 from scrapy_ext.server.platform.versions import Deploys
@@ -194,8 +195,9 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         stack.push_async_callback(_ended, asyncio.create_task(environments.read_local()))
     node = await start_node(store, config, environments, stack) if config.runner else None
     middleware.before_end = node.drain if node is not None else None
+    messages = Messages(config.public_url)
     if config.runner:
-        _start_loops(store, config, stack)
+        _start_loops(store, config, messages, stack)
     tokens = JobTokens(store)
     metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics))
     health = Health(middleware, store, partial(presented, grant_of=keys.grant), metrics)
@@ -206,6 +208,7 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         **_start_archive(store, config, stack),
         Description: Description(routes.ROUTES),
         ProxyPool: extraction.pool,
+        Messages: messages,
     }
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:
@@ -224,14 +227,17 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     await stack.enter_async_context(exporting(_SERVICE, metrics.families))
 
 
-def _start_loops(store: Store, config: ServerConfig, stack: AsyncExitStack) -> None:
-    """Start the schedules and the webhooks."""
+def _start_loops(store: Store, config: ServerConfig, messages: Messages, stack: AsyncExitStack) -> None:
+    """Start the schedules, the monitors, the webhooks and the alerts."""
     from scrapy_ext.server.jobs.periodic_loop import CronLoop  # as above
+    from scrapy_ext.server.monitors.evaluating import Evaluator
+    from scrapy_ext.server.monitors.sending import AlertDispatcher, AlertSender
     from scrapy_ext.server.net.guard import Guard
     from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
 
     webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
-    for part in (CronLoop(store), webhooks):
+    alerts = AlertDispatcher(store, AlertSender(config.allow_hosts))
+    for part in (CronLoop(store), webhooks, Evaluator(store, messages), alerts):
         stack.push_async_callback(_ended, asyncio.create_task(part.run()))
 
 

@@ -39,6 +39,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     port: Annotated[int, Option(
         meaning="port to listen on, 0 for a free one",
         roles=Role.SERVER, read=kinds.port)] = 8700
+    public_url: Annotated[str | None, Option(
+        meaning="address of this server as people reach it (https://HOST), for links in the messages of alerts",
+        roles=Role.SERVER, read=kinds.server_url, metavar="URL", default="messages have no links")] = None
     data: Annotated[Path, Option(
         meaning="directory of the SQLite database; of a worker, of deployed code",
         roles=Role.NODE | Role.STORE, metavar="DIR",
@@ -173,6 +176,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     keep_deliveries: Annotated[int, Option(
         meaning="list the delivered and given up deliveries of webhooks for so long, at most a hundred of each",
         roles=Role.SERVER, unit="days", least=0)] = 30
+    keep_monitor_results: Annotated[int, Option(
+        meaning="keep the results of monitors, and the messages of alerts, for so long",
+        roles=Role.SERVER, unit="days", least=0)] = 90
     keep_dead_letters: Annotated[int, Option(
         meaning="keep failed requests in a job's own frontier for so long after the job has finished",
         roles=Role.SERVER, unit="days", least=0)] = 30

@@ -94,6 +94,7 @@ PATH_PARTS: Final[dict[str, Schema]] = {
     "schedule": NUMBER,
     "webhook": NUMBER,
     "rule": NUMBER,
+    "target": NUMBER,
     "field": NAME,
     "key": NAME,
     "name": NAME,

@@ -16,6 +16,7 @@ from scrapy_ext.server.platform import (
     jobs,
     legacy,
     metadata,
+    monitors,
     periodic,
     projects,
     proxies,
@@ -30,6 +31,6 @@ from scrapy_ext.server.platform.records import records
 
 _RESOURCES: Final = (
     *(records, collections, frontier, jobs, legacy, metadata, jobq, projects, spiders, versions, webhooks, periodic),
-    *(comments, activity, deliveries, imports, proxies, retention, usage, system),
+    *(comments, activity, deliveries, imports, monitors, proxies, retention, usage, system),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

@@ -185,7 +185,7 @@ async def list_jobs(
         *condition.arguments,
     )
     jobs = [stored(project, row) for row in rows]
-    return await _with_counts(tx, project, jobs) if counts else jobs
+    return await with_counts(tx, project, jobs) if counts else jobs
 
 
 def _union(keys: str, states: Iterable[JobState], page: JobPage) -> str:
@@ -250,7 +250,7 @@ def _unknown_stop(key: JobKey) -> Violation:
     )
 
 
-async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
+async def with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
     """Return the jobs with the numbers of their records."""
     if not jobs:
         return []
@@ -292,7 +292,7 @@ async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -
         )
         if row is not None:
             jobs.append(stored(project, row))
-    return await _with_counts(tx, project, jobs)
+    return await with_counts(tx, project, jobs)
 
 
 async def count_states(tx: Transaction, project: int) -> dict[JobState, int]:
