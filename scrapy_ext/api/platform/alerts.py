@@ -139,7 +139,7 @@ def url_faults(url: Any) -> Iterator[Violation]:
         return
     try:
         url.encode()
-        parameters = {name.lower().lstrip("+-:") for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+        parameters = {name.lower().lstrip("+-: ") for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
     except ValueError:
         yield Violation("url", "is not a URL", _EXAMPLE)
         return

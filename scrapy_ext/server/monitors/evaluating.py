@@ -27,7 +27,7 @@ from scrapy_ext.server.store.monitors.facts import JobFacts
 from scrapy_ext.server.store.monitors.monitors import AT_ONCE, MAX_ATTEMPTS, Checked, CheckedJob, expects
 
 #: Seconds between two polls of the queue.
-INTERVAL: Final = 2.0
+INTERVAL: Final = 1.0
 _LEASE: Final = "monitors"
 
 logger = logging.getLogger(__name__)
