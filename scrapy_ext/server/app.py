@@ -50,6 +50,7 @@ from scrapy_ext.telemetry.families import Family
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.ui import PageServices
 
 logger = logging.getLogger(__name__)
 
@@ -217,7 +218,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates)
     service = Service(declared, store, check, services)
-    parts.new_pages = partial(_new_pages, store, keys, extraction, service.router, middleware)
+    page_services = partial(_page_services, keys, extraction, service.router, messages)
+    parts.new_pages = partial(_new_pages, store, page_services, middleware)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
         await parts.load_pages()
     parts.serve(service, (route.beginning for route in declared))
@@ -241,13 +243,17 @@ def _start_loops(store: Store, config: ServerConfig, messages: Messages, stack: 
         stack.push_async_callback(_ended, asyncio.create_task(part.run()))
 
 
-def _new_pages(
-    store: Store, keys: Keyring, extraction: ExtractionService, router: Router, middleware: RequestMiddleware
-) -> list[BaseRoute]:
-    """Return the routes of the pages, ready to answer."""
-    from scrapy_ext.server.ui import PageRoutes, PageServices  # as above
+def _page_services(keys: Keyring, extraction: ExtractionService, router: Router, messages: Messages) -> PageServices:
+    from scrapy_ext.server.ui import PageServices  # as above
 
-    pages = PageRoutes(store, PageServices(keys, extraction, router), lambda: middleware.ending)
+    return PageServices(keys, extraction, router, messages)
+
+
+def _new_pages(store: Store, services: Callable[[], PageServices], middleware: RequestMiddleware) -> list[BaseRoute]:
+    """Return the routes of the pages, ready to answer."""
+    from scrapy_ext.server.ui import PageRoutes  # as above
+
+    pages = PageRoutes(store, services(), lambda: middleware.ending)
     pages.prepare()
     return pages.routes
 

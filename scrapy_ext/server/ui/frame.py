@@ -25,6 +25,7 @@ from scrapy_ext.server.auth.keyring import Grant, Keyring
 from scrapy_ext.server.http.answers import Refusal, refusal_of
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.routes import Router
+from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
@@ -82,6 +83,8 @@ class PageServices(NamedTuple):
     extraction: ExtractionService
     #: Answers as the platform does, for downloads.
     router: Router
+    #: Texts of alerts.
+    messages: Messages = Messages(None)
 
 
 class MissingError(Exception):

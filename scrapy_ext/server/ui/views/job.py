@@ -39,6 +39,7 @@ async def _show(visit: Visit) -> Response:
         groups=groups,
         charts=[await timeline.throughput(visit.store, job), await timeline.memory(visit.store, visit.key)],
         errors=(await visit.store.logs.stats(visit.key)).counts,
+        monitors=await visit.store.monitors.of_job(visit.key),
     )
 
 
