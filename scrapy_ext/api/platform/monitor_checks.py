@@ -90,8 +90,8 @@ class Check(msgspec.Struct, frozen=True):
             limit = shown(self.measure, self.limit)
         else:
             limit = "median" if self.factor == 1 else f"{_plain(self.factor)} x median"
-            limit += "" if self.runs == DEFAULT_RUNS else f" of {self.runs} runs"
-            limit += "" if self.least == min(DEFAULT_LEAST, self.runs) else f" after {self.least} runs"
+            limit += "" if self.runs == DEFAULT_RUNS else f" of {_runs(self.runs)}"
+            limit += "" if self.least == min(DEFAULT_LEAST, self.runs) else f" after {_runs(self.least)}"
         return f"{self.subject} {self.operator} {limit}"
 
 
@@ -129,6 +129,10 @@ def shown(measure: str, value: float | str) -> str:
     if measure in SHARES:
         return f"{_plain(value * 100)}%"
     return f"{_plain(value)}s" if measure == "duration" else _plain(value)
+
+
+def _runs(number: int) -> str:
+    return "1 run" if number == 1 else f"{number} runs"
 
 
 def _plain(number: float) -> str:

@@ -126,8 +126,8 @@ class CheckResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     check: str
     outcome: str
     sentence: str
-    value: float | str | None = None
-    limit: float | str | None = None
+    value: int | float | str | None = None
+    limit: int | float | str | None = None
     #: Earlier runs that a median is of.
     runs: int | None = None
     items: list[FailingItem] = []

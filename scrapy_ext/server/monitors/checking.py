@@ -33,8 +33,8 @@ def check_result(check: Check, job: JobFacts, earlier: Sequence[JobFacts]) -> Ch
         check=text,
         outcome=PASSED if holds else FAILED,
         sentence=_sentence(check, value, limit, runs),
-        value=value,
-        limit=limit,
+        value=_whole(value),
+        limit=_whole(limit),
         runs=runs,
     )
 
@@ -134,6 +134,11 @@ def _sentence(check: Check, value: float | str, limit: float | str, runs: int | 
         return f"{noun}, {expected}"
     times = "" if check.factor == 1 else f"{check.factor:g} x "
     return f"{noun}, {expected} ({times}the median of {runs} run{'' if runs == 1 else 's'})"
+
+
+def _whole(value: float | str) -> float | str:
+    """Return a whole number as one, as JSON shows it without a fraction then."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _rounded(value: float | str) -> float | str:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from scrapy_ext.api.platform.monitors import NOT_APPLICABLE, CheckResult, Monitor, MonitorResult, outcome_of
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together, timeout_after
 from scrapy_ext.server.leasing import leased
 from scrapy_ext.server.monitors.checking import check_result
 from scrapy_ext.server.monitors.item_schemas import schema_result
@@ -29,6 +29,8 @@ from scrapy_ext.server.store.monitors.monitors import AT_ONCE, MAX_ATTEMPTS, Che
 #: Seconds between two polls of the queue.
 INTERVAL: Final = 1.0
 _LEASE: Final = "monitors"
+#: Spiders whose jobs are checked at once.
+_SPIDERS: Final = 3
 
 logger = logging.getLogger(__name__)
 
@@ -96,22 +98,32 @@ class Evaluator:
     async def run_due(self) -> bool:
         """Check what is due, unless another server does; return true when more is due at once."""
         monitors, alerts = self._store.monitors, self._store.alerts
-        expecting = any(each.hours is not None for each in await monitors.enabled())
-        due, groups = await monitors.due(), await alerts.due_groups()
-        if not due and not groups and not expecting:
+        work = await monitors.work()
+        if not any(work):
             return False
         async with leased(self._store, _LEASE, monitors.renew, self._duration) as lease:
             if lease is None:
                 return False
-            for row in due:
-                await self._check(row, lease)
-            if expecting:
-                await monitors.begin_expecting(lease)
-                for place in await monitors.overdue():
-                    await monitors.miss(lease, *place)
-            for subject in await alerts.due_groups():
+            await self._check_all(work.rows, lease)
+            for place in work.overdue:
+                await monitors.miss(lease, *place)
+            for subject in work.groups:
                 await alerts.compose(lease, subject, self._messages.compose)
-        return len(due) == AT_ONCE
+        return len(work.rows) == AT_ONCE
+
+    async def _check_all(self, rows: Sequence[Queued], lease: Lease) -> None:
+        """Check the jobs of a few spiders at once, those of one spider by their ends."""
+        groups: dict[tuple[int, str, int], list[Queued]] = {}
+        for row in rows:
+            groups.setdefault((row.project, row.kind, row.subject), []).append(row)
+        left = iter(groups.values())
+
+        async def some() -> None:
+            for group in left:
+                for row in group:
+                    await self._check(row, lease)
+
+        await run_together(*(some() for _ in range(min(_SPIDERS, len(groups)))))
 
     async def _check(self, row: Queued, lease: Lease) -> None:
         """Check a job or a run; one that cannot be checked is retried later, a bounded number of times."""

@@ -12,8 +12,10 @@ import pytest
 from scrapy_ext.commands.platform import SUBCOMMANDS, load, parser_of
 
 ROOT = Path(__file__).parents[3]
-#: A command line, up to a pipe, a redirection or another command.
-_LINE = re.compile(r"^ *(?:\$ )?(?:[A-Z_]+=\S+ )*scrapy platform (?!\S+:)(?P<line>[^|>&\n]+)", re.MULTILINE)
+#: A command line, up to a pipe, a redirection or another command, which may stand in double quotes.
+_LINE = re.compile(
+    r"""^ *(?:\$ )?(?:[A-Z_]+=\S+ )*scrapy platform (?!\S+:)(?P<line>(?:"[^"\n]*"|[^|>&\n"])+)""", re.MULTILINE
+)
 #: Names that stand for values, as in a list of commands.
 _PLACEHOLDER = re.compile(r"[A-Z]{3,}(?![\w=/:.])|…|\.\.\.|\[")
 

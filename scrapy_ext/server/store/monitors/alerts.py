@@ -165,7 +165,7 @@ def _target(project: int, row: Row) -> AlertTarget:
 # ── composing ──
 
 
-async def _due_groups(tx: Transaction, now: int) -> list[Subject]:
+async def due_groups(tx: Transaction, now: int) -> list[Subject]:
     """Return project and spider of the messages that are due."""
     rows = await tx.fetch(
         "SELECT project, spider FROM alert_groups WHERE due <= $1 ORDER BY due, project, spider LIMIT 100", now
@@ -223,7 +223,7 @@ def _number(value: Any, default: float) -> float:
 
 async def _put(tx: Transaction, project: int, text: Composed, now: int) -> None:
     targets = await tx.fetch(
-        "SELECT number FROM alert_targets WHERE project = $1 AND disabled = 0 ORDER BY number", project
+        "SELECT number FROM alert_targets WHERE project = $1 AND disabled = 0 ORDER BY number FOR SHARE", project
     )
     for (target,) in targets:
         waiting = await tx.fetchrow(
@@ -406,7 +406,6 @@ class AlertStore(EngineStore):
     disable = Method("write", disable_target)
     remove = Method("write", remove_target)
     messages = Method("read", list_messages)
-    due_groups = TimedMethod("read", _due_groups)
     waiting = TimedMethod("read", _waiting)
 
     async def compose(self, lease: Lease, subject: Subject, text: Compose) -> bool:

@@ -48,6 +48,9 @@ _WAIT: Final = 30_000
 MAX_ATTEMPTS: Final = 6
 MAX_LISTED: Final = 1000
 _HOUR: Final = 3_600_000
+#: Characters of the message of an activity message, and bytes of one with all results.
+_LONGEST: Final = 2000
+_LARGE: Final = 48 * 1024
 _ROW: Final = "project = $1 AND kind = $2 AND subject = $3 AND part = $4 AND ts = $5"
 
 
@@ -63,6 +66,14 @@ class CheckedJob(NamedTuple):
 
     facts: JobFacts
     results: Sequence[Checked]
+
+
+class Work(NamedTuple):
+    """Rows of the queue, expected runs (project and number of the monitor) and messages about spiders that are due."""
+
+    rows: list[Queued]
+    overdue: list[tuple[int, int]]
+    groups: list[Subject]
 
 
 class Counted(NamedTuple):
@@ -111,9 +122,11 @@ async def _retry(tx: Transaction, lease: Lease, row: Queued, now: int) -> None:
     )
 
 
-async def _take(tx: Transaction, lease: Lease, row: Queued) -> bool:
-    """Remove a row of the queue; return false when it is there no longer, or is about another end of the job."""
-    await check_lease(tx, lease)
+async def _take(tx: Transaction, row: Queued) -> bool:
+    """Remove a row of the queue; return false when it is there no longer, or is about another end of the job.
+
+    The caller has locked the job: whoever changes its state does so first, too.
+    """
     return await tx.execute(f"DELETE FROM monitor_queue WHERE {_ROW}", *row[:5]) > 0  # noqa: S608 - fixed text
 
 
@@ -122,31 +135,46 @@ async def _take(tx: Transaction, lease: Lease, row: Queued) -> bool:
 
 async def _settle(tx: Transaction, lease: Lease, row: Queued, checked: CheckedJob | None, now: int) -> list[str]:
     """Store the results of a job, once; return the outcomes of the monitors."""
-    if not await _take(tx, lease, row) or checked is None:
+    await check_lease(tx, lease)
+    found = [] if checked is None else [each for each in checked.results if await _is_enabled(tx, each.monitor)]
+    job = await get_job(tx, row.key, lock=True)
+    if not await _take(tx, row) or checked is None or job is None:
         return []
     facts = checked.facts
-    if await get_job(tx, facts.key, lock=True) is None:
-        return []
-    await tx.execute(
-        "DELETE FROM monitor_results WHERE project = $1 AND spider = $2 AND job = $3", *facts.key
-    )  # a resumed job that has ended again
+    # Of a resumed job that has ended again.
+    await tx.execute("DELETE FROM monitor_results WHERE project = $1 AND spider = $2 AND job = $3", *facts.key)
     results, events = [], []
-    for monitor, result in checked.results:
-        present = await MONITOR.find(tx, monitor.project, monitor.id, hold=True)
-        if present is None or not present.enabled:
-            continue
+    for monitor, result in found:
         if result is None:
-            events += await _expected_run(tx, present, facts, now)
+            events += await _expected_run(tx, monitor, facts, now)
             continue
         await _store(tx, facts.key, result)
         results.append(result)
-        events += await _follow(tx, facts, present, result, now)
+        events += await _follow(tx, facts, monitor, result, now)
     if results:
-        outcome = outcome_of([each.outcome for each in results])
-        events.insert(0, _event(facts, outcome, results))
-    if events:
-        await add_events(tx, facts.key.project, [msgspec.json.encode(event) for event in events], now)
+        events.insert(0, _event(facts, results))
+    await _report(tx, facts.key.project, events, now)
     return [each.outcome for each in results]
+
+
+async def _is_enabled(tx: Transaction, monitor: Monitor) -> bool:
+    """Lock a monitor; return true when it is still enabled."""
+    present = await MONITOR.find(tx, monitor.project, monitor.id, hold=True)
+    return present is not None and present.enabled
+
+
+async def _report(tx: Transaction, project: int, events: Sequence[MonitorEvent], now: int) -> None:
+    if events:
+        await add_events(tx, project, [_encoded(event) for event in events], now)
+
+
+def _encoded(event: MonitorEvent) -> bytes:
+    """Return a message as JSON; one that webhooks would not deliver without the checks."""
+    encoded = msgspec.json.encode(event)
+    if len(encoded) <= _LARGE:
+        return encoded
+    short = [msgspec.structs.replace(each, checks=[]) for each in event.monitors]
+    return msgspec.json.encode(msgspec.structs.replace(event, monitors=short))
 
 
 async def _store(tx: Transaction, key: JobKey, result: MonitorResult) -> None:
@@ -163,7 +191,8 @@ async def _store(tx: Transaction, key: JobKey, result: MonitorResult) -> None:
     )
 
 
-def _event(facts: JobFacts, outcome: str, results: list[MonitorResult]) -> MonitorEvent:
+def _event(facts: JobFacts, results: list[MonitorResult]) -> MonitorEvent:
+    outcome = outcome_of([each.outcome for each in results])
     failed = [each for each in results if each.outcome == FAILED]
     passed = sum(each.outcome == PASSED for each in results)
     sentences = [check.sentence for each in failed for check in each.checks if check.outcome == FAILED]
@@ -176,18 +205,11 @@ def _event(facts: JobFacts, outcome: str, results: list[MonitorResult]) -> Monit
     return MonitorEvent(
         event=RESULT_EVENTS[outcome],
         user="monitors",
-        message=message[:2000],
+        message=message[:_LONGEST],
         spider=facts.spider,
         outcome=outcome,
         job=str(facts.key),
-        # Webhooks deliver messages up to a size.
-        monitors=[_short(each) for each in (failed or results)[:20]],
-    )
-
-
-def _short(result: MonitorResult) -> MonitorResult:
-    return msgspec.structs.replace(
-        result, checks=[msgspec.structs.replace(check, sentence=check.sentence[:300]) for check in result.checks]
+        monitors=failed or results,
     )
 
 
@@ -239,16 +261,11 @@ async def _expected_run(tx: Transaction, monitor: Monitor, facts: JobFacts, now:
     return await _recovered(tx, Subject(project, facts.spider), monitor, "", now)
 
 
-async def _begin_expecting(tx: Transaction, lease: Lease, monitor: Monitor) -> None:
-    """Record the last successful run before a monitor was enabled."""
-    await check_lease(tx, lease)
-    if monitor.project is None or monitor.spider is None or monitor.hours is None:
+async def _begin_expecting(tx: Transaction, monitor: Monitor) -> None:
+    """Follow the runs that an enabled monitor expects, from the last one on."""
+    if not monitor.enabled or monitor.project is None or monitor.hours is None:
         return
-    present = await MONITOR.find(tx, monitor.project, monitor.id, hold=True)
-    if present is None or not present.enabled:
-        return
-    last = await find_success(tx, monitor.project, monitor)
-    since, job = last or (monitor.changed, None)
+    since, job = await find_success(tx, monitor.project, monitor) or (monitor.changed, None)
     await tx.execute(
         """INSERT INTO monitor_expected (project, rule, every, since, job) VALUES ($1, $2, $3, $4, $5)
            ON CONFLICT DO NOTHING""",
@@ -260,17 +277,18 @@ async def _begin_expecting(tx: Transaction, lease: Lease, monitor: Monitor) -> N
     )
 
 
-async def _followed(tx: Transaction) -> set[tuple[int, int]]:
-    return {(project, rule) for project, rule in await tx.fetch("SELECT project, rule FROM monitor_expected")}
-
-
 async def _overdue(tx: Transaction, now: int) -> list[tuple[int, int]]:
     rows = await tx.fetch(
         """SELECT project, rule FROM monitor_expected WHERE failing = 0 AND since + every < $1
-           ORDER BY project, rule LIMIT 100""",
+           ORDER BY project, rule LIMIT $2""",
         now,
+        AT_ONCE,
     )
     return [(project, rule) for project, rule in rows]
+
+
+async def _work(tx: Transaction, now: int) -> Work:
+    return Work(await _due(tx, now), await _overdue(tx, now), await alerts.due_groups(tx, now))
 
 
 async def _miss(tx: Transaction, lease: Lease, project: int, rule: int, now: int) -> bool:
@@ -292,8 +310,7 @@ async def _miss(tx: Transaction, lease: Lease, project: int, rule: int, now: int
     subject = Subject(project, monitor.spider)
     if await incidents.fail(tx, subject, failure, now):
         await _announce(tx, subject, now)
-    event = _missed(subject, monitor, sentence)
-    await add_events(tx, project, [msgspec.json.encode(event)], now)
+    await _report(tx, project, [_missed(subject, monitor, sentence)], now)
     return True
 
 
@@ -316,15 +333,16 @@ def _missed(subject: Subject, monitor: Monitor, sentence: str, job: str | None =
 
 async def _settle_run(tx: Transaction, lease: Lease, row: Queued, now: int) -> bool:
     """Check a run of a periodic job, once: its jobs must have started."""
-    if not await _take(tx, lease, row) or row.detail is None:
+    await check_lease(tx, lease)
+    rules = [each for each in await _of_project(tx, row.project) if each.expect == SCHEDULE]
+    rules = [each for each in rules if await _is_enabled(tx, each)]
+    if not await _take(tx, row) or row.detail is None:
         return False
     run = msgspec.json.decode(row.detail, type=PlannedRun)
     wrong = [(task.spider, await _wrong(tx, run, place)) for place, task in enumerate(run.tasks)]
     key = f"periodic job {row.subject}"
-    events = []
-    for monitor in await _of_project(tx, row.project):
-        if monitor.expect != SCHEDULE or await MONITOR.find(tx, monitor.project, monitor.id, hold=True) is None:
-            continue
+    events: list[MonitorEvent] = []
+    for monitor in rules:
         for spider, why in wrong:
             if monitor.spider not in (None, spider):
                 continue
@@ -337,8 +355,7 @@ async def _settle_run(tx: Transaction, lease: Lease, row: Queued, now: int) -> b
             if await incidents.fail(tx, subject, failure, now):
                 await _announce(tx, subject, now)
             events.append(_missed(subject, monitor, sentence, job))
-    if events:
-        await add_events(tx, row.project, [msgspec.json.encode(event) for event in events], now)
+    await _report(tx, row.project, events, now)
     return True
 
 
@@ -413,6 +430,10 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
         #: Results that this process has stored.
         self.counted = Counted()
 
+    async def add(self, project: int | None, new: NewMonitor) -> Monitor:
+        """Add a monitor; raise :class:`ContractError` when there are too many."""
+        return await self._engine.write(_add, self._clock(), project, new)
+
     async def enable(self, project: int | None, number: int, enabled: bool) -> Monitor | None:
         """Enable a monitor, or disable it, which ends its incidents; return it, or None when there is none."""
         return await self._engine.write(_enable, self._clock(), project, number, enabled)
@@ -423,7 +444,7 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
 
     # ── the queue ──
 
-    due = TimedMethod("read", _due)
+    work = TimedMethod("read_inline", _work)
     of_project = Method("read", _of_project)
 
     async def retry(self, lease: Lease, row: Queued) -> None:
@@ -444,16 +465,6 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
 
     # ── runs that are expected ──
 
-    async def begin_expecting(self, lease: Lease) -> None:
-        """Follow the runs that newly enabled monitors expect."""
-        wanted = [each for each in await self.enabled() if each.hours is not None]
-        known = await self._engine.read(_followed) if wanted else set()
-        for monitor in wanted:
-            if (monitor.project, monitor.id) not in known:
-                await self._engine.write(_begin_expecting, lease, monitor)
-
-    overdue = TimedMethod("read", _overdue)
-
     async def miss(self, lease: Lease, project: int, rule: int) -> bool:
         return await self._engine.write(_miss, lease, project, rule, self._clock())
 
@@ -473,8 +484,16 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
         return await self._engine.write(_forget, self._clock() - incidents.FORGOTTEN)
 
 
+async def _add(tx: Transaction, now: int, project: int | None, new: NewMonitor) -> Monitor:
+    added = await MONITOR.add(tx, now, project, new)
+    await _begin_expecting(tx, added)
+    return added
+
+
 async def _enable(tx: Transaction, now: int, project: int | None, number: int, enabled: bool) -> Monitor | None:
     found = await MONITOR.enable(tx, now, project, number, enabled)
+    if found is not None and enabled:
+        await _begin_expecting(tx, found)
     if found is not None and not enabled:
         await incidents.drop_rule(tx, project, number)
     return found
