@@ -118,7 +118,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
 
     # ── jobs ──
     runner: Annotated[bool, Option(
-        meaning="start no jobs here, neither for periodic jobs, and send nothing to webhooks",
+        meaning="start no jobs here, neither for periodic jobs, check none by monitors, and send nothing to webhooks "
+        "and targets of alerts",
         roles=Role.SERVER)] = True
     units: Annotated[int, Option(
         meaning="units of concurrent jobs on this node; 0: none here, but periodic jobs start and webhooks are sent",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from scrapy_ext.api.platform.monitors import FAILED, PASSED, PREVIEWED, SCHEDULE, Monitor, MonitorPreview
 from scrapy_ext.server.monitors.evaluating import result_of
 from scrapy_ext.server.store import Store
@@ -12,6 +14,8 @@ from scrapy_ext.server.store.monitors.monitors import missing_run
 
 #: Projects of a preview of a monitor of the server.
 _PROJECTS: Final = 20
+#: Items of each job that a preview compares with a schema.
+_SAMPLE: Final = 200
 _HOUR: Final = 3_600_000
 
 
@@ -20,6 +24,8 @@ async def preview(store: Store, monitor: Monitor, projects: Sequence[int]) -> Mo
     if monitor.expect is not None:
         return await _expected(store, monitor)
     found = []
+    # Somebody waits for it.
+    monitor = msgspec.structs.replace(monitor, sample=min(monitor.sample or _SAMPLE, _SAMPLE))
     for project in projects[-_PROJECTS:]:
         found += await store.monitors.last(project, monitor, PREVIEWED)
     found.sort(key=lambda job: -job.finished)

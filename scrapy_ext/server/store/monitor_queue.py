@@ -83,6 +83,19 @@ async def forget_job(tx: Transaction, key: JobKey) -> None:
     await tx.execute("DELETE FROM monitor_results WHERE project = $1 AND spider = $2 AND job = $3", *key)
 
 
+def schedule_key(number: int) -> str:
+    """Return the arguments of incidents of a periodic job: each is followed apart."""
+    return f"periodic job {number}"
+
+
+async def forget_schedule(tx: Transaction, project: int, number: int) -> None:
+    """Remove what waits about a periodic job that was disabled or removed, and its incidents."""
+    await tx.execute("DELETE FROM monitor_queue WHERE project = $1 AND kind = 'run' AND subject = $2", project, number)
+    await tx.execute(
+        "DELETE FROM monitor_incidents WHERE project = $1 AND arguments = $2", project, schedule_key(number)
+    )
+
+
 async def _is_watched(tx: Transaction, project: int) -> bool:
     row = await tx.fetchrow(
         "SELECT 1 FROM rules WHERE project IN ($1, $2) AND purpose = $3 AND enabled = 1 LIMIT 1",

@@ -34,7 +34,7 @@ from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.engine.methods import Method, TimedMethod
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.leases import Lease, check_lease, extend_lease
-from scrapy_ext.server.store.monitor_queue import PlannedRun, Queued
+from scrapy_ext.server.store.monitor_queue import PlannedRun, Queued, schedule_key
 from scrapy_ext.server.store.monitors import alerts, incidents
 from scrapy_ext.server.store.monitors.facts import JobFacts, find_earlier, find_facts, find_last, find_success
 from scrapy_ext.server.store.monitors.incidents import Failure, Rule, Subject, arguments_key
@@ -340,7 +340,7 @@ async def _settle_run(tx: Transaction, lease: Lease, row: Queued, now: int) -> b
         return False
     run = msgspec.json.decode(row.detail, type=PlannedRun)
     wrong = [(task.spider, await _wrong(tx, run, place)) for place, task in enumerate(run.tasks)]
-    key = f"periodic job {row.subject}"
+    key = schedule_key(row.subject)
     events: list[MonitorEvent] = []
     for monitor in rules:
         for spider, why in wrong:

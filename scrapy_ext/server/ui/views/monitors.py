@@ -120,7 +120,8 @@ async def _one(visit: Visit) -> Response:
         scope=jobs_in_words(monitor),
         conditions=conditions_in_words(monitor),
         results=await visit.store.monitors.results(visit.project, number, _RESULTS, of_server),
-        preview=await _preview(visit, monitor),
+        # The results of an enabled monitor are stored.
+        preview=None if monitor.enabled else await _preview(visit, monitor),
     )
 
 

@@ -12,6 +12,8 @@ import pytest
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.monitors import Monitor, monitor_of
+from scrapy_ext.api.platform.periodic import PeriodicJob, Task
+from scrapy_ext.server.monitors import evaluating
 from scrapy_ext.server.monitors.evaluating import Evaluator
 from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.monitors.previews import preview
@@ -242,6 +244,132 @@ async def test_a_new_monitor_of_a_spider_that_never_ran_waits_its_time(store: St
     clock.now += 2 * _HOUR
     await check()
     assert [each["event"] for each in await events(store)] == ["monitor:missed"]
+
+
+def schedule() -> PeriodicJob:
+    return PeriodicJob(
+        id=0,
+        project=1,
+        disabled=False,
+        type="spider",
+        description="",
+        cron="0 * * * *",
+        addtags=[],
+        tasks=[Task(name="books")],
+    )
+
+
+async def test_a_periodic_job_that_does_not_start_in_time_is_reported(store: Store, clock: Clock, check: Any) -> None:
+    await enabled(store, name="on time", expect="schedule")
+    made = await store.periodic.add(schedule())
+
+    async def run_after(hours: int) -> None:
+        clock.now = (clock.now // _HOUR + hours) * _HOUR + _MINUTE
+        for due in await store.periodic.due():
+            await store.periodic.run(due)
+        await check()
+
+    async def messages() -> list[str]:
+        return [each["message"] for each in await events(store, "monitor:missed")]
+
+    await run_after(1)
+    assert await messages() == []  # the job has half an hour to start
+    clock.now += 40 * _MINUTE
+    await check()
+    assert len(await messages()) == 1
+    assert "job 1/1/1 still waits for a node" in (await messages())[0]
+    await run_after(1)
+    assert "job 1/1/1 of an earlier run has not ended" in (await messages())[1]
+    await store.jobs.change(1, [Change(JobKey(1, 1, 1), JobState.RUNNING, {})], "test")
+    await store.jobs.change(1, [Change(JobKey(1, 1, 1), JobState.FINISHED, {})], "test")
+    await run_after(1)
+    await store.jobs.change(1, [Change(JobKey(1, 1, 2), JobState.RUNNING, {})], "test")
+    clock.now += 40 * _MINUTE
+    await check()
+    assert len(await messages()) == 2
+    assert [each["event"] for each in await events(store)][-1] == "monitor:recovered"
+    await store.jobs.change(1, [Change(JobKey(1, 1, 2), JobState.FINISHED, {})], "test")
+    clock.now = (clock.now // _HOUR + 5) * _HOUR - _MINUTE  # no server, and the newest missed minute is an hour ago
+    await store.periodic.edit(1, made.id, lambda job: job)
+    (due,) = await store.periodic.due()
+    await store.periodic.run(due)
+    await check()
+    await store.periodic.remove(1, made.id)
+    assert await store.monitors.incidents(1) == []
+
+
+async def test_old_results_and_messages_expire(store: Store, clock: Clock, check: Any) -> None:
+    await store.alerts.add(1, "on-call", "json://localhost")
+    await enabled(store, checks=["items >= 2"])
+    old = await add_finished(store, "books", 1)
+    await check()
+    clock.now += 2 * _MINUTE
+    await check()
+    assert len(await texts(store)) == 1
+    clock.now += 89 * 24 * _HOUR
+    new = await add_finished(store, "books", 1)
+    await check()
+    clock.now += 2 * 24 * _HOUR
+    assert sum([rows async for rows in store.expiry.monitor_results(90)]) == 2
+    assert await store.monitors.of_job(old) == []
+    assert len(await store.monitors.of_job(new)) == 1
+    assert [each.kind for each in await store.alerts.messages(1, 1, 10)] == ["reminder"]  # which was not sent
+
+
+async def test_a_removed_target_has_no_messages_left(store: Store, clock: Clock, check: Any) -> None:
+    await store.alerts.add(1, "on-call", "json://localhost")
+    await enabled(store, checks=["items >= 2"])
+    await add_finished(store, "books", 1)
+    await check()
+    clock.now += 2 * _MINUTE
+    await check()
+    assert await store.alerts.waiting() == [(1, 1)]
+    assert await store.alerts.remove(1, 1)
+    assert await store.alerts.waiting() == []
+    assert await store.alerts.claim(1, 1) is None
+
+
+async def test_a_message_is_repeated_with_growing_pauses_and_given_up_after_a_day(
+    store: Store, clock: Clock, check: Any
+) -> None:
+    await store.alerts.add(1, "on-call", "json://localhost")
+    await enabled(store, checks=["items >= 2"])
+    await add_finished(store, "books", 1)
+    await check()
+    clock.now += 2 * _MINUTE
+    await check()
+    pauses = []
+    while (claimed := await store.alerts.claim(1, 1)) is not None:
+        assert await store.alerts.claim(1, 1) is None  # another server does not send it meanwhile
+        await store.alerts.failed(claimed, "no connection")
+        (message,) = await store.alerts.messages(1, 1, 10)
+        if message.due is None:
+            break
+        pauses.append((message.due - clock.now) // 1000)
+        clock.now = message.due
+    assert pauses[:4] == [10, 20, 40, 80]
+    assert max(pauses) == 3600
+    assert (message.state, message.outcome) == ("given up", "no connection")
+    (event,) = await events(store, "alert:")
+    assert event["event"] == "alert:given-up"
+    assert (await store.alerts.listed(1))[0].failing_since is not None
+
+
+async def test_a_job_that_cannot_be_checked_is_retried_and_then_reported(
+    store: Store, clock: Clock, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any) -> None:
+        raise RuntimeError("broken")
+
+    await enabled(store, checks=["items >= 2"])
+    key = await add_finished(store, "books", 1)
+    monkeypatch.setattr(evaluating, "result_of", broken)
+    for _ in range(20):
+        await check()
+        clock.now += _HOUR
+    (result,) = await store.monitors.of_job(key)
+    assert result.outcome == "not applicable"
+    assert "could not be checked" in result.checks[0].sentence
 
 
 SCHEMA = {"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}}
