@@ -101,8 +101,18 @@ async def test_a_wrong_monitor_is_refused_with_the_field_and_the_remedy(
 ) -> None:
     for path in (f"/api/projects/{project}/monitors", f"/api/projects/{project}/monitors/preview"):
         refused = await add(http, path, **fields)
-        assert refused.status == 250
+        assert refused.status == 400
         assert message in refused.text
+
+
+@pytest.mark.parametrize("value", [-1, "60", True, [1], 10**9])
+async def test_wrong_times_of_alerts_are_refused(http: Http, project: int, value: Any) -> None:
+    for name in ("alert_window", "alert_reminder"):
+        answer = await http.post(f"/projects/{project}/settings", json.dumps({name: value}).encode())
+        assert answer.status == 400
+        assert f"{name}: must be a number of" in answer.text
+    assert (await http.post(f"/projects/{project}/settings", b'{"alert_reminder": 0}')).status == 400
+    assert (await http.post(f"/projects/{project}/settings", b'{"alert_window": 0}')).status == 200
 
 
 async def test_limited_keys_manage_monitors_and_alerts_of_their_projects_alone(

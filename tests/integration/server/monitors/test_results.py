@@ -19,6 +19,7 @@ from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.monitors.previews import preview
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.states import Change
+from scrapy_ext.server.store.leases import LeaseLostError
 from scrapy_ext.server.store.records.chunks import ITEMS
 from tests.support.packing import pack_chunk
 from tests.support.stored_jobs import add_finished, finish, new_job
@@ -370,6 +371,38 @@ async def test_a_job_that_cannot_be_checked_is_retried_and_then_reported(
     (result,) = await store.monitors.of_job(key)
     assert result.outcome == "not applicable"
     assert "could not be checked" in result.checks[0].sentence
+
+
+async def test_a_server_that_has_lost_its_lease_stores_nothing(store: Store, clock: Clock, check: Any) -> None:
+    await enabled(store, checks=["items >= 2"])
+    key = await add_finished(store, "books", 1)
+    lease = await store.leases.take("monitors", "one", 1000)
+    assert lease is not None
+    (row,) = (await store.monitors.work()).rows
+    clock.now += 2000
+    assert await store.leases.take("monitors", "other", 1000) is not None
+    with pytest.raises(LeaseLostError):
+        await store.monitors.settle(lease, row, None)
+    await check()  # the other one has it
+    assert await store.monitors.of_job(key) == []
+    clock.now += 2000
+    await check()
+    assert len(await store.monitors.of_job(key)) == 1
+
+
+async def test_a_message_whose_sender_was_killed_is_sent_by_another(store: Store, clock: Clock, check: Any) -> None:
+    target = await store.alerts.add(1, "on-call", "json://localhost")
+    await store.alerts.test(1, target.id, Messages(None).test(target))
+    first = await store.alerts.claim(1, 1)
+    assert first is not None
+    assert await store.alerts.waiting() == []
+    clock.now += 3 * _MINUTE
+    second = await store.alerts.claim(1, 1)
+    assert second is not None
+    assert (second.number, second.attempts) == (first.number, 2)
+    await store.alerts.delivered(second, "accepted")
+    await store.alerts.failed(first, "no connection")  # too late
+    assert [each.state for each in await store.alerts.messages(1, 1, 10)] == ["sent"]
 
 
 SCHEMA = {"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}}
