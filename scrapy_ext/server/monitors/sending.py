@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import sys
+from asyncio.subprocess import DEVNULL
 from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import unquote
@@ -89,7 +90,7 @@ async def _ask(task: bytes) -> SendOutcome:
         [sys.executable, *safe_module(_MODULE)],
         environment=clean_environment(os.environ),
         given=task,
-        errors=None,
+        errors=DEVNULL,  # Apprise logs addresses that it cannot read
         dies_with_parent=True,
     )
     try:

@@ -78,6 +78,12 @@ async def test_a_receiver_that_does_not_answer_is_given_up_in_time() -> None:
             await AlertSender([receiver.host], timeout=3).send(message(f"json://{receiver.host}/"))
 
 
+async def test_an_address_that_apprise_cannot_read_is_not_in_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DeliveryError, match="not one that Apprise accepts"):
+        await AlertSender().send(message("slack://a-secret"))
+    assert "a-secret" not in "".join(capfd.readouterr())
+
+
 @pytest.mark.full
 async def test_a_closed_port_is_a_failure_with_a_reason() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
