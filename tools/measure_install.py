@@ -18,7 +18,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("", "server", "poet", "postgresql", "all", "deploy", "parquet", "mcp", "dev")
+EXTRAS = ("", "server", "poet", "postgresql", "all", "alerts", "deploy", "parquet", "mcp", "dev")
 _MB = 1e6
 
 

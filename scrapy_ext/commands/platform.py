@@ -40,6 +40,8 @@ SUBCOMMANDS: Final = {
     "deliveries": "list, add, preview or remove rules by which finished jobs are delivered to other storage",
     "restore-job": "bring back the records of an archived job",
     "webhooks": "add, list, test or remove webhooks of a project",
+    "monitors": "list, add, preview or remove monitors of jobs, and show their results",
+    "alerts": "add, list, test or remove the receivers of messages about monitors",
     "retention": "list, add, preview or remove rules by which old data is removed",
     "proxies": "show the success of a server's proxies, by site",
     "serve": "run the services, with web pages",
@@ -67,6 +69,7 @@ _MODULES: Final = {
     "restore-job": "deliveries",
     "versions": "deploy",
     "import": "importing",
+    "alerts": "monitors",
     **dict.fromkeys(("backup", "restore", "migrate", "vacuum"), "stores"),
 }
 

@@ -1,4 +1,4 @@
-"""Actions of the commands about rules: ``scrapy platform retention`` and ``scrapy platform deliveries``."""
+"""Actions of the commands about rules: ``scrapy platform retention``, ``deliveries`` and ``monitors``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ from scrapy_ext.commands.terminal.text import clock, counted
 
 Record = Mapping[str, Any]
 RuleT = TypeVar("RuleT", bound=RuleRecord)
-PreviewT = TypeVar("PreviewT", bound=JobsPreview)
+PreviewT = TypeVar("PreviewT")
 
-_ID: Final = argument("id", type=whole_number, metavar="ID", help="number of the rule, as list shows it")
-_SERVER: Final = argument(
+ID: Final = argument("id", type=whole_number, metavar="ID", help="number of the rule, as list shows it")
+SERVER: Final = argument(
     "--server", action="store_true", help="rules of the whole server, for an API key of all projects"
+)
+
+
+#: Options of the scope of a new rule.
+SCOPE: Final = (
+    argument("--spider", metavar="NAME", help="only jobs of this spider"),
+    argument("--tag", metavar="TAG", help="only jobs with this tag"),
 )
 
 
@@ -57,21 +64,20 @@ class RuleActions(Generic[RuleT, PreviewT]):
             *new,
             argument("--older-than", type=positive_number, metavar="DAYS", help="only what is older than so many days"),
             argument("--keep-last", type=positive_number, metavar="N", help="not the newest N jobs of each spider"),
-            argument("--spider", metavar="NAME", help="only jobs of this spider"),
-            argument("--tag", metavar="TAG", help="only jobs with this tag"),
+            *SCOPE,
             argument("--dry-run", action="store_true", help=f"show the data that would be {done}, and add no rule"),
             argument("--off", action="store_true", help="add the rule, and do not enable it"),
             YES,
-            _SERVER,
+            SERVER,
         )
         return (
-            CommandAction("list", "list the rules that cover the project", self._list, (_SERVER,)),
+            CommandAction("list", "list the rules that cover the project", self._list, (SERVER,)),
             CommandAction("next", f"show the jobs whose data the enabled rules {verb} next", self._next),
-            CommandAction("add", f"add a rule, after a preview of the data that is {done} now", self._add, added),
-            CommandAction("preview", f"show the data that a rule would {verb} now", self._preview, (_ID, _SERVER)),
-            CommandAction("enable", "enable a rule, after a preview", self._enable, (YES, _ID, _SERVER)),
-            CommandAction("disable", "disable a rule", self._enable, (_ID, _SERVER)),
-            CommandAction("remove", f"remove a rule; what it has {done} stays {done}", self._remove, (_ID, _SERVER)),
+            CommandAction("add", f"add a rule, after a preview of the data that is {done} now", self.add, added),
+            CommandAction("preview", f"show the data that a rule would {verb} now", self._preview, (ID, SERVER)),
+            CommandAction("enable", "enable a rule, after a preview", self._enable, (YES, ID, SERVER)),
+            CommandAction("disable", "disable a rule", self._enable, (ID, SERVER)),
+            CommandAction("remove", f"remove a rule; what it has {done} stays {done}", self._remove, (ID, SERVER)),
         )
 
     async def _list(self, view: View) -> None:
@@ -85,7 +91,8 @@ class RuleActions(Generic[RuleT, PreviewT]):
         await view.output.records(each_of(map(msgspec.to_builtins, jobs)), self._next_columns())
         await view.output.note(f"the next {counted(len(jobs), 'job')} whose data the enabled rules {self.verb}")
 
-    async def _add(self, view: View) -> None:
+    async def add(self, view: View) -> None:
+        """Add a rule, after a preview."""
         fields = {name: value for name, value in self.fields(view.options).items() if value is not None}
         rule = self.parse(fields)
         preview = await self.rules(view).preview(_owner(view), fields)
@@ -139,11 +146,16 @@ class RuleActions(Generic[RuleT, PreviewT]):
         )
         await view.output.records(each_of(map(msgspec.to_builtins, rules)), columns)
 
+    def listed(self, preview: PreviewT) -> tuple[Sequence[Any], Sequence[Column]]:
+        """Return the rows of a preview, and the columns of their table."""
+        return getattr(preview, "next", ()), self._next_columns()
+
     async def _show_next(self, view: View, preview: PreviewT) -> None:
+        rows, columns = self.listed(preview)
         if view.output.form != "table":
             await view.output.records(each_of([msgspec.to_builtins(preview)]))
-        elif preview.next:
-            await view.output.records(each_of(map(msgspec.to_builtins, preview.next)), self._next_columns())
+        elif rows:
+            await view.output.records(each_of(map(msgspec.to_builtins, rows)), columns)
 
     def _next_columns(self) -> tuple[Column, ...]:
         return (

@@ -42,6 +42,7 @@ from scrapy_ext.server.http.routes import Access, Route, Router, host_of
 from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.mcp.endpoint import AgentEndpoint
+from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.net.pool import ProxyPool
 from scrapy_ext.server.platform.deliveries import ArchiveTargets
 from scrapy_ext.server.platform.versions import Deploys
@@ -203,14 +204,14 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         stack.push_async_callback(_ended, asyncio.create_task(environments.read_local()))
     node = await start_node(store, config, environments, stack) if config.runner else None
     middleware.before_end = node.drain if node is not None else None
+    messages = Messages(config.public_url)
     if config.runner:
-        _start_loops(store, config, stack)
+        _start_loops(store, config, messages, stack)
     tokens = JobTokens(store)
     users, login_counts = UserRules.of(config.oidc_issuer, config.oidc_allowed, config.oidc_roles), LoginCounts()
     metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics, login_counts.metrics))
     health = Health(middleware, store, partial(presented, grant_of=keys.grant), metrics)
-    agents = AgentEndpoint(middleware, keys, allow_write=config.mcp_allow_write)
-    stack.push_async_callback(agents.close)
+    agents = _start_agents(config, middleware, keys, stack)
     services = {
         JobTokens: tokens,
         Deploys: Deploys(deployments, config.deploy),
@@ -220,6 +221,7 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
         ProxyPool: extraction.pool,
         AgentEndpoint: agents,
         UserRules: users,
+        Messages: messages,
     }
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:
@@ -228,8 +230,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates, keys.caller)
     service = Service(declared, store, check, services)
-    images = _item_images(config, extraction, stack)
-    pages = PageParts(store, keys, extraction, service.router, users, login_counts, images)
+    page_parts = (store, keys, extraction, service.router, users, login_counts)
+    pages = PageParts(*page_parts, _item_images(config, extraction, stack), messages)
     parts.new_pages = partial(_new_pages, config, pages, middleware)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
         await parts.load_pages()
@@ -240,15 +242,26 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     await stack.enter_async_context(exporting(_SERVICE, metrics.families))
 
 
-def _start_loops(store: Store, config: ServerConfig, stack: AsyncExitStack) -> None:
-    """Start the schedules and the webhooks."""
+def _start_loops(store: Store, config: ServerConfig, messages: Messages, stack: AsyncExitStack) -> None:
+    """Start the schedules, the monitors, the webhooks and the alerts."""
     from scrapy_ext.server.jobs.periodic_loop import CronLoop  # as above
+    from scrapy_ext.server.monitors.evaluating import Evaluator
+    from scrapy_ext.server.monitors.sending import AlertDispatcher, AlertSender
     from scrapy_ext.server.net.guard import Guard
     from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
 
     webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
-    for part in (CronLoop(store), webhooks):
+    alerts = AlertDispatcher(store, AlertSender(config.allow_hosts))
+    for part in (CronLoop(store), webhooks, Evaluator(store, messages), alerts):
         stack.push_async_callback(_ended, asyncio.create_task(part.run()))
+
+
+def _start_agents(
+    config: ServerConfig, middleware: RequestMiddleware, keys: Keyring, stack: AsyncExitStack
+) -> AgentEndpoint:
+    agents = AgentEndpoint(middleware, keys, allow_write=config.mcp_allow_write)
+    stack.push_async_callback(agents.close)
+    return agents
 
 
 def _item_images(config: ServerConfig, extraction: ExtractionService, stack: AsyncExitStack) -> ItemImages | None:
@@ -272,6 +285,7 @@ class PageParts(NamedTuple):
     users: UserRules
     login_counts: LoginCounts
     images: ItemImages | None
+    messages: Messages
 
 
 def _new_pages(config: ServerConfig, parts: PageParts, middleware: RequestMiddleware) -> list[BaseRoute]:
@@ -280,7 +294,14 @@ def _new_pages(config: ServerConfig, parts: PageParts, middleware: RequestMiddle
 
     logins = _logins_of(config, parts)
     services = PageServices(
-        parts.keys, parts.extraction, parts.router, parts.users, logins, parts.login_counts, parts.images
+        parts.keys,
+        parts.extraction,
+        parts.router,
+        parts.users,
+        logins,
+        parts.login_counts,
+        parts.images,
+        parts.messages,
     )
     pages = PageRoutes(parts.store, services, lambda: middleware.ending)
     pages.prepare()

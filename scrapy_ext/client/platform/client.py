@@ -13,6 +13,7 @@ from scrapy_ext.client.platform.deliveries import Deliveries
 from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.client.platform.imports import Imports
 from scrapy_ext.client.platform.jobs import JobQueue, Jobs, Periodic
+from scrapy_ext.client.platform.monitors import Alerts, Monitors
 from scrapy_ext.client.platform.projects import Projects
 from scrapy_ext.client.platform.proxies import ProxySuccess
 from scrapy_ext.client.platform.records import Items, Logs, Requests, Samples
@@ -61,6 +62,7 @@ class PlatformClient:
         transport = Transport(urls, key, timeout=timeout, limits=limits, compress=compress, pace=pace)
         self._transport = transport
         self.activity = Activity(transport)
+        self.alerts = Alerts(transport)
         self.beginnings = Beginnings(transport)
         self.collections = Collections(transport)
         self.deliveries = Deliveries(transport)
@@ -70,6 +72,7 @@ class PlatformClient:
         self.jobq = JobQueue(transport)
         self.jobs = Jobs(transport)
         self.logs = Logs(transport)
+        self.monitors = Monitors(transport)
         self.periodic = Periodic(transport)
         self.projects = Projects(transport)
         self.proxies = ProxySuccess(transport)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from scrapy_ext.api.platform.keys import Host
-from scrapy_ext.api.platform.rules import JobsPreview, NextJob, RuleRecord
+from scrapy_ext.api.platform.rules import NextJob, RuleRecord
 from scrapy_ext.client.platform.calls import JSON, delete, get, path, send_json
 from scrapy_ext.client.platform.resource import Resource
 
 RuleT = TypeVar("RuleT", bound=RuleRecord)
-PreviewT = TypeVar("PreviewT", bound=JobsPreview)
+PreviewT = TypeVar("PreviewT")
 
 _Jobs = list[NextJob]
 _Many = list[RuleT]

@@ -62,7 +62,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
         meaning="key of the platform",
         roles=Role.SERVER, metavar="KEY", variable="PLATFORM_API_KEY", secret=True)] = None
     public_url: Annotated[str | None, Option(
-        meaning="address at which people open the pages, such as https://crawls.example.com",
+        meaning="address at which people open the pages, such as https://crawls.example.com, for logins and for links "
+        "in the messages of alerts",
         roles=Role.SERVER, read=kinds.server_url, metavar="URL", variable="SERVER_PUBLIC_URL")] = None
 
     # ── login of people by OpenID Connect ──
@@ -150,7 +151,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
 
     # ── jobs ──
     runner: Annotated[bool, Option(
-        meaning="start no jobs here, neither for periodic jobs, and send nothing to webhooks",
+        meaning="start no jobs here, neither for periodic jobs, check none by monitors, and send nothing to webhooks "
+        "and targets of alerts",
         roles=Role.SERVER)] = True
     units: Annotated[int, Option(
         meaning="units of concurrent jobs on this node; 0: none here, but periodic jobs start and webhooks are sent",
@@ -219,6 +221,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     keep_deliveries: Annotated[int, Option(
         meaning="list the delivered and given up deliveries of webhooks for so long, at most a hundred of each",
         roles=Role.SERVER, unit="days", least=0)] = 30
+    keep_monitor_results: Annotated[int, Option(
+        meaning="keep the results of monitors, and the messages of alerts, for so long",
+        roles=Role.SERVER, unit="days", least=0)] = 90
     keep_dead_letters: Annotated[int, Option(
         meaning="keep failed requests in a job's own frontier for so long after the job has finished",
         roles=Role.SERVER, unit="days", least=0)] = 30

@@ -18,10 +18,8 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-import os
 import secrets
-import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -30,12 +28,13 @@ from scrapy_ext.api.platform.deliveries import MANIFEST, DeliveryRule, is_within
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.api.platform.rules import rule_in_words
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together, timeout_after, uncancel
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together, timeout_after
 from scrapy_ext.formats import Compression, MissingLibraryError, Schema, check_installed
 from scrapy_ext.server.delivery import manifest as manifests
 from scrapy_ext.server.delivery.manifest import Manifest
 from scrapy_ext.server.delivery.targets import Target, TargetError, create_folder, open_target
 from scrapy_ext.server.delivery.writing import Upload
+from scrapy_ext.server.leasing import leased
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.deliveries import (
     Attempt,
@@ -79,7 +78,6 @@ class Deliverer:
         self._duration = duration
         self._grace = grace
         self._opened = opened
-        self._owner = f"{socket.gethostname()} {os.getpid()}"
 
     async def run(self) -> None:
         """Run forever; failures are logged and retried."""
@@ -105,7 +103,7 @@ class Deliverer:
         if not rules and not await deliveries.dead(self._grace) and not await deliveries.has_unreported():
             return 0
         try:
-            async with self._leased() as lease:
+            async with leased(self._store, _LEASE, deliveries.renew, self._duration) as lease:
                 if lease is None:
                     return 0
                 await self._remove_dead(lease)
@@ -117,41 +115,6 @@ class Deliverer:
         except LeaseLostError:
             logger.warning("Another server has taken over the deliveries; this one was too slow to renew its lease")
             return 0
-
-    @contextlib.asynccontextmanager
-    async def _leased(self) -> AsyncIterator[Lease | None]:
-        """Hold the lease of deliveries; raises :class:`LeaseLostError` in the block when it is lost."""
-        lease = await self._store.leases.take(_LEASE, self._owner, self._duration)
-        if lease is None:
-            yield None
-            return
-        current, is_lost = asyncio.current_task(), False
-
-        async def renew() -> None:
-            nonlocal is_lost
-            while True:
-                await asyncio.sleep(self._duration / 3000)
-                try:
-                    await self._store.deliveries.renew(lease, self._duration)
-                except LeaseLostError:
-                    is_lost = True
-                    if current is not None:
-                        current.cancel()
-                    return
-                except StoreError as error:
-                    logger.warning("The lease of deliveries was not renewed: %s", error)
-
-        renewing = asyncio.create_task(renew())
-        try:
-            yield lease
-        except asyncio.CancelledError:
-            if is_lost and current is not None and uncancel(current) == 0:
-                raise LeaseLostError from None
-            raise
-        finally:
-            renewing.cancel()
-            with contextlib.suppress(StoreError):
-                await self._store.leases.release(lease)
 
     async def _remove_dead(self, lease: Lease) -> None:
         """Remove the objects of deliveries whose server died."""

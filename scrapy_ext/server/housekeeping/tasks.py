@@ -37,6 +37,8 @@ def tasks_of(store: Store, config: ServerConfig, environments: Environments) -> 
         _task("staged items", _HOUR, expiry.staged_items),
         _task("activity", _HOUR, partial(expiry.messages, config.keep_activity, config.keep_activity_messages)),
         _task("deliveries", _HOUR, partial(expiry.deliveries, config.keep_deliveries)),
+        _task("monitor results", _HOUR, partial(expiry.monitor_results, config.keep_monitor_results)),
+        Task("forgotten incidents", _HOUR, partial(_counted, store.monitors.forget)),
         _task("uploads", _HOUR, expiry.uploads),
         Task("interrupted restores", _MINUTE, partial(_removing_nothing, store.restores.clean)),
         Task("retention", INTERVAL, partial(_removing_nothing, Retention(store).run)),
@@ -64,6 +66,10 @@ async def _purge(store: Store, followers: Sequence[asyncio.Event]) -> Progress:
 async def _removing_nothing(run: Callable[[], Awaitable[object]]) -> Progress:
     await run()
     return Progress(0)
+
+
+async def _counted(run: Callable[[], Awaitable[int]]) -> Progress:
+    return Progress(await run())
 
 
 def _task(name: str, interval: float, begin: Callable[[], Steps], wake: asyncio.Event | None = None) -> Task:

@@ -79,12 +79,14 @@ class ServerMetrics:
     async def _jobs(self) -> Iterable[Family]:
         """Return the pending jobs, and the nodes with their units: the same numbers on all servers of a database."""
         waiting, nodes = await self._store.waiting.groups(), await self._store.nodes.listed()
+        incidents = await self._store.monitors.lasting()
         unfit = [group for group in waiting if not any(group.fits(node) for node in nodes)]
         takers = [node for node in nodes if not node.draining]
         return chain(
             gauge("jobs_pending", "Jobs that wait for a node.", sum(each.jobs for each in waiting)),
             gauge("jobs_pending_units", "Units of these.", sum(each.units * each.jobs for each in waiting)),
             gauge("jobs_pending_unfit", "Those of them that no node could run.", sum(each.jobs for each in unfit)),
+            gauge("monitor_incidents", "Monitors that fail now, by spider and arguments.", incidents),
             gauge("nodes", "Nodes that take jobs.", len(takers)),
             gauge("node_units", "Units of the nodes that take jobs.", sum(node.units for node in takers)),
             gauge("node_units_used", "Units of the jobs that run, on all nodes.", sum(node.used for node in nodes)),
@@ -118,6 +120,11 @@ class ServerMetrics:
         yield from counter("delivery_records_total", "Records that were delivered.", [({}, delivered.records)])
         yield from counter("delivery_bytes_total", "Bytes of the objects with them.", [({}, delivered.bytes)])
         yield from counter("delivery_failures_total", "Runs of delivery rules that failed.", [({}, failures)])
+        counted, alerts = self._store.monitors.counted, self._store.alerts
+        outcomes = [({"outcome": name}, number) for name, number in counted._asdict().items()]
+        yield from counter("monitor_results_total", "Results of monitors for finished jobs.", outcomes)
+        yield from counter("alerts_sent_total", "Messages that targets of alerts accepted.", [({}, alerts.sent_count)])
+        yield from counter("alert_failures_total", "Attempts at them that failed.", [({}, alerts.failures)])
         groups = (GROUPS, tuple(store.groups), store.operations)
         yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
         yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])

@@ -95,6 +95,7 @@ PATH_PARTS: Final[dict[str, Schema]] = {
     "webhook": NUMBER,
     "rule": NUMBER,
     "user": NUMBER,
+    "target": NUMBER,
     "field": NAME,
     "key": NAME,
     "name": NAME,

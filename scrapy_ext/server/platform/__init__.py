@@ -17,6 +17,7 @@ from scrapy_ext.server.platform import (
     jobs,
     legacy,
     metadata,
+    monitors,
     periodic,
     projects,
     proxies,
@@ -46,6 +47,6 @@ _RESOURCES: Final = (
         webhooks,
         periodic,
     ),
-    *(comments, activity, deliveries, imports, proxies, retention, usage, users, system),
+    *(comments, activity, deliveries, imports, monitors, proxies, retention, usage, users, system),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

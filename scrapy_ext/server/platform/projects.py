@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.alerts import settings_faults
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState, violations_of_project
 from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, NAME_PATTERN, Project, name_of_project
@@ -187,7 +188,7 @@ async def _merge(call: Call, values: Any) -> Response:
         raise refused("body", "must be a JSON object", 'Write {"name": value}.')
     for name in values:
         check_name("name", name)
-    if violations := list(violations_of_project(values)):
+    if violations := [*violations_of_project(values), *settings_faults(values)]:
         raise ContractError(violations)
     call.noted["settings"] = sorted(values)
     await call.store.projects.merge(call.project, {name: msgspec.json.encode(each) for name, each in values.items()})

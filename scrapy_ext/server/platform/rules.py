@@ -56,6 +56,9 @@ class RulePaths:
     parse: Callable[[Call, dict[str, Any]], Any]
     #: Returns the rules of a store.
     rules: Callable[[Store], RuleStore[Any, Any]]
+    #: The answer of a preview; and whether there is a list of the jobs that are next.
+    found: str = ""
+    has_next: bool = True
 
     # ── handlers ──
 
@@ -73,19 +76,23 @@ class RulePaths:
     async def add(self, call: Call) -> Response:
         rules = self.rules(call.store)  # refuses limited keys before the body is read
         call.noted["purpose"] = self.name
-        added = await rules.add(_project(call), self.parse(call, await self._fields(call, *self.fields)))
+        added = await rules.add(owner_of(call), self.parse(call, await self._fields(call, *self.fields)))
         call.wrote(1)
         return json(added, 201)
 
     async def preview_new(self, call: Call) -> Response:
         rules = self.rules(call.store)  # as above
         new = self.parse(call, await self._fields(call, *self.fields))
-        return json(await rules.preview_new(_project(call), new, await _projects(call)))
+        return json(await self.preview_of(call, rules.unstored(owner_of(call), new)))
 
     async def preview_one(self, call: Call) -> Response:
         rules = self.rules(call.store)
         rule = found(await rules.get(*_place(call)), _MISSING)
-        return json(await rules.preview(rule, await _projects(call)))
+        return json(await self.preview_of(call, rule))
+
+    async def preview_of(self, call: Call, rule: Any) -> Any:
+        """Return the preview of a rule, which may not be stored."""
+        return await self.rules(call.store).preview(rule, await projects_of(call))
 
     async def read(self, call: Call) -> Response:
         return json(found(await self.rules(call.store).get(*_place(call)), _MISSING))
@@ -117,7 +124,8 @@ def declare(routes: Routes, paths: RulePaths) -> None:
     of_project, of_server = f"/api/projects/{{project}}/{paths.name}", f"/api/{paths.name}"
     many = schemas.value("The rules.", schemas.Many(paths.rule))
     one = schemas.value("The rule.", paths.rule)
-    preview = schemas.value(f"The data that would be {paths.done} now, and the jobs that are next.", paths.preview)
+    data = f"The data that would be {paths.done} now, and the jobs that are next."
+    preview = schemas.value(paths.found or data, paths.preview)
     new, change = schemas.Body(schemas.JSON, paths.body), schemas.Body(schemas.JSON, _CHANGE)
     jobs = schemas.value("The jobs, the next one first.", schemas.Many(NextJob))
 
@@ -128,8 +136,9 @@ def declare(routes: Routes, paths: RulePaths) -> None:
     summary = f"Read the {paths.noun}s that cover a project: those of the server (project: null), and its own."
     add(f"GET {of_project}", summary, many, paths.of_project)
     add(f"GET {of_server}", f"Read the {paths.noun}s of the server.", many, paths.of_server)
-    summary = f"Read the jobs of a project whose data is {paths.done} next by the enabled {paths.noun}s, and when."
-    add(f"GET {of_project}/next", summary, jobs, paths.next)
+    if paths.has_next:
+        summary = f"Read the jobs of a project whose data is {paths.done} next by the enabled {paths.noun}s, and when."
+        add(f"GET {of_project}/next", summary, jobs, paths.next)
     for owner, base in (("a project", of_project), ("the server", of_server)):
         rule = f"a {paths.noun} of {owner}"
         add(
@@ -163,14 +172,14 @@ def declare(routes: Routes, paths: RulePaths) -> None:
         )
 
 
-def _project(call: Call) -> int | None:
+def owner_of(call: Call) -> int | None:
     return call.project if call.has_part("project") else None
 
 
-async def _projects(call: Call) -> list[int]:
-    project = _project(call)
+async def projects_of(call: Call) -> list[int]:
+    project = owner_of(call)
     return await call.store.jobs.projects() if project is None else [project]
 
 
 def _place(call: Call) -> tuple[int | None, int]:
-    return _project(call), call.part_number("rule")
+    return owner_of(call), call.part_number("rule")

@@ -31,6 +31,8 @@ from scrapy_ext.server.store.jobs.placing import WaitingStore
 from scrapy_ext.server.store.jobs.queue_messages import QueueMessageStore
 from scrapy_ext.server.store.keys import KeyStore
 from scrapy_ext.server.store.leases import LeaseStore
+from scrapy_ext.server.store.monitors.alerts import AlertStore
+from scrapy_ext.server.store.monitors.monitors import MonitorStore
 from scrapy_ext.server.store.periodic.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
@@ -137,6 +139,8 @@ class Store:
         self.leases = LeaseStore(engine, clock)
         self.deliveries = DeliveryStore(engine, clock)
         self.restores = RestoreStore(engine, clock)
+        self.monitors = MonitorStore(engine, clock)
+        self.alerts = AlertStore(engine, clock)
         self.queue_messages = QueueMessageStore(engine, clock)
         self.usage = UsageStore(engine, clock)
         self.expiry = ExpiryStore(engine, clock)

@@ -30,6 +30,7 @@ from scrapy_ext.server.auth.users import LoginCounts, UserRules
 from scrapy_ext.server.http.answers import Refusal, refusal_of
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.routes import Router
+from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.activity.activity import SERVER
 from scrapy_ext.server.store.engine.errors import StoreAwayError
@@ -101,6 +102,8 @@ class PageServices(NamedTuple):
     login_counts: LoginCounts
     #: Fetches images of items; None unless the operator allows it.
     images: ItemImages | None = None
+    #: Texts of alerts.
+    messages: Messages = Messages(None)
 
 
 class MissingError(Exception):

@@ -333,6 +333,7 @@ DONE: Final[Mapping[str, str]] = {
     "schedule-resumed": "The periodic job runs on schedule again.",
     "schedule-run": "{n} scheduled.",
     "schedule-active": "Nothing was scheduled: the jobs of its last run have not ended.",
+    "alert-test": "The test is sent. The last messages of the target have its outcome.",
     "key-removed": "The key was removed. Requests with it are refused within seconds.",
     "key-suspended": "The key is suspended. Requests with it are refused until it is resumed.",
     "key-resumed": "The key is active again.",

@@ -1,19 +1,12 @@
 """Delivery of webhooks from the outbox over HTTP, to addresses that the guard permits, without following redirects.
 
-Any number of servers on one database share the outbox. Each webhook is served by one task at a time, so that a slow one
-occupies one task only. A failure ends the task; the next poll starts it again.
-
 The guard of extraction applies (``net.guard``): otherwise a webhook could make the server call hosts that only
 the server reaches. Redirects are failures, and only the status of the response is kept.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import logging
 import re
-from functools import partial
 from typing import Final
 
 import aiohttp
@@ -21,24 +14,18 @@ from yarl import URL
 
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.server.dispatching import POLL_INTERVAL, DeliveryError, OutboxLoop
 from scrapy_ext.server.extraction.http.fetch import GuardedResolver
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
 from scrapy_ext.server.store.webhooks.webhooks import Claimed
 from scrapy_ext.server.webhooks.signing import signed_headers
-
-logger = logging.getLogger(__name__)
 
 #: Timeout of a delivery in seconds; shorter than ``store.webhooks.CLAIM``.
 TIMEOUT: Final = 15.0
 #: Maximum response bytes to read, so that the connection closes cleanly.
 _ANSWER_BYTES: Final = 16 * 1024
 _OUTCOME: Final = 300
-
-
-class DeliveryError(Exception):
-    """A delivery failed; the message is shown in the list of deliveries."""
 
 
 class Sender:
@@ -112,74 +99,15 @@ def _one_line(text: str) -> str:
 
 # ── dispatch ──
 
-#: Seconds between two polls of the outbox.
-POLL_INTERVAL: Final = 1.0
 #: Webhooks served concurrently.
 AT_ONCE: Final = 16
 
 
-class Dispatcher:
+class Dispatcher(OutboxLoop[Claimed]):
     """Sender of a store's deliveries, until :meth:`run` is cancelled."""
 
     def __init__(self, store: Store, sender: Sender, *, poll_interval: float = POLL_INTERVAL) -> None:
-        self._store = store
-        self._sender = sender
-        self._poll_interval = poll_interval
-        self._serving: dict[tuple[int, int], asyncio.Task[None]] = {}
+        async def send(delivery: Claimed) -> str:
+            return await sender.send(delivery, store.clock() // 1000)
 
-    async def run(self) -> None:
-        """Send deliveries forever; failures are logged and retried."""
-        try:
-            async with self._sender:
-                while True:
-                    self._store.webhooks.changed.clear()
-                    try:
-                        await self._start()
-                    except Exception as error:
-                        _log_failure(error)
-                    with contextlib.suppress(*TIMEOUT_ERRORS):
-                        async with timeout_after(self._poll_interval):
-                            await self._store.webhooks.changed.wait()
-        finally:
-            tasks = list(self._serving.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _start(self) -> None:
-        """Serve webhooks with due deliveries, up to the limit."""
-        for webhook in await self._store.webhooks.waiting():
-            if len(self._serving) >= AT_ONCE:
-                return
-            if webhook not in self._serving:
-                task = asyncio.create_task(self._serve(*webhook))
-                self._serving[webhook] = task
-                task.add_done_callback(partial(self._served, webhook))
-
-    def _served(self, webhook: tuple[int, int], _task: asyncio.Task[None]) -> None:
-        del self._serving[webhook]
-
-    async def _serve(self, project: int, number: int) -> None:
-        try:
-            while (delivery := await self._store.webhooks.claim(project, number)) is not None:
-                try:
-                    outcome = await self._sender.send(delivery, self._store.clock() // 1000)
-                except DeliveryError as failure:
-                    # The URL is not logged: it may be a secret.
-                    logger.info("Webhook %d of project %d: %s %s", number, project, delivery.id, failure)
-                    await self._store.webhooks.failed(delivery, str(failure))
-                    return
-                await self._store.webhooks.delivered(delivery, outcome)
-        # The claimed delivery is sent again once its claim expires.
-        except Exception as error:
-            _log_failure(error)
-
-
-def _log_failure(error: Exception) -> None:
-    # The store logs its outages itself.
-    if isinstance(error, StoreAwayError):
-        return
-    if isinstance(error, StoreError):
-        logger.warning("The webhooks are delayed by the database: %s", error)
-    else:
-        logger.error("The webhooks could not be sent; they are retried", exc_info=error)
+        super().__init__("webhooks", store.webhooks, send, sender, at_once=AT_ONCE, poll_interval=poll_interval)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from scrapy_ext.server.store.engine.methods import EngineStore
-from scrapy_ext.server.store.expiry import activity, collections, frontiers, jobs, versions
+from scrapy_ext.server.store.expiry import activity, collections, frontiers, jobs, monitors, versions
 from scrapy_ext.server.store.expiry.steps import Steps
 
 #: Milliseconds of a day, the unit of the arguments.
@@ -26,6 +26,10 @@ class ExpiryStore(EngineStore):
     def deliveries(self, days: int) -> Steps:
         """Remove past deliveries of webhooks."""
         return activity.remove_deliveries(self._engine, self._before(days))
+
+    def monitor_results(self, days: int) -> Steps:
+        """Remove results of monitors, and past messages of alerts."""
+        return monitors.remove_results(self._engine, self._before(days))
 
     def expired_records(self) -> Steps:
         """Remove expired records of collections."""

@@ -61,6 +61,7 @@ async def _forget(tx: Transaction, keys: Sequence[JobKey], before: int) -> int:
         ("record_counts", f" AND kind IN ({_KINDS})"),
         ("record_totals", f" AND kind IN ({_KINDS})"),
         ("deliveries", ""),
+        ("monitor_results", ""),
         ("job_tags", ""),
         ("jobs", ""),
     ):

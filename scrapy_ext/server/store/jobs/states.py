@@ -24,6 +24,7 @@ from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.counts import Move, count_moves
 from scrapy_ext.server.store.jobs.places import keep_place
 from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob, get_job, importing_from, merged, save
+from scrapy_ext.server.store.monitor_queue import enqueue_job, forget_job
 from scrapy_ext.server.store.records.removal import deletion_error, find_removed_kinds, has_records, remove_job
 
 #: Fields with the time and the user of a change of state.
@@ -190,6 +191,9 @@ async def _enter(tx: Transaction, job: StoredJob, state: JobState, metadata: dic
         for name in _REMOVED_FIELDS:
             metadata.pop(name, None)
         await remove_job(tx, key, stamp.now)
+        await forget_job(tx, key)
+    if state is JobState.FINISHED:
+        await enqueue_job(tx, key, metadata, stamp.now)
     return Move(key.spider, job.state, state)
 
 

@@ -13,6 +13,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.monitor_queue import forget_schedule
 from scrapy_ext.server.store.periodic.runs import (
     STATE_COLUMNS,
     DueRun,
@@ -113,6 +114,8 @@ async def _edit(tx: Transaction, project: int, number: int, edit: Edit, now: int
     if (schedule.cron, schedule.disabled) != (stored.cron, stored.disabled):
         # Only after a change of the times: otherwise a due run would be lost.
         await plan(tx, schedule, now)
+    if schedule.disabled and not stored.disabled:
+        await forget_schedule(tx, project, number)
     return schedule
 
 
@@ -140,6 +143,7 @@ async def _state(tx: Transaction, project: int, number: int) -> ScheduleState | 
 
 async def _remove(tx: Transaction, project: int, number: int) -> bool:
     """Delete a schedule; return whether there was one."""
+    await forget_schedule(tx, project, number)
     return await tx.execute("DELETE FROM periodic_jobs WHERE project = $1 AND number = $2", project, number) > 0
 
 

@@ -27,6 +27,7 @@ from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, add_jobs, run_key
 from scrapy_ext.server.store.jobs.states import Stamp
+from scrapy_ext.server.store.monitor_queue import PlannedRun, RunTask, enqueue_run
 
 _MINUTE: Final = 60_000
 #: Maximum age (ms) of the newest missed minute that still runs.
@@ -172,9 +173,18 @@ async def run_due(tx: Transaction, due: DueRun, now: int, refused: str | None = 
         state.last_run if run.refused else run.minute,
         msgspec.json.encode(state.last_jobs if run.refused else run.jobs).decode(),
     )
+    await enqueue_run(tx, due.project, _planned(schedule, run), now)
     if events:
         await add_events(tx, due.project, [msgspec.json.encode(event) for event in events], now)
     return run
+
+
+def _planned(schedule: PeriodicJob, run: ScheduleRun) -> PlannedRun:
+    """Return the run as monitors of periodic jobs check it."""
+    if run.refused is not None:
+        return PlannedRun(schedule.id, run.minute, [RunTask(task.name) for task in schedule.tasks], run.refused)
+    pairs = zip(schedule.tasks, run.jobs, strict=True)
+    return PlannedRun(schedule.id, run.minute, [RunTask(task.name, each.job, each.added) for task, each in pairs])
 
 
 def _newest(cron: str, due: int, now: int) -> int | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy_ext.api.platform import deliveries, retention
+from scrapy_ext.api.platform import deliveries, monitors, retention
 from scrapy_ext.api.platform.rules import DAY_MS, KINDS, RESTORED_DAYS
 from scrapy_ext.server.store.rules.rows import RuleRows
 from scrapy_ext.server.store.rules.selection import Left, Wanted
 
 RETENTION: Final = RuleRows[retention.NewRule, retention.Rule]("retention", retention.Rule)
 DELIVERY: Final = RuleRows[deliveries.NewDeliveryRule, deliveries.DeliveryRule]("delivery", deliveries.DeliveryRule)
+
+MONITOR: Final = RuleRows[monitors.NewMonitor, monitors.Monitor]("monitor", monitors.Monitor)
 
 _MINUTE: Final = 60_000
 # Rows of a job are counted. For an EXISTS, PostgreSQL would read the table of all jobs, for each page of jobs.

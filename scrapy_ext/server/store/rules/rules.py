@@ -62,9 +62,9 @@ class RuleStore(EngineStore, Generic[NewT, RuleT]):
         """Return the data that a rule would apply to now in these projects, and the jobs that are next."""
         return await self._previewed(JobsPreview(), rule, projects)
 
-    async def preview_new(self, project: int | None, new: NewT, projects: Sequence[int]) -> JobsPreview:
-        """Preview a rule that is not added."""
-        return await self.preview(self._rows.unstored(project, new), projects)
+    def unstored(self, project: int | None, new: NewT) -> RuleT:
+        """Return a rule for a preview before it is added."""
+        return self._rows.unstored(project, new)
 
     async def _previewed(self, total: PreviewT, rule: RuleT, projects: Sequence[int]) -> PreviewT:
         for project in projects:

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform import webhooks
+from scrapy_ext.api.platform import monitors, webhooks
+from scrapy_ext.api.platform.alerts import GIVEN_UP_EVENT
 from scrapy_ext.api.platform.deliveries import DELIVERED_EVENT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.retention import REMOVED_EVENT
@@ -31,6 +32,8 @@ EVENTS: Final = (
     webhooks.PERIODIC_REFUSED,
     REMOVED_EVENT,
     DELIVERED_EVENT,
+    *monitors.EVENTS,
+    GIVEN_UP_EVENT,
 )
 
 

@@ -64,6 +64,7 @@ async def _show(visit: Visit) -> Response:
         last_errors=await _last_errors(visit) if _wrong(errors) else [],
         earlier=earlier,
         compared=compared(counted, earlier.runs) if earlier else {},
+        monitors=await store.monitors.of_job(visit.key),
         now=store.clock(),
     )
 

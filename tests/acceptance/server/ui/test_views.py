@@ -83,7 +83,11 @@ async def filled(http: Http, project: int, word: str = "A book") -> dict[str, st
     rule = {"spider": word[:200], "what": ["items"], "enabled": True}
     for name, fields in (("retention", {"older_than": 30}), ("deliveries", {"target": ARCHIVE})):
         assert (await http.post(f"/api/projects/{project}/{name}", _json(**rule, **fields))).status == 201
+    await _monitored(http, project, word)
     return {
+        "monitors": f"{ui}/monitors",
+        "monitor": f"{ui}/monitors/1",
+        "monitor-new": f"{ui}/monitors/new",
         "periodic": f"{ui}/periodic",
         "schedule": f"{ui}/periodic/{number}",
         "schedule-new": f"{ui}/periodic/new",
@@ -107,6 +111,20 @@ async def filled(http: Http, project: int, word: str = "A book") -> dict[str, st
         "extract": "/ui/extract",
         "extraction": "/ui/extract/statistics",
     }
+
+
+async def _monitored(http: Http, project: int, word: str) -> None:
+    """Add a monitor that fails for a job, and a target of alerts that cannot be reached."""
+    schema = {"required": [word], "title": word}
+    monitor = _json(name=word[:200], checks=["items >= 100", "errors == 0"], schema=schema, enabled=True)
+    assert (await http.post(f"/api/projects/{project}/monitors", monitor)).status == 201
+    target = _json(name=word[:200], url="json://127.0.0.1:9/secret")
+    assert (await http.post(f"/api/projects/{project}/alerts", target)).status == 201
+    key = (await http.post(f"/jobq/{project}/push", [{"spider": word[:200], "state": "running"}])).lines[0]["key"]
+    await http.post(f"/items/{key}", [{"a": 1}] * 50)
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
+    results = f"/api/projects/{project}/monitors/results"
+    await eventually_async(lambda: http.get(results), lambda answer: answer.json)
 
 
 def _json(**fields: Any) -> bytes:
@@ -184,6 +202,41 @@ async def test_a_periodic_job_from_its_making_to_its_end(open_page: OpenPage, pr
     await expect(page.get_by_text("No periodic jobs yet.")).to_be_visible()
     await page.goto(f"/ui/{project}/jobs")
     await expect(page.locator("tbody tr")).to_have_count(1)
+
+
+async def test_a_monitor_from_its_preview_to_the_result_on_a_job(open_page: OpenPage, http: Http, project: int) -> None:
+    async def crawl() -> str:
+        key: str = (await http.post(f"/jobq/{project}/push", [{"spider": "books", "state": "running"}])).json["key"]
+        await http.post(f"/items/{key}", [{"name": "A"}] * 5)
+        await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
+        return key
+
+    first = await crawl()
+    page = await open_page(f"/ui/{project}/monitors")
+    await page.get_by_role("link", name="New monitor").click()
+    await page.get_by_label("Name in results and messages").fill("enough items")
+    await page.get_by_label("Checks, one per line").fill("pages >= 10")
+    await page.get_by_role("button", name="Preview").click()
+    await expect(page.locator("#checks-wrong")).to_contain_text("has no measure 'pages'")
+    await page.get_by_label("Checks, one per line").fill("items >= 10")
+    await page.get_by_role("button", name="Preview").click()
+    await expect(page.get_by_role("status")).to_contain_text("1 failed")
+    await expect(page.get_by_role("status").get_by_role("link", name=first)).to_be_visible()
+    assert await violations(page) == []
+    await keep(page, "views-monitor-preview")
+    await page.get_by_role("button", name="Add and enable").click()
+    await expect(page.locator("h1")).to_have_text("enough items")
+    key = await crawl()
+    results = f"/api/projects/{project}/monitors/results?job={key}"
+    await eventually_async(lambda: http.get(results), lambda answer: answer.json)
+    await page.goto(f"/ui/{key}")
+    await expect(page.locator(".job-monitors")).to_contain_text("items is 5, expected at least 10")
+    assert await violations(page) == []
+    await keep(page, "views-monitor-job")
+    await page.get_by_role("link", name="enough items").click()
+    await page.get_by_role("button", name="Disable").click()
+    await expect(page.get_by_role("status")).to_have_text("Saved.")
+    await keep(page, "views-monitors-list")
 
 
 async def test_a_record_with_a_hostile_key_is_edited_and_its_collection_renamed(

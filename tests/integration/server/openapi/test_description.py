@@ -36,12 +36,14 @@ _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "
     "webhook": "1",
     "rule": "1",
     "user": "1",
+    "target": "1",
     "version": "v",
 }
 #: Scrapyd's calls have rules of their own, and their tests in ``server/scrapyd``.
 _OWN = tuple(each for each in ROUTES if each.tag != "scrapyd")
 _DELIVERIES = (f"/api/projects/{_PARTS['project']}/deliveries", "/api/deliveries")
 _RETENTION = (f"/api/projects/{_PARTS['project']}/retention", "/api/retention")
+_MONITORS = (f"/api/projects/{_PARTS['project']}/monitors", "/api/monitors")
 
 
 async def test_anyone_may_read_it(http: Http) -> None:
@@ -104,6 +106,13 @@ async def there(server: RunningServer, http: Http) -> AsyncIterator[dict[str, st
     rule = json.dumps({"what": ["items"], "older_than": 1}).encode()
     for path in _RETENTION:
         rules[path] = ((await http.get(path)).json or [(await http.post(path, rule)).json])[0]["id"]
+    for path in reversed(_MONITORS):  # a project lists those of the server, too
+        monitor = json.dumps({"checks": ["items >= 0"]}).encode()
+        own = [each for each in (await http.get(path)).json if (each["project"] is None) == (path == _MONITORS[1])]
+        rules[path] = (own or [(await http.post(path, monitor)).json])[0]["id"]
+    target = json.dumps({"name": "a", "url": "json://127.0.0.1:9/"}).encode()
+    targets = f"/api/projects/{project}/alerts"
+    added = (await http.get(targets)).json or [(await http.post(targets, target)).json]
     yield {
         **_PARTS,
         "job": job,
@@ -112,9 +121,10 @@ async def there(server: RunningServer, http: Http) -> AsyncIterator[dict[str, st
         "user": str(user),
         "schedule": str(made),
         "webhook": str(webhook[0]["id"]),
+        "target": str(added[0]["id"]),
     }
     # The rules of the server are about the projects of other tests, too.
-    for path in (_RETENTION[1], _DELIVERIES[1]):
+    for path in (_RETENTION[1], _DELIVERIES[1], _MONITORS[1]):
         await http.delete(f"{path}/{rules[path]}")
 
 
@@ -123,7 +133,7 @@ async def test_every_path_that_is_described_is_there(http: Http, there: dict[str
     if "{version}" in each.path:
         # One that fails its check is there, too, and leaves the project as it was.
         await http.post(f"/api/projects/{_PARTS['project']}/versions?version=v", tar_of({"scrapy.cfg": ""}))
-    for path in (*_RETENTION, *_DELIVERIES):
+    for path in (*_RETENTION, *_DELIVERIES, *_MONITORS):
         if _address(each, there).startswith(path):
             there = {**there, "rule": there[f"{path} rule"]}
     answer = await http.call(each.method, _address(each, there))

@@ -34,7 +34,7 @@ _THERE = {"project": 1, "spider": 1, "job": 1, "index": 0, "type": "s"} | dict.f
     ("field", "key", "collection", "frontier", "slot", "name"), "name"
 )
 _THERE |= {"item": 0, "comment": "1-1", "schedule": 1, "webhook": 1, "rule": 1, "state": "running", "version": "1.0"}
-_THERE |= {"user": 1}
+_THERE |= {"user": 1, "target": 1}
 
 #: Without parameters and without a body.
 _NOTHING_TO_BREAK = {"GET /system/ts", "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /metrics"}
@@ -109,6 +109,8 @@ def filled(fuzzed: RunningServer) -> None:
     post("/api/comments/1/1/1/0/name", "text=t")
     post("/api/projects/1/versions?version=1.0", tar_of({"scrapy.cfg": ""}))
     post("/api/projects/1/periodicjobs", '{"cron":"1 2 * * *","tasks":[{"name":"s"}]}')
+    post("/api/projects/1/monitors", '{"checks":["items >= 1"]}')
+    post("/api/projects/1/alerts", '{"name":"a","url":"json://hooks.example/"}')
     post("/api/projects/1/webhooks", '{"url":"http://hooks.example/","events":["*"]}')
 
 

@@ -111,6 +111,8 @@ async def fill(store: Store) -> None:
     await store._engine.write(_pack)
     await store.deliveries.add(1, delivery_rule({"target": "s3://bucket"}))
     await store._engine.write(_deliver)
+    await store._engine.write(_monitor)
+    await store.alerts.add(1, "ü", "json://host/token")
     await store.keys.keep("secret", "value")
     await store.keys.add(StoredKey("k", "hash", frozenset({1, 2}), may_write=False))
     user = await store.users.log_in(Account("https://login.example", "1", "Ada", "", ("ops",)))
@@ -124,6 +126,25 @@ async def _deliver(tx: Transaction) -> None:
                                    sha256, manifest, finished)
            VALUES (1, 1, 1, 'items', 'd', 1, 's3://bucket/1', 'items.jsonl.gz', 1, 1, 1, 'a', 'b', 1)"""
     )
+
+
+async def _monitor(tx: Transaction) -> None:
+    """A result, a job that waits for its own, a run that is expected, an incident, and a message about it."""
+    for statement in (
+        "monitor_queue (project, kind, subject, part, ts, due, detail) VALUES (1, 'run', 1, 2, 3, 4, $1)",
+        """monitor_results (project, spider, job, of_server, rule, finished, checked, outcome, result)
+           VALUES (1, 1, 1, 0, 1, 1, 1, 'failed', $1)""",
+    ):
+        await tx.execute(f"INSERT INTO {statement}", b'{"x":1}')
+    for statement in (
+        "monitor_expected (project, rule, every, since) VALUES (1, 1, 1, 1)",
+        """monitor_incidents (project, spider, of_server, rule, arguments, name, since, last, jobs, sentence)
+           VALUES (1, 's', 0, 1, '', 'ü', 1, 1, 1, 'x')""",
+        "alert_groups (project, spider, due) VALUES (1, 's', 1)",
+        """alert_messages (project, target, number, kind, title, body, created, due)
+           VALUES (1, 1, 1, 'alert', 'a', 'b', 1, NULL)""",
+    ):
+        await tx.execute(f"INSERT INTO {statement}")
 
 
 async def _pack(tx: Transaction) -> None:

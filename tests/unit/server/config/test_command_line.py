@@ -37,6 +37,7 @@ UNITS = {
     "--keep-activity": "a whole number of days from 0 to 1000000",
     "--keep-activity-messages": "a whole number of messages from 1 to 1000000",
     "--keep-deliveries": "a whole number of days from 0 to 1000000",
+    "--keep-monitor-results": "a whole number of days from 0 to 1000000",
     "--keep-dead-letters": "a whole number of days from 0 to 1000000",
     "--units": "a whole number of units from 0 to 1000000",
     "--local-project-id": "a whole number from 1 to 1000000",

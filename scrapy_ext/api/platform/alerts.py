@@ -1,0 +1,158 @@
+"""Targets of alerts: addresses of Apprise that receive messages about monitors. Not part of the hosted platform's API.
+
+An address has credentials in it, so that it is never shown again once it is stored: :func:`masked` leaves its scheme.
+Only schemes of services and protocols in :data:`SCHEMES` are accepted. The others of Apprise show messages on the
+desktop of the server, write to its log, or read files of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+
+from scrapy_ext.api.platform.jobs import MAX_NAME
+from scrapy_ext.api.violations import ContractError, Violation
+
+MAX_TARGETS: Final = 20
+MAX_URL: Final = 2000
+FIELDS: Final = ("name", "url")
+
+#: Kinds of messages.
+ALERT: Final = "alert"
+REMINDER: Final = "reminder"
+RECOVERY: Final = "recovery"
+TEST: Final = "test"
+#: Event of an activity message about a message that no attempt has delivered.
+GIVEN_UP_EVENT: Final = "alert:given-up"
+
+#: Project settings: seconds within which failures of a spider are one message, and hours until a reminder.
+WINDOW_SETTING: Final = "alert_window"
+REMINDER_SETTING: Final = "alert_reminder"
+DEFAULT_WINDOW: Final = 60.0
+DEFAULT_REMINDER: Final = 24.0
+MAX_WINDOW: Final = 24 * 3600
+MAX_REMINDER: Final = 24 * 366
+
+_NAMES: Final = (
+    "apprise apprises bark barks bluesky brevo burstsms chanify clickatell clicksend dapnet dingtalk discord "
+    "feishu flock form forms gchat goalert goalerts gotify gotifys guilded hassio hassios ifttt incidentio join "
+    "json jsons lametric lark line mailgun mailto mailtos mastodon mastodons matrix matrixs mmost mmosts msg91 "
+    "nctalk nctalks notica notifico ntfy ntfys o365 onesignal opsgenie pagerduty pagertree parsep parseps pbul "
+    "plivo postmark pover prowl psafer push pushed reddit resend revolt rocket rockets ryver sendgrid sendpulse "
+    "ses signal signals signl4 simplepush sinch slack smseagle smseagles smsmgr smtp2go sns sparkpost spike "
+    "splunk spugpush squadcast strmlabs synology synologys telnyx tgram threema toot toots twilio twist victorops "
+    "voipms vonage webex workflows wxpusher wxteams xml xmls zoom zulip"
+)
+#: Schemes whose messages go over the network to an address that the guard of connections can check.
+SCHEMES: Final = frozenset(_NAMES.split())
+#: Parameters of these that name files of the server.
+_FILES: Final = frozenset({"attach", "attach-as", "pgp", "pgpkey", "pgpkeypath", "keyfile", "subfile", "key_file"})
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.\-]{0,30})://", re.ASCII | re.IGNORECASE)
+_EXAMPLE: Final = "Write one such as slack://TOKEN_A/TOKEN_B/TOKEN_C/#channel or mailtos://USER:PASSWORD@example.com."
+
+
+class AlertTarget(msgspec.Struct, kw_only=True):
+    """A target; ``url`` is masked. ``outcome``: result of the last attempt. Times in milliseconds."""
+
+    id: int
+    project: int
+    name: str
+    url: str
+    created: int
+    disabled: bool
+    failing_since: int | None
+    outcome: str
+
+
+class AlertMessage(msgspec.Struct, kw_only=True):
+    """A message to a target. ``state`` is ``pending``, ``sent`` or ``given up``; ``due``: the next attempt (ms)."""
+
+    id: int
+    project: int
+    target: int
+    kind: str
+    title: str
+    created: int
+    state: str
+    attempts: int
+    due: int | None
+    outcome: str
+
+
+class AlertEvent(msgspec.Struct, kw_only=True):
+    """The activity message about a target."""
+
+    event: str
+    user: str
+    target: int
+    message: str
+
+
+class NewTarget(msgspec.Struct, frozen=True):
+    """A target as it is added."""
+
+    name: str
+    url: str
+
+
+def masked(url: str) -> str:
+    """Return an address without anything that may be a secret: ``slack://***``."""
+    match = _SCHEME.match(url)
+    return f"{match[1].lower() if match else ''}://***"
+
+
+def target_of(fields: Mapping[str, Any]) -> NewTarget:
+    """Return the target with these fields; raises :class:`ContractError` with every broken rule."""
+    faults = [*_unknown_faults(fields), *_name_faults(fields.get("name")), *url_faults(fields.get("url"))]
+    if faults:
+        raise ContractError(faults)
+    return NewTarget(fields["name"], fields["url"].strip())
+
+
+def _unknown_faults(fields: Mapping[str, Any]) -> Iterator[Violation]:
+    for name in fields:
+        if name not in FIELDS:
+            yield Violation(str(name)[:60], "is no field of a target", f"The fields are {', '.join(FIELDS)}.")
+
+
+def _name_faults(name: Any) -> Iterator[Violation]:
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        yield Violation("name", f"must be printable text of 1 to {MAX_NAME} characters", 'Write "on-call".')
+
+
+def url_faults(url: Any) -> Iterator[Violation]:
+    """Yield the violations of the address of a target."""
+    if not isinstance(url, str) or not 0 < len(url.strip()) <= MAX_URL or not url.strip().isprintable():
+        yield Violation("url", f"must be printable text of at most {MAX_URL} characters", _EXAMPLE)
+        return
+    match = _SCHEME.match(url.strip())
+    if match is None:
+        yield Violation("url", "must begin with the scheme of a service and ://", _EXAMPLE)
+        return
+    scheme = match[1].lower()
+    if scheme not in SCHEMES:
+        yield Violation("url", f"has the scheme {scheme}, which is not supported", _EXAMPLE)
+        return
+    try:
+        url.encode()
+        parameters = {name.lower().lstrip("+-: ") for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+    except ValueError:
+        yield Violation("url", "is not a URL", _EXAMPLE)
+        return
+    for name in sorted(parameters & _FILES):
+        yield Violation("url", f"has the parameter {name}, which names files of the server", "Leave it out.")
+
+
+def settings_faults(settings: Mapping[str, Any]) -> Iterator[Violation]:
+    """Yield the violations of the project settings about alerts."""
+    for name, most, unit in ((WINDOW_SETTING, MAX_WINDOW, "seconds"), (REMINDER_SETTING, MAX_REMINDER, "hours")):
+        value = settings.get(name)
+        if value is None:
+            continue
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= most or (name == REMINDER_SETTING and value == 0):
+            yield Violation(name, f"must be a number of {unit} up to {most}", "null: the default.")

@@ -1,0 +1,1 @@
+"""Monitors: checks of finished jobs and expected runs, and alerts about them."""

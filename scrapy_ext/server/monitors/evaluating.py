@@ -1,0 +1,157 @@
+"""Loop that checks finished jobs and expected runs, on one server of a database at a time.
+
+Jobs wait in the queue of the store (``store.monitor_queue``). Their facts and items are read first; the results are
+stored in one transaction with the removal from the queue. After a crash before that, the job is checked again by
+whichever server takes the lease next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from scrapy_ext.api.platform.monitors import NOT_APPLICABLE, CheckResult, Monitor, MonitorResult, outcome_of
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together, timeout_after
+from scrapy_ext.server.leasing import leased
+from scrapy_ext.server.monitors.checking import check_result
+from scrapy_ext.server.monitors.item_schemas import schema_result
+from scrapy_ext.server.monitors.messages import Messages
+from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.engine.errors import StoreAwayError
+from scrapy_ext.server.store.leases import DURATION, Lease, LeaseLostError
+from scrapy_ext.server.store.monitor_queue import JOB, Queued
+from scrapy_ext.server.store.monitors.facts import JobFacts
+from scrapy_ext.server.store.monitors.monitors import AT_ONCE, MAX_ATTEMPTS, Checked, CheckedJob, expects
+
+#: Seconds between two polls of the queue.
+INTERVAL: Final = 1.0
+_LEASE: Final = "monitors"
+#: Spiders whose jobs are checked at once.
+_SPIDERS: Final = 3
+
+logger = logging.getLogger(__name__)
+
+
+async def result_of(store: Store, monitor: Monitor, facts: JobFacts, now: int) -> MonitorResult:
+    """Return the result of a monitor for a finished job."""
+    parsed = monitor.parsed
+    runs = max((check.runs for check in parsed if check.uses_median), default=0)
+    earlier = await store.monitors.earlier(facts, runs) if runs else []
+    checks = [check_result(check, facts, earlier) for check in parsed]
+    if monitor.schema is not None:
+        checks.append(await _schema(store, monitor, facts))
+    return _result(monitor, facts, checks, now)
+
+
+async def _schema(store: Store, monitor: Monitor, facts: JobFacts) -> CheckResult:
+    if "items" in facts.removed:
+        return CheckResult(check="schema", outcome=NOT_APPLICABLE, sentence="schema: the items of the job were removed")
+    return await schema_result(store, monitor, facts.key, facts.counts.items)
+
+
+def _result(monitor: Monitor, facts: JobFacts, checks: list[CheckResult], now: int) -> MonitorResult:
+    return MonitorResult(
+        job=str(facts.key),
+        spider=facts.spider,
+        monitor=monitor.id,
+        of_server=monitor.project is None,
+        name=monitor.label,
+        outcome=outcome_of([check.outcome for check in checks]),
+        finished=facts.finished,
+        checked=now,
+        checks=checks,
+    )
+
+
+class Evaluator:
+    """Checks of a store's finished jobs, until :meth:`run` is cancelled."""
+
+    def __init__(
+        self, store: Store, messages: Messages, *, interval: float = INTERVAL, duration: int = DURATION
+    ) -> None:
+        self._store = store
+        self._messages = messages
+        self._interval = interval
+        self._duration = duration
+
+    async def run(self) -> None:
+        """Run forever; failures are logged and retried."""
+        while True:
+            more = False
+            try:
+                more = await self.run_due()
+            except LeaseLostError:
+                logger.warning("Another server has taken over the monitors; this one was too slow to renew its lease")
+            except StoreError as error:
+                if not isinstance(error, StoreAwayError):  # which the store logs
+                    logger.warning("Monitors wait for the database: %s", error)
+            except Exception:
+                logger.exception("Monitors have failed; they are retried")
+            if not more:
+                with contextlib.suppress(*TIMEOUT_ERRORS):
+                    async with timeout_after(self._interval):
+                        await asyncio.Event().wait()
+
+    async def run_due(self) -> bool:
+        """Check what is due, unless another server does; return true when more is due at once."""
+        monitors, alerts = self._store.monitors, self._store.alerts
+        work = await monitors.work()
+        if not any(work):
+            return False
+        async with leased(self._store, _LEASE, monitors.renew, self._duration) as lease:
+            if lease is None:
+                return False
+            await self._check_all(work.rows, lease)
+            for place in work.overdue:
+                await monitors.miss(lease, *place)
+            for subject in work.groups:
+                await alerts.compose(lease, subject, self._messages.compose)
+        return len(work.rows) == AT_ONCE
+
+    async def _check_all(self, rows: Sequence[Queued], lease: Lease) -> None:
+        """Check the jobs of a few spiders at once, those of one spider by their ends."""
+        groups: dict[tuple[int, str, int], list[Queued]] = {}
+        for row in rows:
+            groups.setdefault((row.project, row.kind, row.subject), []).append(row)
+        left = iter(groups.values())
+
+        async def some() -> None:
+            for group in left:
+                for row in group:
+                    await self._check(row, lease)
+
+        await run_together(*(some() for _ in range(min(_SPIDERS, len(groups)))))
+
+    async def _check(self, row: Queued, lease: Lease) -> None:
+        """Check a job or a run; one that cannot be checked is retried later, a bounded number of times."""
+        try:
+            if row.kind != JOB:
+                await self._store.monitors.settle_run(lease, row)
+                return
+            facts = await self._store.monitors.facts(row.key, row.ts)
+            checked = None if facts is None else CheckedJob(facts, await self._checked(row, facts))
+            await self._store.monitors.settle(lease, row, checked)
+        except (LeaseLostError, StoreError):
+            raise
+        except Exception:
+            logger.exception("Job %s could not be checked by monitors; it is retried", row.key)
+            await self._store.monitors.retry(lease, row)
+
+    async def _checked(self, row: Queued, facts: JobFacts) -> Sequence[Checked]:
+        now = self._store.clock()
+        found = []
+        for monitor in await self._store.monitors.of_project(row.project):
+            if expects(monitor, facts):
+                found.append(Checked(monitor, None))
+            if monitor.expect is not None or not monitor.covers(facts.spider, facts.tags, facts.args):
+                continue
+            if row.attempts >= MAX_ATTEMPTS:
+                sentence = "the job could not be checked; the server's log has the error"
+                checks = [CheckResult(check="all", outcome=NOT_APPLICABLE, sentence=sentence)]
+                found.append(Checked(monitor, _result(monitor, facts, checks, now)))
+            else:
+                found.append(Checked(monitor, await result_of(self._store, monitor, facts, now)))
+        return found

@@ -1,0 +1,1 @@
+"""Monitors: facts about jobs, results, and the alerts about them."""

@@ -1,0 +1,512 @@
+"""Monitors: their rows, the results of jobs, and runs that are expected.
+
+Invariants:
+
+- The results of a job are stored in one transaction with the removal of its row from the queue, the changes of the
+  incidents, and the activity message. It compares the end of the job, and holds the lease of monitors.
+- It locks the monitors that it stores results of, so that one that was disabled meanwhile has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.jobs import FINISHED
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.monitors import (
+    FAILED,
+    MISSED_EVENT,
+    PASSED,
+    RESULT_EVENTS,
+    SCHEDULE,
+    Monitor,
+    MonitorEvent,
+    MonitorResult,
+    NewMonitor,
+    outcome_of,
+)
+from scrapy_ext.server.store.activity.activity import add_events
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.methods import Method, TimedMethod
+from scrapy_ext.server.store.jobs.rows import get_job
+from scrapy_ext.server.store.leases import Lease, check_lease, extend_lease
+from scrapy_ext.server.store.monitor_queue import PlannedRun, Queued, schedule_key
+from scrapy_ext.server.store.monitors import alerts, incidents
+from scrapy_ext.server.store.monitors.facts import JobFacts, find_earlier, find_facts, find_last, find_success
+from scrapy_ext.server.store.monitors.incidents import Failure, Rule, Subject, arguments_key
+from scrapy_ext.server.store.rules.purposes import MONITOR
+from scrapy_ext.server.store.rules.rules import RuleStore
+
+#: Rows of the queue of one round.
+AT_ONCE: Final = 100
+#: Wait (ms) after a failed check, which doubles, and attempts until it is given up.
+_WAIT: Final = 30_000
+MAX_ATTEMPTS: Final = 6
+MAX_LISTED: Final = 1000
+_HOUR: Final = 3_600_000
+#: Characters of the message of an activity message, and bytes of one with all results.
+_LONGEST: Final = 2000
+_LARGE: Final = 48 * 1024
+_ROW: Final = "project = $1 AND kind = $2 AND subject = $3 AND part = $4 AND ts = $5"
+
+
+class Checked(NamedTuple):
+    """The result of an enabled monitor for a job, and whether the job is a run that the monitor expects."""
+
+    monitor: Monitor
+    result: MonitorResult | None
+
+
+class CheckedJob(NamedTuple):
+    """A finished job with the results of its monitors."""
+
+    facts: JobFacts
+    results: Sequence[Checked]
+
+
+class Work(NamedTuple):
+    """Rows of the queue, expected runs (project and number of the monitor) and messages about spiders that are due."""
+
+    rows: list[Queued]
+    overdue: list[tuple[int, int]]
+    groups: list[Subject]
+
+
+class Counted(NamedTuple):
+    """Results that this process has stored, by outcome."""
+
+    passed: int = 0
+    failed: int = 0
+    not_applicable: int = 0
+
+    def plus(self, outcomes: Sequence[str]) -> Counted:
+        passed, failed = outcomes.count(PASSED), outcomes.count(FAILED)
+        rest = len(outcomes) - passed - failed
+        return Counted(self.passed + passed, self.failed + failed, self.not_applicable + rest)
+
+
+def rule_name(monitor: Monitor) -> Rule:
+    return Rule(monitor.project is None, monitor.id, monitor.label)
+
+
+# ── the queue ──
+
+
+async def _due(tx: Transaction, now: int) -> list[Queued]:
+    rows = await tx.fetch(
+        """SELECT project, kind, subject, part, ts, attempts, detail FROM monitor_queue
+           WHERE due <= $1 ORDER BY due, project, kind, subject, part LIMIT $2""",
+        now,
+        AT_ONCE,
+    )
+    return [Queued(*row) for row in rows]
+
+
+async def _of_project(tx: Transaction, project: int) -> list[Monitor]:
+    """Return the enabled monitors of the server and of a project."""
+    found = [*await MONITOR.listed(tx, None), *await MONITOR.listed(tx, project)]
+    return [each for each in found if each.enabled]
+
+
+async def _retry(tx: Transaction, lease: Lease, row: Queued, now: int) -> None:
+    """Have a row that could not be checked checked again later."""
+    await check_lease(tx, lease)
+    await tx.execute(
+        f"UPDATE monitor_queue SET attempts = attempts + 1, due = $6 WHERE {_ROW}",  # noqa: S608 - fixed text
+        *row[:5],
+        now + _WAIT * 2 ** min(row.attempts, 10),
+    )
+
+
+async def _take(tx: Transaction, row: Queued) -> bool:
+    """Remove a row of the queue; return false when it is there no longer, or is about another end of the job.
+
+    The caller has locked the job: whoever changes its state does so first, too.
+    """
+    return await tx.execute(f"DELETE FROM monitor_queue WHERE {_ROW}", *row[:5]) > 0  # noqa: S608 - fixed text
+
+
+# ── results of jobs ──
+
+
+async def _settle(tx: Transaction, lease: Lease, row: Queued, checked: CheckedJob | None, now: int) -> list[str]:
+    """Store the results of a job, once; return the outcomes of the monitors."""
+    await check_lease(tx, lease)
+    found = [] if checked is None else [each for each in checked.results if await _is_enabled(tx, each.monitor)]
+    job = await get_job(tx, row.key, lock=True)
+    if not await _take(tx, row) or checked is None or job is None:
+        return []
+    facts = checked.facts
+    # Of a resumed job that has ended again.
+    await tx.execute("DELETE FROM monitor_results WHERE project = $1 AND spider = $2 AND job = $3", *facts.key)
+    results, events = [], []
+    for monitor, result in found:
+        if result is None:
+            events += await _expected_run(tx, monitor, facts, now)
+            continue
+        await _store(tx, facts.key, result)
+        results.append(result)
+        events += await _follow(tx, facts, monitor, result, now)
+    if results:
+        events.insert(0, _event(facts, results))
+    await _report(tx, facts.key.project, events, now)
+    return [each.outcome for each in results]
+
+
+async def _is_enabled(tx: Transaction, monitor: Monitor) -> bool:
+    """Lock a monitor; return true when it is still enabled."""
+    present = await MONITOR.find(tx, monitor.project, monitor.id, hold=True)
+    return present is not None and present.enabled
+
+
+async def _report(tx: Transaction, project: int, events: Sequence[MonitorEvent], now: int) -> None:
+    if events:
+        await add_events(tx, project, [_encoded(event) for event in events], now)
+
+
+def _encoded(event: MonitorEvent) -> bytes:
+    """Return a message as JSON; one that webhooks would not deliver without the checks."""
+    encoded = msgspec.json.encode(event)
+    if len(encoded) <= _LARGE:
+        return encoded
+    short = [msgspec.structs.replace(each, checks=[]) for each in event.monitors]
+    return msgspec.json.encode(msgspec.structs.replace(event, monitors=short))
+
+
+async def _store(tx: Transaction, key: JobKey, result: MonitorResult) -> None:
+    await tx.execute(
+        """INSERT INTO monitor_results (project, spider, job, of_server, rule, finished, checked, outcome, result)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
+        *key,
+        int(result.of_server),
+        result.monitor,
+        result.finished,
+        result.checked,
+        result.outcome,
+        msgspec.json.encode(result),
+    )
+
+
+def _event(facts: JobFacts, results: list[MonitorResult]) -> MonitorEvent:
+    outcome = outcome_of([each.outcome for each in results])
+    failed = [each for each in results if each.outcome == FAILED]
+    passed = sum(each.outcome == PASSED for each in results)
+    sentences = [check.sentence for each in failed for check in each.checks if check.outcome == FAILED]
+    if failed:
+        message = f"{', '.join(each.name for each in failed)} of {facts.spider} failed: {'; '.join(sentences)}"
+    elif passed:
+        message = f"{passed} of {len(results)} monitors of {facts.spider} passed"
+    else:
+        message = f"No monitor of {facts.spider} was applicable"
+    return MonitorEvent(
+        event=RESULT_EVENTS[outcome],
+        user="monitors",
+        message=message[:_LONGEST],
+        spider=facts.spider,
+        outcome=outcome,
+        job=str(facts.key),
+        monitors=failed or results,
+    )
+
+
+async def _follow(
+    tx: Transaction, facts: JobFacts, monitor: Monitor, result: MonitorResult, now: int
+) -> list[MonitorEvent]:
+    """Change the incident of a monitor by a result; return messages for the activity."""
+    subject, key = Subject(facts.key.project, facts.spider), arguments_key(facts.args)
+    if result.outcome == FAILED:
+        sentence = "; ".join(check.sentence for check in result.checks if check.outcome == FAILED)
+        failure = Failure(rule_name(monitor), key, str(facts.key), sentence, facts.finished)
+        if await incidents.fail(tx, subject, failure, now):
+            await _announce(tx, subject, now)
+    elif result.outcome == PASSED:
+        return await _recovered(tx, subject, monitor, key, now)
+    return []
+
+
+async def _recovered(tx: Transaction, subject: Subject, monitor: Monitor, key: str, now: int) -> list[MonitorEvent]:
+    event = await incidents.recover(tx, subject, rule_name(monitor), key, now)
+    if event is None:
+        return []
+    await _announce(tx, subject, now)
+    return [event]
+
+
+async def _announce(tx: Transaction, subject: Subject, now: int) -> None:
+    window, _ = await alerts.times(tx, subject.project)
+    await incidents.schedule_message(tx, subject, now + window)
+
+
+# ── runs that are expected ──
+
+
+async def _expected_run(tx: Transaction, monitor: Monitor, facts: JobFacts, now: int) -> list[MonitorEvent]:
+    """Record a successful run that a monitor expects."""
+    every, project = (monitor.hours or 0) * _HOUR, facts.key.project
+    await tx.execute(
+        """INSERT INTO monitor_expected (project, rule, every, since, job) VALUES ($1, $2, $3, $4, $5)
+           ON CONFLICT (project, rule) DO UPDATE
+           SET since = excluded.since, job = excluded.job, failing = 0
+           WHERE monitor_expected.since <= excluded.since""",
+        project,
+        monitor.id,
+        every,
+        facts.finished,
+        str(facts.key),
+    )
+    return await _recovered(tx, Subject(project, facts.spider), monitor, "", now)
+
+
+async def _begin_expecting(tx: Transaction, monitor: Monitor) -> None:
+    """Follow the runs that an enabled monitor expects, from the last one on."""
+    if not monitor.enabled or monitor.project is None or monitor.hours is None:
+        return
+    since, job = await find_success(tx, monitor.project, monitor) or (monitor.changed, None)
+    await tx.execute(
+        """INSERT INTO monitor_expected (project, rule, every, since, job) VALUES ($1, $2, $3, $4, $5)
+           ON CONFLICT DO NOTHING""",
+        monitor.project,
+        monitor.id,
+        monitor.hours * _HOUR,
+        since,
+        job,
+    )
+
+
+async def _overdue(tx: Transaction, now: int) -> list[tuple[int, int]]:
+    rows = await tx.fetch(
+        """SELECT project, rule FROM monitor_expected WHERE failing = 0 AND since + every < $1
+           ORDER BY project, rule LIMIT $2""",
+        now,
+        AT_ONCE,
+    )
+    return [(project, rule) for project, rule in rows]
+
+
+async def _work(tx: Transaction, now: int) -> Work:
+    return Work(await _due(tx, now), await _overdue(tx, now), await alerts.due_groups(tx, now))
+
+
+async def _miss(tx: Transaction, lease: Lease, project: int, rule: int, now: int) -> bool:
+    """Report a run that is overdue, once."""
+    await check_lease(tx, lease)
+    monitor = await MONITOR.find(tx, project, rule, hold=True)
+    row = await tx.fetchrow(
+        """UPDATE monitor_expected SET failing = 1 WHERE project = $1 AND rule = $2 AND failing = 0
+           AND since + every < $3 RETURNING since, job, every""",
+        project,
+        rule,
+        now,
+    )
+    if row is None or monitor is None or not monitor.enabled or monitor.spider is None:
+        return False
+    since, job, every = row
+    sentence = missing_run(monitor, since, job, now)
+    failure = Failure(rule_name(monitor), "", job, sentence, since + every)
+    subject = Subject(project, monitor.spider)
+    if await incidents.fail(tx, subject, failure, now):
+        await _announce(tx, subject, now)
+    await _report(tx, project, [_missed(subject, monitor, sentence)], now)
+    return True
+
+
+def missing_run(monitor: Monitor | NewMonitor, since: int, job: str | None, now: int) -> str:
+    """Return the sentence about a run that is overdue."""
+    hours = max((now - since) // _HOUR, 0)
+    last = "" if job is None else f". The last one is job {job}"
+    return f"no run has finished successfully for {hours} h, expected at least every {monitor.hours} h{last}"
+
+
+def _missed(subject: Subject, monitor: Monitor, sentence: str, job: str | None = None) -> MonitorEvent:
+    message = f"{subject.spider}: {sentence}"
+    return MonitorEvent(
+        event=MISSED_EVENT, user=monitor.label, message=message, spider=subject.spider, outcome=FAILED, job=job
+    )
+
+
+# ── runs of periodic jobs ──
+
+
+async def _settle_run(tx: Transaction, lease: Lease, row: Queued, now: int) -> bool:
+    """Check a run of a periodic job, once: its jobs must have started."""
+    await check_lease(tx, lease)
+    rules = [each for each in await _of_project(tx, row.project) if each.expect == SCHEDULE]
+    rules = [each for each in rules if await _is_enabled(tx, each)]
+    if not await _take(tx, row) or row.detail is None:
+        return False
+    run = msgspec.json.decode(row.detail, type=PlannedRun)
+    wrong = [(task.spider, await _wrong(tx, run, place)) for place, task in enumerate(run.tasks)]
+    key = schedule_key(row.subject)
+    events: list[MonitorEvent] = []
+    for monitor in rules:
+        for spider, why in wrong:
+            if monitor.spider not in (None, spider):
+                continue
+            subject = Subject(row.project, spider)
+            if why is None:
+                events += await _recovered(tx, subject, monitor, key, now)
+                continue
+            sentence, job = f"{key} did not run at {_minute(row.ts)}: {why[0]}", why[1]
+            failure = Failure(rule_name(monitor), key, job, sentence, row.ts)
+            if await incidents.fail(tx, subject, failure, now):
+                await _announce(tx, subject, now)
+            events.append(_missed(subject, monitor, sentence, job))
+    await _report(tx, row.project, events, now)
+    return True
+
+
+async def _wrong(tx: Transaction, run: PlannedRun, place: int) -> tuple[str, str | None] | None:
+    """Return why a task of a run did not happen, with its job; None when it did."""
+    task = run.tasks[place]
+    if run.refused is not None:
+        missed = "no server was running, or its clock was changed"
+        return missed if run.refused == "missed" else run.refused[:300], None
+    if not task.added:
+        return f"job {task.job} of an earlier run has not ended", task.job
+    job = None if task.job is None else await get_job(tx, JobKey.parse(task.job))
+    if job is not None and job.state.value == "pending":
+        return f"job {task.job} still waits for a node", task.job
+    return None
+
+
+def _minute(time: int) -> str:
+    return f"{datetime.fromtimestamp(time / 1000, timezone.utc):%Y-%m-%d %H:%M} UTC"
+
+
+# ── reading ──
+
+
+async def _results(tx: Transaction, where: str, *arguments: Any, count: int = MAX_LISTED) -> list[MonitorResult]:
+    rows = await tx.fetch(
+        f"""SELECT result FROM monitor_results WHERE {where}
+            ORDER BY checked DESC, spider DESC, job DESC, of_server, rule LIMIT {int(count)}""",  # noqa: S608 - fixed text
+        *arguments,
+    )
+    return [msgspec.json.decode(row[0], type=MonitorResult) for row in rows]
+
+
+async def _of_job(tx: Transaction, key: JobKey) -> list[MonitorResult]:
+    """Return the results of a job; failed ones first."""
+    found = await _results(tx, "project = $1 AND spider = $2 AND job = $3", *key)
+    return sorted(found, key=lambda each: (each.outcome != FAILED, each.outcome != PASSED, each.monitor))
+
+
+async def _of_rule(tx: Transaction, project: int, rule: int | None, count: int, of_server: bool) -> list[MonitorResult]:
+    """Return the results of a monitor in a project, or of all, newest first."""
+    if rule is None:
+        return await _results(tx, "project = $1", project, count=count)
+    where = "project = $1 AND of_server = $2 AND rule = $3"
+    return await _results(tx, where, project, int(of_server), rule, count=count)
+
+
+async def _lasting(tx: Transaction) -> int:
+    row = await tx.fetchrow("SELECT count(*) FROM monitor_incidents WHERE over IS NULL")
+    return row[0] if row else 0
+
+
+async def _renew(tx: Transaction, lease: Lease, expires: int) -> None:
+    await extend_lease(tx, lease, expires)
+
+
+async def _forget(tx: Transaction, before: int) -> int:
+    """Remove incidents without a run since a time (ms), except those of missing runs, which have none."""
+    return await tx.execute(
+        """DELETE FROM monitor_incidents WHERE last < $1 AND NOT EXISTS (
+               SELECT 1 FROM monitor_expected e WHERE e.project = monitor_incidents.project
+               AND e.rule = monitor_incidents.rule AND monitor_incidents.of_server = 0)""",
+        before,
+    )
+
+
+class MonitorStore(RuleStore[NewMonitor, Monitor]):
+    """Monitors and their results."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        super().__init__(engine, clock, MONITOR)
+        #: Results that this process has stored.
+        self.counted = Counted()
+
+    async def add(self, project: int | None, new: NewMonitor) -> Monitor:
+        """Add a monitor; raise :class:`ContractError` when there are too many."""
+        return await self._engine.write(_add, self._clock(), project, new)
+
+    async def enable(self, project: int | None, number: int, enabled: bool) -> Monitor | None:
+        """Enable a monitor, or disable it, which ends its incidents; return it, or None when there is none."""
+        return await self._engine.write(_enable, self._clock(), project, number, enabled)
+
+    async def remove(self, project: int | None, number: int) -> bool:
+        """Remove a monitor and its incidents; its results stay until they expire."""
+        return await self._engine.write(_remove, project, number)
+
+    # ── the queue ──
+
+    work = TimedMethod("read_inline", _work)
+    of_project = Method("read", _of_project)
+
+    async def retry(self, lease: Lease, row: Queued) -> None:
+        await self._engine.write(_retry, lease, row, self._clock())
+
+    async def settle(self, lease: Lease, row: Queued, checked: CheckedJob | None) -> list[str]:
+        """Store the results of a job, once; return the outcomes. None: the job is not there any more."""
+        outcomes = await self._engine.write(_settle, lease, row, checked, self._clock())
+        self.counted = self.counted.plus(outcomes)
+        return outcomes
+
+    async def settle_run(self, lease: Lease, row: Queued) -> bool:
+        """Check a run of a periodic job, once."""
+        return await self._engine.write(_settle_run, lease, row, self._clock())
+
+    async def renew(self, lease: Lease, duration: int) -> None:
+        await self._engine.write(_renew, lease, self._clock() + duration)
+
+    # ── runs that are expected ──
+
+    async def miss(self, lease: Lease, project: int, rule: int) -> bool:
+        return await self._engine.write(_miss, lease, project, rule, self._clock())
+
+    # ── facts and results ──
+
+    facts = Method("read", find_facts)
+    earlier = Method("read", find_earlier)
+    last = Method("read", find_last)
+    success = Method("read", find_success)
+    of_job = Method("read", _of_job)
+    results = Method("read", _of_rule)
+    incidents = Method("read", incidents.listed)
+    lasting = Method("read", _lasting)
+
+    async def forget(self) -> int:
+        """Remove incidents that are followed no longer; return their number."""
+        return await self._engine.write(_forget, self._clock() - incidents.FORGOTTEN)
+
+
+async def _add(tx: Transaction, now: int, project: int | None, new: NewMonitor) -> Monitor:
+    added = await MONITOR.add(tx, now, project, new)
+    await _begin_expecting(tx, added)
+    return added
+
+
+async def _enable(tx: Transaction, now: int, project: int | None, number: int, enabled: bool) -> Monitor | None:
+    found = await MONITOR.enable(tx, now, project, number, enabled)
+    if found is not None and enabled:
+        await _begin_expecting(tx, found)
+    if found is not None and not enabled:
+        await incidents.drop_rule(tx, project, number)
+    return found
+
+
+async def _remove(tx: Transaction, project: int | None, number: int) -> bool:
+    removed = await MONITOR.remove(tx, project, number)
+    await incidents.drop_rule(tx, project, number)
+    return removed
+
+
+def expects(monitor: Monitor, facts: JobFacts) -> bool:
+    """Return true for a complete job that is a run which a monitor expects."""
+    return (
+        monitor.hours is not None and facts.outcome == FINISHED and monitor.covers(facts.spider, facts.tags, facts.args)
+    )

@@ -1,0 +1,106 @@
+"""The pages of monitors and alerts, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.eventually import eventually_async
+from tests.support.http import Http
+from tests.support.page_forms import HOSTILE, done, page, rows, submit, texts
+
+
+async def finished(http: Http, project: int, items: int, spider: str = "books") -> str:
+    """Add a finished job; return its key."""
+    pushed = await http.post(f"/jobq/{project}/push", [{"spider": spider, "state": "running"}])
+    key: str = pushed.json["key"]
+    await http.post(f"/items/{key}", [{"name": f"item {place}"} for place in range(items)])
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
+    return key
+
+
+async def stored(http: Http, project: int) -> list[dict[str, Any]]:
+    return (await http.get(f"/api/projects/{project}/monitors")).json  # type: ignore[no-any-return]
+
+
+async def test_a_monitor_is_previewed_then_added_and_its_results_are_on_the_job(http: Http, project: int) -> None:
+    key = await finished(http, project, 5)
+    path = f"/ui/{project}/monitors"
+    assert "No monitors yet." in (await http.get(path)).text
+    schema = json.dumps({"required": ["price"]})
+    form = {"name": "enough", "spider": "books", "checks": "items >= 10\n\nerrors == 0\n", "schema": schema}
+    shown = page(await submit(http, f"{path}/new", {**form, "action": "preview"}))
+    assert rows(shown)[0][1] == key
+    assert "items is 5, expected at least 10" in rows(shown)[0][4]
+    assert shown.xpath("//textarea[@name='checks']")[0].text.strip() == "items >= 10\n\nerrors == 0"
+    assert await stored(http, project) == []
+    assert done(await submit(http, f"{path}/new", {**form, "action": "add"})) == "Saved."
+    (monitor,) = await stored(http, project)
+    assert (monitor["checks"], monitor["enabled"]) == (["items >= 10", "errors == 0"], True)
+    key = await finished(http, project, 5)
+    await eventually_async(lambda: http.get(f"/api/projects/{project}/monitors/results?job={key}"), lambda a: a.json)
+    job = page(await http.get(f"/ui/{key}"))
+    assert texts(job, "//section[@class='job-monitors']//h3") == ["failed enough"]
+    assert "items is 5, expected at least 10" in " ".join(texts(job, "//ul[@class='checks']/li"))
+    assert job.xpath(f"//ul[@class='checks']//a[@href='/ui/{key}/items/0']")
+    listed = page(await http.get(path))
+    assert "books: enough since" in texts(listed, "//ul[@class='incidents']/li")[0]
+    one = page(await http.get(f"{path}/{monitor['id']}"))
+    assert key in [row[1] for row in rows(one) if len(row) > 1]
+    fields = {"action": "disable", "number": monitor["id"]}
+    assert done(await submit(http, path, fields)) == "Saved."
+    assert (await stored(http, project))[0]["enabled"] is False
+    assert done(await submit(http, path, {**fields, "action": "remove"})) == "Deleted."
+    assert await stored(http, project) == []
+    assert (await http.get(f"{path}/{monitor['id']}")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({}, "or schema or expect is required"),
+        ({"checks": "pages >= 1"}, "has no measure 'pages'"),
+        ({"schema": "{"}, "is not JSON"),
+        ({"schema": '{"type": 7}'}, "is not a JSON Schema"),
+        ({"checks": "items >= 1", "args": "country"}, "Write one name=value per line."),
+        ({"expect": "soon", "spider": "books"}, "must be hours (24h)"),
+    ],
+)
+async def test_wrong_input_is_explained_beside_its_field_and_kept(
+    http: Http, project: int, fields: dict[str, str], wrong: str
+) -> None:
+    path = f"/ui/{project}/monitors/new"
+    form = {"name": HOSTILE, **fields}
+    for action in ("preview", "add"):
+        answer = page(await submit(http, path, {**form, "action": action}), 400)
+        assert wrong in " ".join(texts(answer, "//p[@class='wrong']"))
+        assert answer.xpath("//input[@name='name']/@value") == [HOSTILE]
+    assert await stored(http, project) == []
+
+
+async def test_targets_are_added_tried_and_removed_and_their_addresses_never_shown(http: Http, project: int) -> None:
+    path = f"/ui/{project}/monitors"
+    form = {"action": "target-add", "name": "on-call", "url": "json://127.0.0.1:9/a-secret"}
+    assert done(await submit(http, path, form)) == "Saved."
+    answer = await submit(http, path, {"action": "target-test", "number": 1})
+    assert done(answer) == "The test is sent. The last messages of the target have its outcome."
+    tried = await eventually_async(lambda: http.get(path), lambda found: "given up" in found.text)
+    assert "a-secret" not in tried.text
+    assert "json://***" in tried.text
+    assert "its address is not public" in tried.text
+    refused = page(await submit(http, path, {**form, "url": "syslog://a-secret"}), 400)
+    assert "has the scheme syslog, which is not supported" in " ".join(texts(refused, "//p[@class='wrong']"))
+    assert done(await submit(http, path, {"action": "target-remove", "number": 1})) == "Deleted."
+    missing = await submit(http, path, {"action": "target-test", "number": 1})
+    assert missing.status == 404
+
+
+async def test_foreign_text_is_shown_as_text(http: Http, project: int) -> None:
+    body = {"name": HOSTILE, "checks": ["items >= 10"], "schema": {"title": HOSTILE}, "enabled": True}
+    made = await http.post(f"/api/projects/{project}/monitors", json.dumps(body).encode())
+    key = await finished(http, project, 1, HOSTILE)
+    await eventually_async(lambda: http.get(f"/api/projects/{project}/monitors/results?job={key}"), lambda a: a.json)
+    for path in (f"/ui/{project}/monitors", f"/ui/{project}/monitors/{made.json['id']}", f"/ui/{key}"):
+        assert HOSTILE in " ".join(texts(page(await http.get(path)), "//main"))
