@@ -10,7 +10,7 @@ import msgspec
 from scrapy_ext.api.platform.monitors import FAILED, PASSED, PREVIEWED, SCHEDULE, Monitor, MonitorPreview
 from scrapy_ext.server.monitors.evaluating import result_of
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.monitors.monitors import missing_run
+from scrapy_ext.server.store.monitors.expected import missing_run
 
 #: Projects of a preview of a monitor of the server.
 _PROJECTS: Final = 20

@@ -1,4 +1,4 @@
-"""Targets of alerts, and the messages to them.
+"""Messages to the targets of alerts.
 
 Rules:
 
@@ -21,22 +21,25 @@ from scrapy_ext.api.platform.alerts import (
     DEFAULT_REMINDER,
     DEFAULT_WINDOW,
     GIVEN_UP_EVENT,
-    MAX_TARGETS,
     REMINDER_SETTING,
     TEST,
     WINDOW_SETTING,
     AlertEvent,
     AlertMessage,
-    AlertTarget,
-    masked,
 )
-from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
 from scrapy_ext.server.store.leases import Lease, check_lease
 from scrapy_ext.server.store.monitors.incidents import OpenIncident, Subject, announce, of_spider
+from scrapy_ext.server.store.monitors.targets import (
+    add_target,
+    disable_target,
+    get_target,
+    list_targets,
+    remove_target,
+)
 
 _SECOND: Final = 1000
 _HOUR: Final = 3600 * _SECOND
@@ -53,7 +56,6 @@ KEPT: Final = 100
 _LATEST: Final = LONGEST_WAIT + CLAIM
 _LONGEST_OUTCOME: Final = 500
 
-_TARGET: Final = "number, name, url, created, disabled, failing_since, outcome"
 _MESSAGE: Final = "target, number, kind, title, created, state, attempts, due, outcome"
 
 
@@ -88,78 +90,6 @@ class ClaimedMessage(NamedTuple):
     created: int
     attempts: int
     url: str
-
-
-# ── targets ──
-
-
-async def add_target(tx: Transaction, now: int, project: int, name: str, url: str) -> AlertTarget:
-    """Store a target; raise :class:`ContractError` when the project has too many."""
-    number = await advance(tx, project, "alert target")
-    if len(await list_targets(tx, project)) >= MAX_TARGETS:
-        raise ContractError(
-            [Violation("project", f"has {MAX_TARGETS} targets of alerts, which is the limit", "Remove one of them.")]
-        )
-    await tx.execute(
-        "INSERT INTO alert_targets (project, number, name, url, created) VALUES ($1, $2, $3, $4, $5)",
-        project,
-        number,
-        name,
-        url,
-        now,
-    )
-    return _target(project, (number, name, url, now, 0, None, ""))
-
-
-async def list_targets(tx: Transaction, project: int) -> list[AlertTarget]:
-    """Return the targets of a project without their URLs, oldest first."""
-    rows = await tx.fetch(f"SELECT {_TARGET} FROM alert_targets WHERE project = $1 ORDER BY number", project)  # noqa: S608
-    return [_target(project, row) for row in rows]
-
-
-async def get_target(tx: Transaction, project: int, number: int) -> AlertTarget | None:
-    row = await tx.fetchrow(
-        f"SELECT {_TARGET} FROM alert_targets WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
-        project,
-        number,
-    )
-    return _target(project, row) if row else None
-
-
-async def disable_target(tx: Transaction, project: int, number: int, disabled: bool) -> AlertTarget | None:
-    """Disable a target and drop its pending messages, or enable it again."""
-    await tx.execute(
-        "UPDATE alert_targets SET disabled = $3, failing_since = NULL WHERE project = $1 AND number = $2",
-        project,
-        number,
-        int(disabled),
-    )
-    if disabled:
-        await tx.execute(
-            "DELETE FROM alert_messages WHERE project = $1 AND target = $2 AND due IS NOT NULL", project, number
-        )
-    return await get_target(tx, project, number)
-
-
-async def remove_target(tx: Transaction, project: int, number: int) -> bool:
-    """Delete a target and its messages; return whether there was one."""
-    found = await tx.execute("DELETE FROM alert_targets WHERE project = $1 AND number = $2", project, number)
-    await tx.execute("DELETE FROM alert_messages WHERE project = $1 AND target = $2", project, number)
-    return found > 0
-
-
-def _target(project: int, row: Row) -> AlertTarget:
-    number, name, url, created, disabled, failing_since, outcome = row
-    return AlertTarget(
-        id=number,
-        project=project,
-        name=name,
-        url=masked(url),
-        created=created,
-        disabled=bool(disabled),
-        failing_since=failing_since,
-        outcome=outcome,
-    )
 
 
 # ── composing ──

@@ -10,7 +10,6 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -19,25 +18,39 @@ from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.monitors import (
     FAILED,
-    MISSED_EVENT,
     PASSED,
     RESULT_EVENTS,
-    SCHEDULE,
     Monitor,
     MonitorEvent,
     MonitorResult,
     NewMonitor,
     outcome_of,
 )
-from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.engine.methods import Method, TimedMethod
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.leases import Lease, check_lease, extend_lease
-from scrapy_ext.server.store.monitor_queue import PlannedRun, Queued, schedule_key
+from scrapy_ext.server.store.monitor_queue import Queued
 from scrapy_ext.server.store.monitors import alerts, incidents
+from scrapy_ext.server.store.monitors.expected import (
+    begin_expecting,
+    expected_run,
+    miss,
+    overdue,
+    settle_run,
+)
 from scrapy_ext.server.store.monitors.facts import JobFacts, find_earlier, find_facts, find_last, find_success
-from scrapy_ext.server.store.monitors.incidents import Failure, Rule, Subject, arguments_key
+from scrapy_ext.server.store.monitors.following import (
+    ROW,
+    announce,
+    is_enabled,
+    of_project,
+    recovered,
+    report,
+    rule_name,
+    take,
+)
+from scrapy_ext.server.store.monitors.incidents import Failure, Subject, arguments_key
 from scrapy_ext.server.store.rules.purposes import MONITOR
 from scrapy_ext.server.store.rules.rules import RuleStore
 
@@ -47,11 +60,8 @@ AT_ONCE: Final = 100
 _WAIT: Final = 30_000
 MAX_ATTEMPTS: Final = 6
 MAX_LISTED: Final = 1000
-_HOUR: Final = 3_600_000
-#: Characters of the message of an activity message, and bytes of one with all results.
+#: Characters of the message of an activity message.
 _LONGEST: Final = 2000
-_LARGE: Final = 48 * 1024
-_ROW: Final = "project = $1 AND kind = $2 AND subject = $3 AND part = $4 AND ts = $5"
 
 
 class Checked(NamedTuple):
@@ -89,10 +99,6 @@ class Counted(NamedTuple):
         return Counted(self.passed + passed, self.failed + failed, self.not_applicable + rest)
 
 
-def rule_name(monitor: Monitor) -> Rule:
-    return Rule(monitor.project is None, monitor.id, monitor.label)
-
-
 # ── the queue ──
 
 
@@ -106,28 +112,14 @@ async def _due(tx: Transaction, now: int) -> list[Queued]:
     return [Queued(*row) for row in rows]
 
 
-async def _of_project(tx: Transaction, project: int) -> list[Monitor]:
-    """Return the enabled monitors of the server and of a project."""
-    found = [*await MONITOR.listed(tx, None), *await MONITOR.listed(tx, project)]
-    return [each for each in found if each.enabled]
-
-
 async def _retry(tx: Transaction, lease: Lease, row: Queued, now: int) -> None:
     """Have a row that could not be checked checked again later."""
     await check_lease(tx, lease)
     await tx.execute(
-        f"UPDATE monitor_queue SET attempts = attempts + 1, due = $6 WHERE {_ROW}",  # noqa: S608 - fixed text
+        f"UPDATE monitor_queue SET attempts = attempts + 1, due = $6 WHERE {ROW}",  # noqa: S608 - fixed text
         *row[:5],
         now + _WAIT * 2 ** min(row.attempts, 10),
     )
-
-
-async def _take(tx: Transaction, row: Queued) -> bool:
-    """Remove a row of the queue; return false when it is there no longer, or is about another end of the job.
-
-    The caller has locked the job: whoever changes its state does so first, too.
-    """
-    return await tx.execute(f"DELETE FROM monitor_queue WHERE {_ROW}", *row[:5]) > 0  # noqa: S608 - fixed text
 
 
 # ── results of jobs ──
@@ -136,9 +128,9 @@ async def _take(tx: Transaction, row: Queued) -> bool:
 async def _settle(tx: Transaction, lease: Lease, row: Queued, checked: CheckedJob | None, now: int) -> list[str]:
     """Store the results of a job, once; return the outcomes of the monitors."""
     await check_lease(tx, lease)
-    found = [] if checked is None else [each for each in checked.results if await _is_enabled(tx, each.monitor)]
+    found = [] if checked is None else [each for each in checked.results if await is_enabled(tx, each.monitor)]
     job = await get_job(tx, row.key, lock=True)
-    if not await _take(tx, row) or checked is None or job is None:
+    if not await take(tx, row) or checked is None or job is None:
         return []
     facts = checked.facts
     # Of a resumed job that has ended again.
@@ -146,35 +138,15 @@ async def _settle(tx: Transaction, lease: Lease, row: Queued, checked: CheckedJo
     results, events = [], []
     for monitor, result in found:
         if result is None:
-            events += await _expected_run(tx, monitor, facts, now)
+            events += await expected_run(tx, monitor, facts, now)
             continue
         await _store(tx, facts.key, result)
         results.append(result)
         events += await _follow(tx, facts, monitor, result, now)
     if results:
         events.insert(0, _event(facts, results))
-    await _report(tx, facts.key.project, events, now)
+    await report(tx, facts.key.project, events, now)
     return [each.outcome for each in results]
-
-
-async def _is_enabled(tx: Transaction, monitor: Monitor) -> bool:
-    """Lock a monitor; return true when it is still enabled."""
-    present = await MONITOR.find(tx, monitor.project, monitor.id, hold=True)
-    return present is not None and present.enabled
-
-
-async def _report(tx: Transaction, project: int, events: Sequence[MonitorEvent], now: int) -> None:
-    if events:
-        await add_events(tx, project, [_encoded(event) for event in events], now)
-
-
-def _encoded(event: MonitorEvent) -> bytes:
-    """Return a message as JSON; one that webhooks would not deliver without the checks."""
-    encoded = msgspec.json.encode(event)
-    if len(encoded) <= _LARGE:
-        return encoded
-    short = [msgspec.structs.replace(each, checks=[]) for each in event.monitors]
-    return msgspec.json.encode(msgspec.structs.replace(event, monitors=short))
 
 
 async def _store(tx: Transaction, key: JobKey, result: MonitorResult) -> None:
@@ -222,159 +194,14 @@ async def _follow(
         sentence = "; ".join(check.sentence for check in result.checks if check.outcome == FAILED)
         failure = Failure(rule_name(monitor), key, str(facts.key), sentence, facts.finished)
         if await incidents.fail(tx, subject, failure, now):
-            await _announce(tx, subject, now)
+            await announce(tx, subject, now)
     elif result.outcome == PASSED:
-        return await _recovered(tx, subject, monitor, key, now)
+        return await recovered(tx, subject, monitor, key, now)
     return []
 
 
-async def _recovered(tx: Transaction, subject: Subject, monitor: Monitor, key: str, now: int) -> list[MonitorEvent]:
-    event = await incidents.recover(tx, subject, rule_name(monitor), key, now)
-    if event is None:
-        return []
-    await _announce(tx, subject, now)
-    return [event]
-
-
-async def _announce(tx: Transaction, subject: Subject, now: int) -> None:
-    window, _ = await alerts.times(tx, subject.project)
-    await incidents.schedule_message(tx, subject, now + window)
-
-
-# ── runs that are expected ──
-
-
-async def _expected_run(tx: Transaction, monitor: Monitor, facts: JobFacts, now: int) -> list[MonitorEvent]:
-    """Record a successful run that a monitor expects."""
-    every, project = (monitor.hours or 0) * _HOUR, facts.key.project
-    await tx.execute(
-        """INSERT INTO monitor_expected (project, rule, every, since, job) VALUES ($1, $2, $3, $4, $5)
-           ON CONFLICT (project, rule) DO UPDATE
-           SET since = excluded.since, job = excluded.job, failing = 0
-           WHERE monitor_expected.since <= excluded.since""",
-        project,
-        monitor.id,
-        every,
-        facts.finished,
-        str(facts.key),
-    )
-    return await _recovered(tx, Subject(project, facts.spider), monitor, "", now)
-
-
-async def _begin_expecting(tx: Transaction, monitor: Monitor) -> None:
-    """Follow the runs that an enabled monitor expects, from the last one on."""
-    if not monitor.enabled or monitor.project is None or monitor.hours is None:
-        return
-    since, job = await find_success(tx, monitor.project, monitor) or (monitor.changed, None)
-    await tx.execute(
-        """INSERT INTO monitor_expected (project, rule, every, since, job) VALUES ($1, $2, $3, $4, $5)
-           ON CONFLICT DO NOTHING""",
-        monitor.project,
-        monitor.id,
-        monitor.hours * _HOUR,
-        since,
-        job,
-    )
-
-
-async def _overdue(tx: Transaction, now: int) -> list[tuple[int, int]]:
-    rows = await tx.fetch(
-        """SELECT project, rule FROM monitor_expected WHERE failing = 0 AND since + every < $1
-           ORDER BY project, rule LIMIT $2""",
-        now,
-        AT_ONCE,
-    )
-    return [(project, rule) for project, rule in rows]
-
-
 async def _work(tx: Transaction, now: int) -> Work:
-    return Work(await _due(tx, now), await _overdue(tx, now), await alerts.due_groups(tx, now))
-
-
-async def _miss(tx: Transaction, lease: Lease, project: int, rule: int, now: int) -> bool:
-    """Report a run that is overdue, once."""
-    await check_lease(tx, lease)
-    monitor = await MONITOR.find(tx, project, rule, hold=True)
-    row = await tx.fetchrow(
-        """UPDATE monitor_expected SET failing = 1 WHERE project = $1 AND rule = $2 AND failing = 0
-           AND since + every < $3 RETURNING since, job, every""",
-        project,
-        rule,
-        now,
-    )
-    if row is None or monitor is None or not monitor.enabled or monitor.spider is None:
-        return False
-    since, job, every = row
-    sentence = missing_run(monitor, since, job, now)
-    failure = Failure(rule_name(monitor), "", job, sentence, since + every)
-    subject = Subject(project, monitor.spider)
-    if await incidents.fail(tx, subject, failure, now):
-        await _announce(tx, subject, now)
-    await _report(tx, project, [_missed(subject, monitor, sentence)], now)
-    return True
-
-
-def missing_run(monitor: Monitor | NewMonitor, since: int, job: str | None, now: int) -> str:
-    """Return the sentence about a run that is overdue."""
-    hours = max((now - since) // _HOUR, 0)
-    last = "" if job is None else f". The last one is job {job}"
-    return f"no run has finished successfully for {hours} h, expected at least every {monitor.hours} h{last}"
-
-
-def _missed(subject: Subject, monitor: Monitor, sentence: str, job: str | None = None) -> MonitorEvent:
-    message = f"{subject.spider}: {sentence}"
-    return MonitorEvent(
-        event=MISSED_EVENT, user=monitor.label, message=message, spider=subject.spider, outcome=FAILED, job=job
-    )
-
-
-# ── runs of periodic jobs ──
-
-
-async def _settle_run(tx: Transaction, lease: Lease, row: Queued, now: int) -> bool:
-    """Check a run of a periodic job, once: its jobs must have started."""
-    await check_lease(tx, lease)
-    rules = [each for each in await _of_project(tx, row.project) if each.expect == SCHEDULE]
-    rules = [each for each in rules if await _is_enabled(tx, each)]
-    if not await _take(tx, row) or row.detail is None:
-        return False
-    run = msgspec.json.decode(row.detail, type=PlannedRun)
-    wrong = [(task.spider, await _wrong(tx, run, place)) for place, task in enumerate(run.tasks)]
-    key = schedule_key(row.subject)
-    events: list[MonitorEvent] = []
-    for monitor in rules:
-        for spider, why in wrong:
-            if monitor.spider not in (None, spider):
-                continue
-            subject = Subject(row.project, spider)
-            if why is None:
-                events += await _recovered(tx, subject, monitor, key, now)
-                continue
-            sentence, job = f"{key} did not run at {_minute(row.ts)}: {why[0]}", why[1]
-            failure = Failure(rule_name(monitor), key, job, sentence, row.ts)
-            if await incidents.fail(tx, subject, failure, now):
-                await _announce(tx, subject, now)
-            events.append(_missed(subject, monitor, sentence, job))
-    await _report(tx, row.project, events, now)
-    return True
-
-
-async def _wrong(tx: Transaction, run: PlannedRun, place: int) -> tuple[str, str | None] | None:
-    """Return why a task of a run did not happen, with its job; None when it did."""
-    task = run.tasks[place]
-    if run.refused is not None:
-        missed = "no server was running, or its clock was changed"
-        return missed if run.refused == "missed" else run.refused[:300], None
-    if not task.added:
-        return f"job {task.job} of an earlier run has not ended", task.job
-    job = None if task.job is None else await get_job(tx, JobKey.parse(task.job))
-    if job is not None and job.state.value == "pending":
-        return f"job {task.job} still waits for a node", task.job
-    return None
-
-
-def _minute(time: int) -> str:
-    return f"{datetime.fromtimestamp(time / 1000, timezone.utc):%Y-%m-%d %H:%M} UTC"
+    return Work(await _due(tx, now), await overdue(tx, now), await alerts.due_groups(tx, now))
 
 
 # ── reading ──
@@ -445,7 +272,7 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
     # ── the queue ──
 
     work = TimedMethod("read_inline", _work)
-    of_project = Method("read", _of_project)
+    of_project = Method("read", of_project)
 
     async def retry(self, lease: Lease, row: Queued) -> None:
         await self._engine.write(_retry, lease, row, self._clock())
@@ -458,7 +285,7 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
 
     async def settle_run(self, lease: Lease, row: Queued) -> bool:
         """Check a run of a periodic job, once."""
-        return await self._engine.write(_settle_run, lease, row, self._clock())
+        return await self._engine.write(settle_run, lease, row, self._clock())
 
     async def renew(self, lease: Lease, duration: int) -> None:
         await self._engine.write(_renew, lease, self._clock() + duration)
@@ -466,7 +293,7 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
     # ── runs that are expected ──
 
     async def miss(self, lease: Lease, project: int, rule: int) -> bool:
-        return await self._engine.write(_miss, lease, project, rule, self._clock())
+        return await self._engine.write(miss, lease, project, rule, self._clock())
 
     # ── facts and results ──
 
@@ -486,14 +313,14 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
 
 async def _add(tx: Transaction, now: int, project: int | None, new: NewMonitor) -> Monitor:
     added = await MONITOR.add(tx, now, project, new)
-    await _begin_expecting(tx, added)
+    await begin_expecting(tx, added)
     return added
 
 
 async def _enable(tx: Transaction, now: int, project: int | None, number: int, enabled: bool) -> Monitor | None:
     found = await MONITOR.enable(tx, now, project, number, enabled)
     if found is not None and enabled:
-        await _begin_expecting(tx, found)
+        await begin_expecting(tx, found)
     if found is not None and not enabled:
         await incidents.drop_rule(tx, project, number)
     return found

@@ -390,6 +390,31 @@ async def test_a_server_that_has_lost_its_lease_stores_nothing(store: Store, clo
     assert len(await store.monitors.of_job(key)) == 1
 
 
+async def test_jobs_are_resumed_and_deleted_while_they_are_checked(store: Store, clock: Clock) -> None:
+    await enabled(store, checks=["items >= 2"])
+    servers = [Evaluator(store, Messages(None), interval=0.01) for _ in range(2)]
+    loops = [asyncio.create_task(each.run()) for each in servers]
+    keys = [await add_finished(store, "books", 1) for _ in range(24)]
+
+    async def resume(some: list[JobKey]) -> None:
+        for key in some:
+            for state in (JobState.RUNNING, JobState.FINISHED):
+                await store.jobs.change(1, [Change(key, state, {})], "test")
+
+    async def delete(some: list[JobKey]) -> None:
+        for key in some:
+            await store.jobs.delete(1, [key], "test")
+
+    await asyncio.gather(resume(keys[:8]), resume(keys[4:12]), delete(keys[12:]), return_exceptions=True)
+    for each in loops:
+        each.cancel()
+    await asyncio.gather(*loops, return_exceptions=True)
+    clock.now += _MINUTE + 1  # a server that was stopped while it took the lease holds it for a minute
+    for _ in range(10):
+        await servers[0].run_due()
+    assert [len(await store.monitors.of_job(key)) for key in keys] == [1] * 12 + [0] * 12
+
+
 async def test_a_message_whose_sender_was_killed_is_sent_by_another(store: Store, clock: Clock, check: Any) -> None:
     target = await store.alerts.add(1, "on-call", "json://localhost")
     await store.alerts.test(1, target.id, Messages(None).test(target))
