@@ -230,8 +230,9 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     rates = None if rate is None else RateLimits(rate, config.rate_burst or math.ceil(2 * rate))
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates, keys.caller)
     service = Service(declared, store, check, services)
-    page_parts = (store, keys, extraction, service.router, users, login_counts)
-    pages = PageParts(*page_parts, _item_images(config, extraction, stack), messages)
+    pages = PageParts(
+        store, keys, extraction, service.router, users, login_counts, _item_images(config, extraction, stack), messages
+    )
     parts.new_pages = partial(_new_pages, config, pages, middleware)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
         await parts.load_pages()
