@@ -90,7 +90,8 @@ async def _measure(
                 "usage": await _usage(store, processors),
             }
         began = time.monotonic()
-        index = await _index(store, server, processors, given.chunks)
+        is_postgresql = isinstance(where, DatabaseUrl)
+        index = await _index(store, server, processors, given.chunks, is_postgresql=is_postgresql)
         smallest, largest = (by_size[size]["calls"] for size in (given.sizes[0], given.sizes[-1]))
         return {
             "bend": {name: round(largest[name]["cpu_ms"] / max(smallest[name]["cpu_ms"], 0.1), 1) for name in largest},
@@ -336,7 +337,9 @@ async def _usage(store: Store, processors: Processors) -> dict[str, float]:
 _CHUNK_ITEMS = 1000
 
 
-async def _index(store: Store, server: Platform, processors: Processors, chunks: int) -> dict[str, Any]:
+async def _index(
+    store: Store, server: Platform, processors: Processors, chunks: int, *, is_postgresql: bool
+) -> dict[str, Any]:
     """Fill jobs with chunks of small items, whose bodies are equal; measure reads of each."""
     from scrapy_ext.server.store.records.chunks import ITEMS, Packer
 
@@ -351,6 +354,8 @@ async def _index(store: Store, server: Platform, processors: Processors, chunks:
         job, items = int(json.loads(pushed)["key"].rpartition("/")[2]), size * _CHUNK_ITEMS
         for start in range(0, size, _AT_ONCE):
             await store._engine.write(_fill_chunks, job, range(start, min(start + _AT_ONCE, size)), body)
+        if is_postgresql:
+            await store._engine.vacuum()  # as autovacuum would, some minutes later
         found[items] = {
             name: await asyncio.to_thread(_timed, server, processors, call)
             for name, call in _reads(f"/items/1/1/{job}", items, chance).items()

@@ -23,6 +23,7 @@ from twisted.python.failure import Failure
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, RequestRecord
+from scrapy_ext.api.violations import encodable
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.compatibility.python import Self
@@ -241,9 +242,9 @@ class _Handler(logging.Handler):
         if record.name.startswith(_NOT_UPLOADED) or self._is_of_another_crawl(record):
             return
         try:
-            message = self.format(record)
+            message = encodable(self.format(record)[:_MAX_MESSAGE])
             line = msgspec.json.encode(
-                LogRecord(time=round(record.created * 1000), level=record.levelno, message=message[:_MAX_MESSAGE])
+                LogRecord(time=round(record.created * 1000), level=record.levelno, message=message)
             )
         except Exception:
             self.handleError(record)

@@ -19,6 +19,11 @@ def escaped(text: str) -> str:
     return CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def encodable(text: str) -> str:
+    """Return the text with ``?`` for halves of surrogate pairs, which a page may have and no encoding can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
 class Violation(msgspec.Struct, frozen=True):
     """A field that breaks a rule.
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.violations import Violation, refused
+from scrapy_ext.api.violations import Violation, encodable, refused
 
 #: Maximum requests of a batch, all of one priority.
 MAX_BATCH: Final = 100
@@ -101,7 +101,7 @@ class PutBack(NamedTuple):
 
 def dead_letter(slot: int, fp: str, form: Any, error: str) -> FrontierRequest:
     """Return the dead letter of a request of ``slot``, with its error."""
-    letter = {"slot": slot, "fp": fp, "request": form, "error": error[:_MAX_ERROR]}
+    letter = {"slot": slot, "fp": fp, "request": form, "error": encodable(error[:_MAX_ERROR])}
     # Two slots may have the same fingerprint.
     return FrontierRequest(f"{slot}/{fp}", letter)
 

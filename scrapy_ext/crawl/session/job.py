@@ -11,7 +11,7 @@ import msgspec
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, FINISHED, JobState
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.violations import ContractError, encodable
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import Gone, NotFound
 from scrapy_ext.settings import SettingError
@@ -133,11 +133,11 @@ async def _metadata(client: PlatformClient, key: JobKey, **missing: str) -> dict
 
 def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:
     """Return stats as JSON values: times in milliseconds since the epoch, types that JSON lacks as text."""
-    return {str(name): _plain(value) for name, value in stats.items()}
+    return {encodable(str(name)): _plain(value) for name, value in stats.items()}
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, bool | int | str) or value is None:
+    if isinstance(value, bool | int) or value is None:
         return value
     if isinstance(value, float):
         return value if abs(value) < float("inf") else repr(value)
@@ -149,4 +149,4 @@ def _plain(value: Any) -> Any:
         return plain_stats(value)
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(member) for member in value]
-    return str(value)
+    return encodable(str(value))

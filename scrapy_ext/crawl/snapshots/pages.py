@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 from scrapy_ext.api.extraction import MADE_OF_PAGE
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.snapshots import Content, Missing, Part, Snapshot
+from scrapy_ext.api.violations import encodable
 from scrapy_ext.client.extraction.redact import without_secrets
 from scrapy_ext.crawl.extraction.response_classes import LostResultError
 
@@ -123,7 +124,7 @@ def _message(error: BaseException) -> str:
         text = str(error)
     except Exception:  # an exception class of the project may fail to show itself
         return ""
-    return without_secrets(text[: snapshots.MAX_URL])[: snapshots.MAX_MESSAGE]
+    return encodable(without_secrets(text[: snapshots.MAX_URL])[: snapshots.MAX_MESSAGE])
 
 
 def _raised_in(error: BaseException, request: Request) -> str:

@@ -20,10 +20,11 @@ from starlette.responses import HTMLResponse, Response
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.records import LogRecord
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.formats import Page
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import TEXT, not_found
-from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.http.formats import result
 from scrapy_ext.server.http.record_writers import Text
 from scrapy_ext.server.http.routes import Router, Routes
@@ -139,14 +140,23 @@ async def _projects(kind: _Kind, call: Call) -> Response:
     return _listing(f"/{kind.name}/", [(f"{name}/", "") for name in projects.names])
 
 
+async def _named(call: Call) -> int:
+    """Return the project of a path. Where there is none, the path is that of records, with a number that is none."""
+    name = call.part("project_name")
+    try:
+        return (await Projects.of(call)).find(call, name)
+    except ContractError:
+        return path_number(name, "project")
+
+
 async def _spiders(kind: _Kind, call: Call) -> Response:
-    project = (await Projects.of(call)).find(call, call.part("project_name"))
+    project = await _named(call)
     spiders = await call.store.spiders.listed(project)
     return _listing(f"/{kind.name}/{call.part('project_name')}/", [(f"{spider.name}/", "") for spider in spiders])
 
 
 async def _files(kind: _Kind, call: Call) -> Response:
-    project = (await Projects.of(call)).find(call, call.part("project_name"))
+    project = await _named(call)
     which = JobFilter(spider=call.part("spider_name"), states=SHOWN_STATES)
     jobs = await call.store.jobs.listed(project, which, JobPage(_MOST_FILES), counts=True)
     entries = [(f"{id_of(job)}{kind.suffix}", _minute(job.updated)) for job in jobs if kind.has(job)]

@@ -13,6 +13,8 @@ from scrapy_ext.server.store.engine.methods import EngineStore, Method
 #: a million jobs.
 LARGE: Final = 50_000
 KEPT: Final = 30_000
+#: New projects get the number after the highest of those up to this one. Nothing follows the highest possible number.
+_HIGHEST: Final = 10**15
 #: Maximum bytes of all settings of a project, as JSON.
 MAX_SETTINGS_BYTES: Final = 1024 * 1024
 
@@ -106,11 +108,12 @@ async def _claim(tx: Transaction, name: str) -> int:
         await tx.execute(
             """INSERT INTO project_names (project, name)
                SELECT coalesce(max(highest), 0) + 1, $1 FROM (
-                   SELECT max(project) AS highest FROM counters WHERE project >= 0
-                   UNION ALL SELECT max(project) FROM project_names
-                   UNION ALL SELECT max(project) FROM project_settings
+                   SELECT max(project) AS highest FROM counters WHERE project BETWEEN 0 AND $2
+                   UNION ALL SELECT max(project) FROM project_names WHERE project <= $2
+                   UNION ALL SELECT max(project) FROM project_settings WHERE project <= $2
                ) AS known WHERE true ON CONFLICT DO NOTHING""",
             name,
+            _HIGHEST,
         )
     return found
 

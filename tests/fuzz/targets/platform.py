@@ -143,7 +143,7 @@ def inflated(data: bytes) -> None:
         return
     coding = ("identity", "gzip", "deflate")[data[0] % 3]
     limit = 5000
-    body = run(bodies._whole(request_of(data[1:], coding), limit))
+    body = run(bodies.whole(request_of(data[1:], coding), limit))
     assert len(body) <= limit
     if coding != "identity":
         expected, rest = b"", data[1:]

@@ -1,9 +1,10 @@
 """Recognition of bans in answers of sites.
 
 A ban is *certain* when the answer has a sign that only block and challenge pages have. Else it may be a *suspicion*: a
-plain 403, 429 or 999, an empty page, or a script that only sets a cookie and reloads. A suspicion is tried again by
-another proxy where the server has one, but it never fails a request: many sites refuse some pages to everybody, and a
-page that is lost for a false alarm costs more than a ban that is not recognised. So a status alone is never certain.
+plain 403, 429 or 999, a page that is empty or hardly more than a CAPTCHA, or a script that only sets a cookie and
+reloads. A suspicion is tried again by another proxy where the server has one, but it never fails a request: many sites
+refuse some pages to everybody, and a page that is lost for a false alarm costs more than a ban that is not recognised.
+So a status alone is never certain.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 from scrapy_ext.server.extraction.bans.outline import LARGEST, Outline
 from scrapy_ext.server.extraction.bans.signs import (
     BLAME,
+    CONTAINERS,
     HEADERS,
     JSON_REFUSALS,
     PLAIN_ERRORS,
@@ -168,7 +170,14 @@ def _by_words(answer: Received, page: str, outline: Outline) -> Ban | None:
     is_alone = len(outline.text) <= _SHORTEST and any(words in seen for words in PLAIN_WORDS)
     if is_alone or (redirected and asked):
         return Ban("words")
-    return None
+    return Ban("captcha", certain=False) if _is_bare(answer, outline, where) else None
+
+
+def _is_bare(answer: Received, outline: Outline, where: str) -> bool:
+    """Return whether a page has hardly more than a CAPTCHA: the words around one are known in English only."""
+    if answer.status != 200 or not 1 <= len(outline.text) <= _SHORTEST or _path_parts(answer.asked) & REDIRECTED_TO:
+        return False
+    return any(mark in where for mark in CONTAINERS)
 
 
 def _is_redirected(answer: Received) -> bool:

@@ -115,6 +115,8 @@ WIDGETS: Final = (
     "captcha-image",
     "captcha.php",
 )
+#: Those of them that a page has where it shows one. The scripts of the others are also on pages that show none.
+CONTAINERS: Final = ("g-recaptcha", "h-captcha", "cf-turnstile", "geetest", "smart-captcha")  # prose: turnstile
 #: Those of them whose solution is typed into a field.
 TYPED_WIDGETS: Final = ("captcha-image", "captcha.php")
 

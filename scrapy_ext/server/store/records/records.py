@@ -293,15 +293,14 @@ async def _indexes(tx: Transaction, owner: RecordOwner) -> range:
     return range(first[0] if first else 0, sum(totals))
 
 
+CHUNK_OF: Final = f"""SELECT start, ts, times, body FROM record_chunks
+    WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start <= $5 AND {READABLE}
+    ORDER BY start DESC LIMIT 1"""  # noqa: S608 - fixed text
+
+
 async def _chunk_of(tx: Transaction, owner: RecordOwner, number: int) -> Row | None:
     """Return the chunk of a record, if the record exists."""
-    return await tx.fetchrow(
-        f"""SELECT start, ts, times, body FROM record_chunks
-            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start <= $5 AND {READABLE}
-            ORDER BY start DESC LIMIT 1""",  # noqa: S608 - fixed text
-        *owner,
-        number,
-    )
+    return await tx.fetchrow(CHUNK_OF, *owner, number)
 
 
 async def _at(tx: Transaction, owner: RecordOwner, numbers: Sequence[int]) -> list[Slice]:
@@ -315,6 +314,28 @@ async def _at(tx: Transaction, owner: RecordOwner, numbers: Sequence[int]) -> li
     return found
 
 
+#: Chunks of several jobs, and of one. The second has an equation for each column of the key before the last: for
+#: comparisons of rows with both ends in one job, PostgreSQL expects one chunk, and sorts all.
+PAGE: Final = f"""SELECT spider, job, start, records, ts, times, body FROM record_chunks
+    WHERE project = $1 AND kind = $2
+    AND (spider, job, start) > ($3, $4, $5) AND (spider, job, start) <= ($6, $7, $8)
+    AND NOT (spider = $3 AND job = $4 AND start + records <= $9) AND {READABLE}
+    ORDER BY spider, job, start LIMIT $10"""  # noqa: S608 - fixed text
+PAGE_OF_JOB: Final = f"""SELECT spider, job, start, records, ts, times, body FROM record_chunks
+    WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+    AND start > $5 AND start + records > $6 AND {READABLE}
+    ORDER BY start LIMIT $7"""  # noqa: S608 - fixed text
+
+
+async def _chunks_from(tx: Transaction, kind: RecordKind, span: Span, start: Position, limit: int) -> Sequence[Row]:
+    """Return the first chunks of a span that have records from ``start`` on."""
+    spider, job, number = start
+    first = number - MAX_LINES
+    if (spider, job) == (span.spider, span.job):
+        return await tx.fetch(PAGE_OF_JOB, span.project, kind.name, spider, job, first, number, limit)
+    return await tx.fetch(PAGE, span.project, kind.name, spider, job, first, *span.last, number, limit)
+
+
 async def _page(
     tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None, *, chunks: int, with_times: bool
 ) -> _Read:
@@ -323,19 +344,7 @@ async def _page(
     Without ``with_times``, the records of a chunk may have been stored at other times than its first one.
     """
     limit = chunks if count is None else min(chunks, count)
-    rows = await tx.fetch(
-        f"""SELECT spider, job, start, records, ts, times, body FROM record_chunks
-            WHERE project = $1 AND kind = $2
-            AND (spider, job, start) > ($3, $4, $5) AND (spider, job, start) <= ($6, $7, $8)
-            AND NOT (spider = $3 AND job = $4 AND start + records <= $9) AND {READABLE}
-            ORDER BY spider, job, start LIMIT $10""",  # noqa: S608 - fixed text
-        span.project,
-        kind.name,
-        *(start[0], start[1], start[2] - MAX_LINES),
-        *span.last,
-        start[2],
-        limit,
-    )
+    rows = await _chunks_from(tx, kind, span, start, limit)
     parts: list[Slice | _Packed] = []
     taken, position = 0, start
     for spider, job, at, records, *packed in rows:

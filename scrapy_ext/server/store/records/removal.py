@@ -17,10 +17,11 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.removals import JOB, RECORD_KINDS, SLOT, STAGED, RemovedOwner, add_removal
 
-#: Condition on a row of ``record_chunks``: its records were not removed.
-READABLE: Final = """NOT EXISTS (
-    SELECT 1 FROM record_totals t WHERE t.project = record_chunks.project AND t.kind = record_chunks.kind
-    AND t.spider = record_chunks.spider AND t.job = record_chunks.job AND t.removed IS NOT NULL)"""
+#: Condition on a row of ``record_chunks``: its records were not removed. PostgreSQL would join NOT EXISTS, take nearly
+#: all rows for removed, and then sort all chunks of a job to return one; it looks up the result of an aggregate by row.
+READABLE: Final = """(
+    SELECT count(t.removed) FROM record_totals t WHERE t.project = record_chunks.project AND t.kind = record_chunks.kind
+    AND t.spider = record_chunks.spider AND t.job = record_chunks.job) < 1"""
 
 _OWNED: Final = "project = $1 AND kind = $2 AND spider = $3 AND job = $4"
 

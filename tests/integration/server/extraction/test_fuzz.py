@@ -20,7 +20,15 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_ext.api.extraction import FIELDS, MADE_OF_PAGE
-from scrapy_ext.api.extraction.fields import DEVICES, MARKDOWN_CONTENT, METHODS, JsonType, RequestKind
+from scrapy_ext.api.extraction.fields import (
+    CAPTURE_MATCHES,
+    CAPTURE_TYPES,
+    DEVICES,
+    MARKDOWN_CONTENT,
+    METHODS,
+    JsonType,
+    RequestKind,
+)
 from tests.support.handwritten_site import Target
 from tests.support.servers import RunningServer
 
@@ -95,6 +103,10 @@ _JSON = st.recursive(
 _NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,20}", fullmatch=True)
 _HEADER = st.fixed_dictionaries({"name": _NAMES, "value": _TEXT})
 _COOKIE = st.fixed_dictionaries({"name": _NAMES, "value": _TEXT}, optional={"domain": _TEXT, "path": _TEXT})
+_FILTER = st.fixed_dictionaries(
+    {"filterType": st.sampled_from(CAPTURE_TYPES), "value": _TEXT},
+    optional={"matchType": st.sampled_from(CAPTURE_MATCHES), "httpResponseBody": st.booleans()},
+)
 _VALID: dict[str, st.SearchStrategy[Any]] = {
     "requestHeaders": st.dictionaries(_NAMES, _TEXT, max_size=3),
     "tags": st.none() | st.dictionaries(_TEXT, st.none() | _TEXT, max_size=5),
@@ -118,6 +130,12 @@ _VALID: dict[str, st.SearchStrategy[Any]] = {
     "session": st.uuids().map(lambda made: {"id": str(made)}),
     "sessionContext": st.lists(st.fixed_dictionaries({"name": _TEXT, "value": _TEXT}), max_size=3),
     "device": st.sampled_from(DEVICES),
+    "followRedirect": st.booleans(),
+    "responseCookies": st.booleans(),
+    "fieldSources": st.booleans(),
+    "omitHttpRequestHeaders": st.lists(_NAMES, max_size=3),
+    "javascript": st.booleans(),
+    "networkCapture": st.lists(_FILTER, max_size=3),
     "experimental": st.fixed_dictionaries(
         {}, optional={"requestCookies": st.lists(_COOKIE, max_size=2), "responseCookies": st.booleans()}
     ),

@@ -60,7 +60,7 @@ async def test_a_job_is_cancelled(either: Platform) -> None:
     await either.stop(job)
     assert await either.reason(job) == "cancelled"
     events = await either.http.get("/activity/1/?format=json&count=1000")
-    steps = [(event["event"], event.get("close_reason")) for event in reversed(events.json) if event["job"] == job]
+    steps = [(event["event"], event.get("close_reason")) for event in reversed(events.json) if event.get("job") == job]
     assert steps == [
         ("job:scheduled", None),
         ("job:started", None),

@@ -16,7 +16,8 @@ from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
-READ, WRITE, EXTRACT = ({tool.name for tool in TOOLS if tool.need is need} for need in Need)
+READ, RUN, MANAGE, EXTRACT = ({tool.name for tool in TOOLS if tool.need is need} for need in Need)
+WRITE = RUN | MANAGE
 _PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
 _HEADERS = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
 

@@ -14,6 +14,7 @@ from scrapy.settings import Settings
 
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.deliveries import rule_of as delivery_rule
+from scrapy_ext.api.platform.feeding import Feed
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
@@ -86,6 +87,7 @@ async def fill(store: Store) -> None:
                 await store.collections.write(which, [(b"\x00%d" % n, b"%d" % turn) for n in range(30)])
         requests = [QueuedRequest(b"\xff%d" % n, b'["x",%d]' % n, b"1" if n % 2 else None, n % 3) for n in range(500)]
         await store.frontier.add(Slot(project, "f", "0"), requests)
+        await store.feeds.declare(project, "f", Feed(slots=1))
         await store.frontier.read(Slot(project, "f", "0"), 100)
         await store.activity.add(project, [b'{"event":"x"}'])
         await store.comments.add(CommentSubject(key.entity(3), "n"), "a\0", "ü")

@@ -28,6 +28,8 @@ MAX_SECONDS: Final = 15.0
 #: Bytes of a title, of authors and so on.
 MAX_INFORMATION: Final = 4000
 
+#: Sets PDFium's last error to that of a damaged file.
+_NO_PDF: Final = b"x"
 _INFORMATION: Final = ("Title", "Author", "Subject", "Creator", "Producer", "CreationDate", "ModDate")
 #: A line ends at a line break, or where PDFium found a divided word, which it joins to the next line.
 _LINE = re.compile(r"[^\r\n\x02\ufffe]+[\x02\ufffe]?")
@@ -53,6 +55,8 @@ def read(data: bytes) -> PdfDocument:
 
 
 def _opened(data: bytes) -> Any:
+    # A file without pages fails without an error of its own, so that PDFium would return that of the document before.
+    raw.FPDF_LoadMemDocument(_NO_PDF, len(_NO_PDF), None)
     try:
         return pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:

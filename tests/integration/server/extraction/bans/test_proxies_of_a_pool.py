@@ -56,7 +56,13 @@ def test_every_page_arrives_through_the_proxy_that_is_left_and_the_banned_ones_a
         assert figures(service)["p2"] == (site.pages, 0, 0)
 
 
-@pytest.mark.parametrize(("ban", "banned"), [((403, "no"), 2), ((429, ""), 1)], ids=["403", "429"])
+#: As a site shows it in any language, with status 200.
+FOREIGN_CAPTCHA = '<p>Bitte bestätigen Sie, dass Sie kein Roboter sind.<div class="g-recaptcha"></div>'
+
+
+@pytest.mark.parametrize(
+    ("ban", "banned"), [((403, "no"), 2), ((429, ""), 1), ((200, FOREIGN_CAPTCHA), 2)], ids=["403", "429", "captcha"]
+)
 def test_a_plain_refusal_is_a_ban_where_another_proxy_gets_the_page(
     proxies: list[Upstream], ban: tuple[int, str], banned: int
 ) -> None:

@@ -74,6 +74,8 @@ def test_every_answer_names_the_fields_that_only_this_service_knows(service: Ser
             "networkCapture",
             "javascript",
             "device",
+            "markdown",
+            "markdownOptions",
             "experimental",
         ]
 

@@ -233,6 +233,25 @@ def test_an_ordinary_page_is_none(name: str) -> None:
     assert rendered is None or not rendered.certain
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<p>Bitte bestätigen Sie, dass Sie kein Roboter sind.<div class="g-recaptcha"></div>',
+        '<p>请完成安全验证</p><div id="geetest_1"></div><script src="/gt.js"></script>',
+        '<h1>Une dernière étape</h1><div class="cf-turnstile"></div>',  # prose: turnstile
+    ],
+)
+def test_a_page_of_hardly_more_than_a_captcha_is_a_suspicion_in_any_language(body: str) -> None:
+    assert found(html(body)) == Ban("captcha", certain=False)
+    for more in ("<a href=/>Start</a>" * 4, "<input name=q>", "<p>" + "Wort " * 100):
+        assert found(html(body + more)) is None
+
+
+def test_an_application_that_only_loads_the_script_of_a_captcha_is_no_suspicion() -> None:
+    script = '<script src="https://www.google.com/recaptcha/api.js?render=1"></script>'
+    assert found(html(f"<div id=root>Loading</div>{script}", "Shop")) is None
+
+
 def test_a_redirect_to_a_page_of_that_name_alone_is_no_ban() -> None:
     page = html("<h1>Challenge 12</h1>Sum up the numbers. <a href=/13>Next</a>")
     assert found(page, url="https://shop.example/challenge/12") is None
