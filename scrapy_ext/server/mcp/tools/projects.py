@@ -6,16 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.platform.projects import Project as Shown
 from scrapy_ext.server.mcp.answers import decoded
 from scrapy_ext.server.mcp.results import Result, numbered, offset_of, records_result
 from scrapy_ext.server.mcp.services import ApiCall, Services, pairs
 from scrapy_ext.server.mcp.tool import Listing, Project, Tools
 
 TOOLS: Final = Tools()
-
-
-class _ProjectList(msgspec.Struct):
-    projects: list[int]
 
 
 class ListProjects(Listing, frozen=True, kw_only=True):
@@ -25,13 +22,12 @@ class ListProjects(Listing, frozen=True, kw_only=True):
 @TOOLS.add(
     "list_projects",
     "List projects",
-    "List the numbers of the projects that have jobs and that the key may read.",
+    "List the projects that the key may read: number (id), and name if there is one. Other tools take the number.",
     ListProjects,
     idempotent=True,
 )
 async def _list_projects(services: Services, arguments: ListProjects) -> Result:
-    answer = await services.call(ApiCall(path="/api/scrapyd/listprojects.json"))
-    return _page(decoded(answer, _ProjectList).projects, arguments)
+    return _page(decoded(await services.call(ApiCall(path="/api/projects")), list[Shown]), arguments)
 
 
 class _SpiderList(msgspec.Struct):
