@@ -18,6 +18,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from scrapy_ext.api.platform.changes import ChangeEvents
+from scrapy_ext.api.platform.chosen_ids import JOB_VARIABLE, TAG
 from scrapy_ext.api.platform.jobs import (
     DEFAULT_PRIORITY,
     MAX_PRIORITY,
@@ -39,7 +40,7 @@ from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider
 from scrapy_ext.server.platform.spiders import spiders_of
 from scrapy_ext.server.platform.versions import SILENCE, Deploys, Upload, environments_of, received, take
-from scrapy_ext.server.scrapyd.naming import JOB_ID, TAG, Projects, id_of, jobs_of
+from scrapy_ext.server.scrapyd.naming import JOB_ID, Projects, id_of, jobs_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob
@@ -226,7 +227,7 @@ async def _schedule(call: Call) -> Fields:
     (added,) = await call.store.jobs.add(project, [NewJob(spider, JobState.PENDING, metadata)], call.who)
     assert not isinstance(added, DuplicateJobError)  # noqa: S101 - it has no key that could be taken
     call.wrote(1)
-    return {"jobid": metadata["environment"]["SCRAPY_JOB"]}
+    return {"jobid": metadata["environment"][JOB_VARIABLE]}
 
 
 def _metadata(form: Form) -> Fields:
@@ -238,7 +239,7 @@ def _metadata(form: Form) -> Fields:
         "priority": _priority(form.get("priority")),
         "tags": [TAG + job_id],
         # Not an argument: spiders need not take it, and runs with the same arguments stay comparable.
-        "environment": {"SCRAPY_JOB": job_id},
+        "environment": {JOB_VARIABLE: job_id},
     }
     # Of a repeated argument, Scrapyd passes the first.
     if arguments := {name: value for name, value in reversed(form.fields) if name not in _FIELDS}:
