@@ -9,10 +9,14 @@ import msgspec
 from scrapy_ext.api.platform.projects import Project as Shown
 from scrapy_ext.server.mcp.answers import decoded
 from scrapy_ext.server.mcp.results import Result, numbered, offset_of, records_result
-from scrapy_ext.server.mcp.services import ApiCall, Services, pairs
+from scrapy_ext.server.mcp.services import ApiCall, ApiError, Services, pairs
 from scrapy_ext.server.mcp.tool import Listing, Project, Tools
 
 TOOLS: Final = Tools()
+
+
+class _ProjectList(msgspec.Struct):
+    projects: list[int]
 
 
 class ListProjects(Listing, frozen=True, kw_only=True):
@@ -27,7 +31,18 @@ class ListProjects(Listing, frozen=True, kw_only=True):
     idempotent=True,
 )
 async def _list_projects(services: Services, arguments: ListProjects) -> Result:
-    return _page(decoded(await services.call(ApiCall(path="/api/projects")), list[Shown]), arguments)
+    return _page(await _projects(services), arguments)
+
+
+async def _projects(services: Services) -> list[Shown]:
+    try:
+        return decoded(await services.call(ApiCall(path="/api/projects")), list[Shown])
+    except ApiError as error:
+        if error.status != 404:
+            raise
+    # The hosted platform has numbers alone.
+    numbers = decoded(await services.call(ApiCall(path="/api/scrapyd/listprojects.json")), _ProjectList).projects
+    return [Shown(number) for number in numbers]
 
 
 class _SpiderList(msgspec.Struct):
