@@ -299,7 +299,10 @@ async def listed(call: Call, projects: list[int], state: JobState) -> list[Store
     first; with the numbers of their records."""
     most = MOST_FINISHED if state is JobState.FINISHED else MOST_ACTIVE
     found: list[StoredJob] = []
+    counts = await call.store.jobs.states_of_all() if len(projects) > 1 else None
     for project in projects:
+        if counts is not None and not (project in counts and counts[project][state]):
+            continue  # of a thousand projects, most have no active job
         found += await call.store.jobs.listed(project, JobFilter(states=(state,)), JobPage(most), counts=True)
     found.sort(key=lambda job: job.changed, reverse=state is JobState.FINISHED)
     return found[:most]
