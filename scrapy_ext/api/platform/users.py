@@ -36,12 +36,16 @@ _ORDER: Final = tuple(Role)
 class Action(Enum):
     """An action in a project, in words for the reference."""
 
-    READ = "see and download jobs, items, requests, logs, snapshots, collections, frontiers, schedules and activity"
+    READ = (
+        "see and download jobs, items, requests, logs, snapshots, collections, frontiers, schedules, monitors and "
+        "activity"
+    )
     RUN = "run spiders, stop jobs, run them again"
     TAG = "tag jobs, comment on items"
     EXTRACT = "try extraction on the page Extract"
     MANAGE = (
-        "everything else: delete jobs; create, change and remove schedules, collections, frontiers, rules and settings"
+        "everything else: delete jobs; create, change and remove schedules, collections, frontiers, monitors, targets "
+        "of alerts, rules, names and settings; push requests into frontiers"
     )
 
 

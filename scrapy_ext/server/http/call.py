@@ -55,6 +55,8 @@ class Call:
         #: The last project that this call was allowed to change, and fields of the activity message about the change.
         self.changed: int | None = None
         self.noted: dict[str, Any] = {}
+        #: True for an answer that reports a failure with status 200, as Scrapyd's do: nothing was changed.
+        self.has_failed = False
         self._has_checked_project = False
         query: bytes = scope["query_string"]
         self._parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []

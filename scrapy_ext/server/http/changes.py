@@ -30,7 +30,7 @@ _created: Final = msgspec.json.Decoder(_Created).decode
 async def note_change(call: Call, answer: Response) -> None:
     """Write the message about a change to the activity of its project, or of the server."""
     route = call.route
-    if route is None or call.grant.job or call.grant.attempt is not None:
+    if route is None or call.has_failed or call.grant.job or call.grant.attempt is not None:
         return
     # The declaration names what changed: /api/periodic/{project}/{schedule}.
     fields: dict[str, Any] = {name: _shown(call.part(name)) for name in route.places if name != "project"}

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from scrapy_ext.api.platform.comparison import median
 from scrapy_ext.api.platform.monitor_checks import Check, shown
 from scrapy_ext.api.platform.monitors import FAILED, NOT_APPLICABLE, PASSED, CheckResult
 from scrapy_ext.server.store.monitors.facts import JobFacts
@@ -115,15 +116,11 @@ def _limit(check: Check, earlier: Sequence[JobFacts]) -> tuple[float | str, int 
             values.append(value)
         if len(values) == check.runs:
             break
-    if len(values) < check.least:
+    middle = median(values)
+    if middle is None or len(values) < check.least:
         number = f"{len(values)} earlier run{'' if len(values) == 1 else 's'} with the same arguments"
         raise Unmeasured(f"{number} finished, and a median needs {check.least}")
-    return check.factor * _median(values), len(values)
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered, middle = sorted(values), len(values) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return check.factor * middle, len(values)
 
 
 def _sentence(check: Check, value: float | str, limit: float | str, runs: int | None) -> str:

@@ -23,7 +23,7 @@ class Messages:
     def compose(self, news: GroupNews, now: int) -> Composed:
         """Return the message about a spider; see :class:`GroupNews`."""
         failing = [*news.new, *news.lasting]
-        place = f"{_line(news.subject.spider)} (project {news.subject.project})"
+        place = f"{_line(news.subject.spider)} (project {_project(news.subject.project, news.project_name)})"
         if not failing:
             title = f"{place}: over, {_monitors(news.over, 'passes', 'pass')} again"
             return Composed(RECOVERY, title, self._body(news, now))
@@ -73,6 +73,10 @@ def _line(text: str) -> str:
     """Return foreign text as one line without control characters."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def _project(number: int, name: str | None) -> str:
+    return f"{number}, {_line(name)}" if name else str(number)
 
 
 def _time(time: int) -> str:

@@ -132,8 +132,9 @@ class _Guard:
         self.refusal = ""
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in ("socket.connect", "socket.sendto"):
-            self._check(arguments[1])
+        if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+            if arguments[1] is not None:  # the address of a connected socket was checked before
+                self._check(arguments[1])
         elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"):
             self._refuse("a target cannot start programs")
 

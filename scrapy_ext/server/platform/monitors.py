@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.alerts import AlertMessage, AlertTarget, target_of
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.platform.monitor_checks import MAX_CHECK
 from scrapy_ext.api.platform.monitors import (
@@ -149,6 +150,7 @@ async def _targets(call: Call) -> Response:
     schemas.value("The target, with its address masked.", AlertTarget),
     status=201,
     body=schemas.Body(schemas.JSON, _NEW_TARGET),
+    event=ChangeEvents.TARGET_CREATED,
 )
 async def _add(call: Call) -> Response:
     targets = call.store.alerts  # refuses limited keys before the body is read
@@ -168,6 +170,7 @@ async def _target(call: Call) -> Response:
     "Disable a target of alerts, which removes its pending messages, or enable it.",
     schemas.value("The target.", AlertTarget),
     body=schemas.Body(schemas.JSON, _CHANGE),
+    event=ChangeEvents.TARGET_CHANGED,
 )
 async def _disable(call: Call) -> Response:
     targets = call.store.alerts  # as above
@@ -180,7 +183,13 @@ async def _disable(call: Call) -> Response:
     return json(found(await targets.disable(*_place(call), fields["disabled"]), _MISSING))
 
 
-@ROUTES.add(f"DELETE {_ONE}", "Remove a target of alerts.", schemas.AnswerShape("It is removed."), status=204)
+@ROUTES.add(
+    f"DELETE {_ONE}",
+    "Remove a target of alerts.",
+    schemas.AnswerShape("It is removed."),
+    status=204,
+    event=ChangeEvents.TARGET_REMOVED,
+)
 async def _remove(call: Call) -> Response:
     if not await call.store.alerts.remove(*_place(call)):
         raise not_found(_MISSING)

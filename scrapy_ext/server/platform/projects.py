@@ -73,6 +73,7 @@ async def _one(call: Call) -> Response:
     schemas.value("The project.", Project),
     body=schemas.Body(schemas.JSON, _NAMED),
     errors=(409,),
+    event=ChangeEvents.SETTINGS_CHANGED,
 )
 async def _rename(call: Call) -> Response:
     project = call.project
@@ -84,6 +85,7 @@ async def _rename(call: Call) -> Response:
         raise refused("name", "is required", 'Write {"name": "books"}, or null for no name.')
     name = fields["name"]
     await call.store.projects.name(project, None if name is None else name_of_project(name))
+    call.noted["name"] = name
     return json(await _project(call))
 
 

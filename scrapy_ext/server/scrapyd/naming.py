@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from scrapy_ext.api.platform.chosen_ids import TAG
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.api.violations import refused
@@ -18,8 +19,6 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
-#: Prefix of the tag of a job whose client chose an ID.
-TAG: Final = "scrapyd:"
 #: Characters of such an ID, which is the name of a file too.
 JOB_ID: Final = re.compile(r"[\w.:+\-]{1,120}", re.ASCII)
 #: Maximum jobs with the same ID that a call is about.

@@ -17,6 +17,8 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from scrapy_ext.api.platform.changes import ChangeEvents
+from scrapy_ext.api.platform.chosen_ids import JOB_VARIABLE, TAG
 from scrapy_ext.api.platform.jobs import (
     DEFAULT_PRIORITY,
     MAX_PRIORITY,
@@ -25,6 +27,8 @@ from scrapy_ext.api.platform.jobs import (
     SHOWN_STATES,
     JobState,
 )
+from scrapy_ext.api.platform.keys import is_number
+from scrapy_ext.api.platform.projects import name_of_project
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.versions import VersionState
 from scrapy_ext.api.violations import ContractError, refused
@@ -36,7 +40,7 @@ from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider
 from scrapy_ext.server.platform.spiders import spiders_of
 from scrapy_ext.server.platform.versions import SILENCE, Deploys, Upload, environments_of, received, take
-from scrapy_ext.server.scrapyd.naming import JOB_ID, TAG, Projects, id_of, jobs_of
+from scrapy_ext.server.scrapyd.naming import JOB_ID, Projects, id_of, jobs_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob
@@ -68,6 +72,7 @@ def _service(
     *parameters: schemas.Parameter,
     body: schemas.Body | None = None,
     action: Action | None = None,
+    event: str = "",
 ) -> Callable[[Callable[[Call], Awaitable[Fields]]], Callable[[Call], Awaitable[Response]]]:
     """Declare a call whose handler returns the fields of the answer beside the envelope."""
     shape = schemas.record({**_ENVELOPE, "message": schemas.STRING}, "node_name", "status")
@@ -78,7 +83,7 @@ def _service(
             try:
                 return json(_ok(await handler(call)))
             except (ContractError, Refusal) as error:
-                return json(_error(error))
+                return _failed(call, error)
 
         declared = ROUTES.add(
             call,
@@ -87,6 +92,7 @@ def _service(
             parameters=parameters,
             body=body,
             action=action,
+            event=event,
         )
         return declared(answer)
 
@@ -97,12 +103,14 @@ def _ok(fields: Fields) -> Fields:
     return {"node_name": _NODE, "status": "ok", **fields}
 
 
-def _error(error: ContractError | Refusal) -> Fields:
+def _failed(call: Call, error: ContractError | Refusal) -> Response:
     """Return the answer to a call that cannot be done; raise what concerns the key or the server."""
+    # Of several versions, some may have been removed before the one that stays.
+    call.has_failed = not call.noted.get("versions")
     if error.status not in _AS_ERROR:
         raise error
     message = "; ".join(map(str, error.violations)) if isinstance(error, ContractError) else error.message
-    return {"node_name": _NODE, "status": "error", "message": message}
+    return json({"node_name": _NODE, "status": "error", "message": message})
 
 
 def _form(*required: str, **fields: schemas.Schema) -> schemas.Body:
@@ -219,7 +227,7 @@ async def _schedule(call: Call) -> Fields:
     (added,) = await call.store.jobs.add(project, [NewJob(spider, JobState.PENDING, metadata)], call.who)
     assert not isinstance(added, DuplicateJobError)  # noqa: S101 - it has no key that could be taken
     call.wrote(1)
-    return {"jobid": metadata["environment"]["SCRAPY_JOB"]}
+    return {"jobid": metadata["environment"][JOB_VARIABLE]}
 
 
 def _metadata(form: Form) -> Fields:
@@ -231,7 +239,7 @@ def _metadata(form: Form) -> Fields:
         "priority": _priority(form.get("priority")),
         "tags": [TAG + job_id],
         # Not an argument: spiders need not take it, and runs with the same arguments stay comparable.
-        "environment": {"SCRAPY_JOB": job_id},
+        "environment": {JOB_VARIABLE: job_id},
     }
     # Of a repeated argument, Scrapyd passes the first.
     if arguments := {name: value for name, value in reversed(form.fields) if name not in _FIELDS}:
@@ -291,7 +299,10 @@ async def listed(call: Call, projects: list[int], state: JobState) -> list[Store
     first; with the numbers of their records."""
     most = MOST_FINISHED if state is JobState.FINISHED else MOST_ACTIVE
     found: list[StoredJob] = []
+    counts = await call.store.jobs.states_of_all() if len(projects) > 1 else None
     for project in projects:
+        if counts is not None and not (project in counts and counts[project][state]):
+            continue  # of a thousand projects, most have no active job
         found += await call.store.jobs.listed(project, JobFilter(states=(state,)), JobPage(most), counts=True)
     found.sort(key=lambda job: job.changed, reverse=state is JobState.FINISHED)
     return found[:most]
@@ -361,6 +372,7 @@ async def _cancel(call: Call) -> Fields:
             "egg",
         ),
     ),
+    event=ChangeEvents.VERSION_DEPLOYED,
 )
 async def _add_version(call: Call) -> Response:
     try:
@@ -369,7 +381,7 @@ async def _add_version(call: Call) -> Response:
         with upload.file:
             project, name, version = await _deployed(call, upload)
     except (ContractError, Refusal) as error:
-        return json(_error(error))
+        return _failed(call, error)
     return StreamingResponse(_checked(call, project, name, version), media_type=JSON)
 
 
@@ -379,15 +391,23 @@ async def _deployed(call: Call, upload: Upload) -> tuple[int, str, StoredVersion
         raise _missing("project")
     if "version" not in upload.fields:
         raise _missing("version")
+    project = await _project_of(call, name)
+    return project, name, await take(call, project, upload)
+
+
+async def _project_of(call: Call, name: str) -> int:
+    """Return the project that a deploy names, which is created unless it exists."""
     projects = await Projects.of(call)
     try:
-        project = projects.find(call, name)
+        return projects.find(call, name)
     except ContractError:
+        if is_number(name):  # the key may use it, and it has no data yet
+            return int(name)
         if not call.grant.all_projects:
             raise
-        project = await call.store.projects.claim(name)
-        call.need(project)
-    return project, name, await take(call, project, upload)
+    project = await call.store.projects.claim(name_of_project(name, "project"))
+    call.need(project)
+    return project
 
 
 async def _checked(call: Call, project: int, name: str, version: StoredVersion) -> AsyncIterator[bytes]:
@@ -412,24 +432,33 @@ async def _checked(call: Call, project: int, name: str, version: StoredVersion) 
     "POST /delversion.json",
     "Delete a version. An older one becomes current in place of the current one.",
     body=_form("version", version=schemas.STRING),
+    event=ChangeEvents.VERSION_REMOVED,
 )
 async def _delete_version(call: Call) -> Fields:
     form, _, project = await _posted(call, "version")
     version = form.get("version") or ""
+    call.noted["version"] = version
     await _check_version(call, project, version)
     await _remove(call, project, version, await _ready(call, project))
     return {}
 
 
-@_service("POST /delproject.json", "Delete the versions of a project. Its jobs and their data stay.", body=_form())
+@_service(
+    "POST /delproject.json",
+    "Delete the versions of a project. Its jobs and their data stay.",
+    body=_form(),
+    event=ChangeEvents.VERSION_REMOVED,
+)
 async def _delete_project(call: Call) -> Fields:
     _, _, project = await _posted(call)
     versions = await _ready(call, project)
     if not versions:
         raise refused("project", "has no version", "Deploy one, or delete its jobs.")
+    removed = call.noted["versions"] = []
     while versions:
         oldest = versions.pop()
         await _remove(call, project, oldest.version, versions)
+        removed.append(oldest.version)
     return {}
 
 

@@ -12,7 +12,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.outcomes import Outcome, outcome_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, arguments_of
 from scrapy_ext.server.ui import charts, shapes
 from scrapy_ext.server.ui.shapes import Summary, elapsed_of, reason_of
 
@@ -21,7 +21,6 @@ RUNS: Final = 100
 #: Runs that the median of a job's overview is about, and the number below which there is none.
 _COMPARED: Final = 20
 _LEAST: Final = 2
-_ARGUMENTS: Final = ("spider_args", "cmd_args")
 
 
 class Figure(NamedTuple):
@@ -82,13 +81,9 @@ async def earlier_runs(store: Store, job: StoredJob) -> Earlier:
     which = JobFilter(spider_id=job.key.spider, states=(JobState.FINISHED,), endts=job.changed + 1)
     found = await store.jobs.window(job.key.project, which, counts=Counts._fields, size=3 * _COMPARED)
     runs = [run for run in found.jobs if run.key != job.key and outcome_of(reason_of(run)) is Outcome.OK]
-    alike = [run for run in runs if _arguments(run) == _arguments(job)]
+    alike = [run for run in runs if arguments_of(run.metadata) == arguments_of(job.metadata)]
     same = len(alike) >= _LEAST
     return Earlier((alike if same else runs)[:_COMPARED], same)
-
-
-def _arguments(job: StoredJob) -> list[object]:
-    return [job.metadata.get(name) or None for name in _ARGUMENTS]
 
 
 def compared(job: StoredJob, earlier: Sequence[StoredJob]) -> Mapping[str, Comparison]:

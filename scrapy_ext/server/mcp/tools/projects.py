@@ -6,9 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.platform.projects import Project as Shown
 from scrapy_ext.server.mcp.answers import decoded
 from scrapy_ext.server.mcp.results import Result, numbered, offset_of, records_result
-from scrapy_ext.server.mcp.services import ApiCall, Services, pairs
+from scrapy_ext.server.mcp.services import ApiCall, ApiError, Services, pairs
 from scrapy_ext.server.mcp.tool import Listing, Project, Tools
 
 TOOLS: Final = Tools()
@@ -25,13 +26,23 @@ class ListProjects(Listing, frozen=True, kw_only=True):
 @TOOLS.add(
     "list_projects",
     "List projects",
-    "List the numbers of the projects that have jobs and that the key may read.",
+    "List the projects that the key may read: number (id), and name if there is one. Other tools take the number.",
     ListProjects,
     idempotent=True,
 )
 async def _list_projects(services: Services, arguments: ListProjects) -> Result:
-    answer = await services.call(ApiCall(path="/api/scrapyd/listprojects.json"))
-    return _page(decoded(answer, _ProjectList).projects, arguments)
+    return _page(await _projects(services), arguments)
+
+
+async def _projects(services: Services) -> list[Shown]:
+    try:
+        return decoded(await services.call(ApiCall(path="/api/projects")), list[Shown])
+    except ApiError as error:
+        if error.status != 404:
+            raise
+    # The hosted platform has numbers alone.
+    numbers = decoded(await services.call(ApiCall(path="/api/scrapyd/listprojects.json")), _ProjectList).projects
+    return [Shown(number) for number in numbers]
 
 
 class _SpiderList(msgspec.Struct):

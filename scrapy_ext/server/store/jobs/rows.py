@@ -89,6 +89,12 @@ def tags_of(metadata: Mapping[str, Any]) -> list[str]:
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
 
+def arguments_of(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the arguments in a job's metadata, of the spider and of a script: runs with the same are compared."""
+    args, command = metadata.get("spider_args"), metadata.get("cmd_args")
+    return args if isinstance(args, dict) else {}, command if isinstance(command, str) else ""
+
+
 def priority_of(metadata: Mapping[str, Any]) -> int:
     """Return the priority in a job's metadata; the default one when it is not a number."""
     priority = metadata.get("priority")

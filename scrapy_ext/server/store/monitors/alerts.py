@@ -74,6 +74,8 @@ class GroupNews(NamedTuple):
     new: list[OpenIncident]
     over: list[OpenIncident]
     lasting: list[OpenIncident]
+    #: The project's name, if it has one.
+    project_name: str | None = None
 
 
 #: Returns the text of a message; ``now`` is the time (ms).
@@ -117,6 +119,7 @@ async def _compose_due(tx: Transaction, subject: Subject, text: Compose, now: in
         [each for each in lasting if not each.announced],
         [each for each in incidents if each.over is not None],
         [each for each in lasting if each.announced],
+        await _name_of(tx, subject.project),
     )
     if incidents:
         await _put(tx, subject.project, text(news, now), now)
@@ -129,6 +132,11 @@ async def _compose_due(tx: Transaction, subject: Subject, text: Compose, now: in
     else:
         await tx.execute("DELETE FROM alert_groups WHERE project = $1 AND spider = $2", *subject)
     return bool(incidents)
+
+
+async def _name_of(tx: Transaction, project: int) -> str | None:
+    row = await tx.fetchrow("SELECT name FROM project_names WHERE project = $1", project)
+    return row[0] if row else None
 
 
 async def times(tx: Transaction, project: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.monitors import NewMonitor
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.queries import with_counts
-from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, get_job, stored, tags_of
+from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, arguments_of, get_job, stored, tags_of
 from scrapy_ext.server.store.records.removal import find_removed_kinds
 
 #: Earlier jobs of a spider that are examined for those with the same arguments, and those of one page.
@@ -35,6 +35,8 @@ class JobFacts(NamedTuple):
     stats: Mapping[str, Any] | None
     #: Kinds of its records that were removed.
     removed: frozenset[str]
+    #: Arguments of a script.
+    command: str = ""
 
     @property
     def is_complete(self) -> bool:
@@ -53,7 +55,7 @@ async def find_earlier(tx: Transaction, job: JobFacts, count: int) -> list[JobFa
     """Return the last ``count`` complete runs of the same spider with the same arguments before a job, newest first."""
     found: list[JobFacts] = []
     async for other in _finished(tx, job.key.project, job.key.spider, (job.finished, job.key.spider, job.key.job)):
-        if other.metadata.get("close_reason") == FINISHED and args_of(other.metadata) == job.args:
+        if other.metadata.get("close_reason") == FINISHED and arguments_of(other.metadata) == (job.args, job.command):
             found.append(await _facts(tx, other))
             if len(found) == count:
                 break
@@ -67,7 +69,7 @@ async def find_last(tx: Transaction, project: int, monitor: NewMonitor, count: i
     if spider is None and monitor.spider is not None:
         return found
     async for job in _finished(tx, project, spider):
-        if monitor.covers(job.spider, tags_of(job.metadata), args_of(job.metadata)):
+        if monitor.covers(job.spider, tags_of(job.metadata), arguments_of(job.metadata)[0]):
             found.append(await _facts(tx, job))
             if len(found) == count:
                 break
@@ -80,7 +82,7 @@ async def find_success(tx: Transaction, project: int, monitor: NewMonitor) -> tu
     if spider is None:
         return None
     async for job in _finished(tx, project, spider):
-        is_covered = monitor.covers(job.spider, tags_of(job.metadata), args_of(job.metadata))
+        is_covered = monitor.covers(job.spider, tags_of(job.metadata), arguments_of(job.metadata)[0])
         if is_covered and job.metadata.get("close_reason") == FINISHED:
             return job.changed, str(job.key)
     return None
@@ -115,11 +117,6 @@ async def _finished(
         place = (rows[-1][4], rows[-1][0], rows[-1][1])
 
 
-def args_of(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    args = metadata.get("spider_args")
-    return args if isinstance(args, dict) else {}
-
-
 async def _facts(tx: Transaction, job: StoredJob) -> JobFacts:
     (job,) = await with_counts(tx, job.key.project, [job])
     rows = await tx.fetch(
@@ -130,7 +127,7 @@ async def _facts(tx: Transaction, job: StoredJob) -> JobFacts:
     )
     began, ended = job.metadata.get("running_time"), job.metadata.get("finished_time", job.changed)
     are_times = isinstance(began, int) and isinstance(ended, int)
-    reason = job.metadata.get("close_reason")
+    reason, (args, command) = job.metadata.get("close_reason"), arguments_of(job.metadata)
     stats = [job.metadata.get(name) for name in ("scrapystats", CRAWL_STATS)]
     return JobFacts(
         key=job.key,
@@ -138,7 +135,7 @@ async def _facts(tx: Transaction, job: StoredJob) -> JobFacts:
         finished=job.changed,
         outcome=reason if isinstance(reason, str) else "",
         tags=tags_of(job.metadata),
-        args=args_of(job.metadata),
+        args=args,
         seconds=max(ended - began, 0) / 1000 if are_times else None,
         counts=job.counts,
         warnings=sum(number for kind, _, number in rows if kind == "logs"),
@@ -147,4 +144,5 @@ async def _facts(tx: Transaction, job: StoredJob) -> JobFacts:
         if not any(isinstance(each, dict) for each in stats)
         else {name: value for each in stats if isinstance(each, dict) for name, value in each.items()},
         removed=frozenset(await find_removed_kinds(tx, job.key)),
+        command=command,
     )

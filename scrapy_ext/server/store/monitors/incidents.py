@@ -67,9 +67,10 @@ class OpenIncident(NamedTuple):
     announced: bool
 
 
-def arguments_key(args: Mapping[str, Any]) -> str:
-    """Return a short text for the arguments of a job; empty without any."""
-    return hashlib.sha256(msgspec.json.encode(args, order="sorted")).hexdigest()[:16] if args else ""
+def arguments_key(args: Mapping[str, Any], command: str = "") -> str:
+    """Return a short text for the arguments of a job, of its spider or its script; empty without any."""
+    given = (args, command) if command else args
+    return hashlib.sha256(msgspec.json.encode(given, order="sorted")).hexdigest()[:16] if given else ""
 
 
 async def fail(tx: Transaction, subject: Subject, failure: Failure, now: int) -> bool:

@@ -189,7 +189,7 @@ async def _follow(
     tx: Transaction, facts: JobFacts, monitor: Monitor, result: MonitorResult, now: int
 ) -> list[MonitorEvent]:
     """Change the incident of a monitor by a result; return messages for the activity."""
-    subject, key = Subject(facts.key.project, facts.spider), arguments_key(facts.args)
+    subject, key = Subject(facts.key.project, facts.spider), arguments_key(facts.args, facts.command)
     if result.outcome == FAILED:
         sentence = "; ".join(check.sentence for check in result.checks if check.outcome == FAILED)
         failure = Failure(rule_name(monitor), key, str(facts.key), sentence, facts.finished)

@@ -116,6 +116,7 @@ async def _push(visit: Visit, name: str) -> Response:
         answer = await _rendered(visit, error)
         answer.status_code = error.status
         return answer
+    await visit.note(ChangeEvents.FRONTIER_CHANGED, frontier=name, pushed=count.new)
     return visit.redirect(_path(visit, name), "pushed", count.new)
 
 

@@ -7,11 +7,12 @@ window of the newest jobs (``store.jobs.windows``), and the page says how many t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.chosen_ids import without_id
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.outcomes import OUTCOME_NAMES
@@ -167,11 +168,13 @@ async def _rerun(visit: Visit, keys: Sequence[JobKey]) -> int:
     found = [job for key in keys if (job := await visit.store.jobs.get(key)) is not None]
     # The arguments of a deleted job are removed.
     found = [job for job in found if job.state is not JobState.DELETED]
-    jobs = [
-        NewJob(job.spider, JobState.PENDING, {name: job.metadata[name] for name in _KEPT if name in job.metadata})
-        for job in found
-    ]
+    jobs = [NewJob(job.spider, JobState.PENDING, _again(job)) for job in found]
     return len(await visit.store.jobs.add(visit.project, jobs, visit.grant.name))
+
+
+def _again(job: StoredJob) -> dict[str, Any]:
+    """Return the metadata of another run of a job."""
+    return without_id({name: job.metadata[name] for name in _KEPT if name in job.metadata})
 
 
 async def _summaries(visit: Visit, keys: Sequence[JobKey]) -> list[shapes.Summary]:

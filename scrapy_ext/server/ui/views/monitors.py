@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform import alerts
 from scrapy_ext.api.platform.alerts import DEFAULT_REMINDER, DEFAULT_WINDOW, target_of
+from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.monitors import (
     DEFAULT_SAMPLE,
     Monitor,
@@ -29,6 +30,16 @@ from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_
 #: Results on a page, and messages of a target.
 _RESULTS: Final = 50
 _MESSAGES: Final = 5
+#: Events of the activity about the actions of the page; a trial message changes nothing.
+_EVENTS: Final = {
+    "enable": ChangeEvents.RULE_CHANGED,
+    "disable": ChangeEvents.RULE_CHANGED,
+    "remove": ChangeEvents.RULE_REMOVED,
+    "target-enable": ChangeEvents.TARGET_CHANGED,
+    "target-disable": ChangeEvents.TARGET_CHANGED,
+    "target-remove": ChangeEvents.TARGET_REMOVED,
+}
+_PURPOSE: Final = {"purpose": "monitors"}
 #: Fields of the form of a new monitor.
 _FIELDS: Final = ("name", "spider", "tag", "args", "checks", "schema", "sample", "expect")
 
@@ -85,6 +96,8 @@ async def _act(visit: Visit) -> Response:
             raise MissingError
     if not done:
         raise MissingError
+    if event := _EVENTS.get(action):
+        await visit.note(event, **({"target": number} if "-" in action else {"rule": number, **_PURPOSE}))
     name = {"remove": "removed", "target-remove": "removed", "target-test": "alert-test"}.get(action, "saved")
     return visit.redirect(page, name)
 
@@ -93,9 +106,10 @@ async def _add_target(visit: Visit) -> Response:
     fields = {name: (visit.form.get(name) or "").strip() for name in alerts.FIELDS}
     try:
         new = target_of(fields)
-        await visit.store.alerts.add(visit.project, new.name, new.url)
+        added = await visit.store.alerts.add(visit.project, new.name, new.url)
     except ContractError as error:
         return await _listed(visit, field_errors(error), {"name": fields["name"]}, error.status)
+    await visit.note(ChangeEvents.TARGET_CREATED, id=added.id)
     return visit.redirect(f"/ui/{visit.project}/monitors", "saved")
 
 
@@ -158,6 +172,7 @@ async def _save(visit: Visit) -> Response:
     except ContractError as error:
         errors = {name.partition("[")[0]: text for name, text in reversed([*field_errors(error).items()])}
         return await _rendered_form(visit, given, errors, None, error.status)
+    await visit.note(ChangeEvents.RULE_CREATED, id=added.id, **_PURPOSE)
     return visit.redirect(f"/ui/{visit.project}/monitors/{added.id}", "saved")
 
 

@@ -65,6 +65,7 @@ async def _rename(visit: Visit) -> Response:
     except ContractError as error:
         errors = field_errors(error)
         return visit.rendered("project.html", error.status, name=text, errors=errors, longest=MAX_PROJECT_NAME)
+    await visit.note(ChangeEvents.SETTINGS_CHANGED, name=text or None)
     return visit.redirect("/ui/projects", "saved", project=visit.project)
 
 

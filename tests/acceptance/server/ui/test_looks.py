@@ -14,6 +14,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
@@ -156,6 +157,21 @@ async def test_the_pages_of_a_job_fit_a_phone(open_page: OpenPage, http: Http, p
     paths = paths_of(project, keys, 10)
     some = ("jobs-10-rows", "spider-10-rows", "job-10-rows", "compare-10-rows")
     await look(open_page, {name: paths[name] for name in some}, [(400, "light")])
+
+
+async def test_monitors_and_targets_fit_a_phone(open_page: OpenPage, http: Http, project: int) -> None:
+    monitors = f"/api/projects/{project}/monitors"
+    checks = ["items >= 100", "coverage a_field_with_a_very_long_name_that_somebody_chose >= 95%"]
+    monitor = {"name": "enough items of everything", "checks": checks, "enabled": True}
+    target = {"name": "on-call", "url": "json://127.0.0.1:9/token"}
+    for path, fields in ((monitors, monitor), (f"/api/projects/{project}/alerts", target)):
+        assert (await http.post(path, json.dumps(fields).encode())).status == 201
+    await fill(http, project, 10)
+    await eventually_async(lambda: http.get(f"{monitors}/results"), lambda answer: len(answer.json) == 10)
+    ui = f"/ui/{project}/monitors"
+    await look(open_page, {"monitors-10-rows": ui, "monitor-10-rows": f"{ui}/1"}, [(400, "light")])
+    page = await open_page(ui, width=400)
+    await expect(page.get_by_role("region", name="Results of jobs").locator("thead")).to_be_hidden()
 
 
 @pytest.mark.long

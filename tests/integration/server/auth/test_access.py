@@ -123,6 +123,10 @@ async def test_a_key_that_may_run_runs_stops_and_tags_jobs_and_writes_nothing_el
         form = {"project": str(project), "job": job}
         assert (await runner.post("/api/jobs/update.json", {**form, "add_tag": "checked"})).status == 200
         assert (await runner.post("/api/jobs/stop.json", form)).status == 200
+        again = await runner.post("/schedule.json", {"project": str(project), "spider": "books", "jobid": "mine"})
+        assert again.json["jobid"] == "mine"
+        stopped = await runner.post("/cancel.json", {"project": str(project), "job": "mine"})
+        assert stopped.json["prevstate"] == "pending"
         metadata = (await http.get(f"/jobs/{job}?format=json")).json
         assert (metadata["scheduled_by"], metadata["tags"]) == (f"run-{project}", ["checked"])
         for method, path, body in (
@@ -134,6 +138,17 @@ async def test_a_key_that_may_run_runs_stops_and_tags_jobs_and_writes_nothing_el
             ("POST", f"/api/projects/{project}/periodicjobs", b"{}"),
             ("POST", f"/activity/{project}", [{"event": "x"}]),
             ("DELETE", f"/hcf/{project}/f/s/s", None),
+            ("POST", f"/hcf/{project}/f/feed", b"https://a.example/"),
+            ("PUT", f"/hcf/{project}/f/feed", b'{"slots": 8}'),
+            ("PATCH", f"/api/projects/{project}", b'{"name": "mine"}'),
+            ("POST", f"/api/projects/{project}/monitors", b"{}"),
+            ("POST", f"/api/projects/{project}/monitors/preview", b"{}"),
+            ("POST", f"/api/projects/{project}/alerts", b"{}"),
+            ("POST", f"/api/projects/{project}/alerts/1/test", b"{}"),
+            ("POST", "/addversion.json", {"project": str(project), "version": "1", "egg": "x"}),
+            ("POST", "/delversion.json", {"project": str(project), "version": "1"}),
+            ("POST", "/delproject.json", {"project": str(project)}),
+            ("POST", "/schedule.json", {"project": str(project + 1), "spider": "books"}),
             ("POST", "/api/run.json", {"project": str(project + 1), "spider": "books"}),
             ("GET", f"/ids/{project}/spider/new?create=1", None),
             ("GET", f"/jobs/{job}/auth", None),

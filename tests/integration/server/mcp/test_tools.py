@@ -51,9 +51,11 @@ async def test_an_agent_finds_a_job_from_the_list_of_projects_on(
     offering: RunningServer, platform: Http, project: int
 ) -> None:
     key = await new_job(platform, project, add_tag="nightly")
+    named = await platform.call("PATCH", f"/api/projects/{project}", json.dumps({"name": f"shop {project}"}).encode())
+    assert named.status == 200
     async with agent(offering.url, offering.platform_key) as client:
         projects = [each for reply in await pages_of(client, "list_projects") for each in reply.records]
-        assert project in projects
+        assert {"id": project, "name": f"shop {project}"} in projects
         (spider,) = (await called(client, "list_spiders", project=project)).records
         assert spider["id"] == "books"
         listed = await called(client, "list_jobs", project=project, spider="books", state="pending", tag="nightly")

@@ -101,6 +101,20 @@ async def test_a_median_is_of_complete_runs_with_the_same_arguments(store: Store
     assert found[5].checks[0].runs == 4
 
 
+async def test_runs_of_a_script_with_other_arguments_are_compared_and_followed_apart(
+    store: Store, clock: Clock, check: Any
+) -> None:
+    await enabled(store, checks=["items >= median of 4 after 1 run"])
+    keys = []
+    for items, command in ((10, "--days 7"), (900, "--days 365"), (12, "--days 7"), (800, "--days 365"), (9, "")):
+        clock.now += _MINUTE
+        keys.append(await add_finished(store, "py:report.py", items, cmd_args=command, close_reason="finished"))
+    await check()
+    none = "not applicable"
+    assert [(await store.monitors.of_job(key))[0].outcome for key in keys] == [none, none, "passed", "failed", none]
+    assert [each.job for each in await store.monitors.incidents(1)] == [str(keys[3])]
+
+
 async def test_two_servers_store_the_results_of_a_job_once(store: Store) -> None:
     await enabled(store, checks=["items >= 100"])
     for _ in range(5):

@@ -55,6 +55,34 @@ async def test_a_project_from_its_first_version_to_its_deletion(http: Http) -> N
     assert name not in (await ask(http, "listprojects"))["projects"]
 
 
+async def test_the_activity_names_who_changed_versions_and_nothing_that_failed(http: Http) -> None:
+    name = "changes-of-versions"
+    for version in ("1.0", "2.0", "3.0"):
+        await deploy(http, name, version)
+    assert (await http.post("/delversion.json", {"project": name, "version": "9"})).json["status"] == "error"
+    assert (await http.post("/addversion.json", {"project": name, "version": "4.0"})).json["status"] == "error"
+    await http.post("/delversion.json", {"project": name, "version": "3.0"})
+    await http.post("/delproject.json", {"project": name})
+    number = next(each["id"] for each in (await http.get("/api/projects")).json if each["name"] == name)
+    messages = [each for each in (await http.get(f"/activity/{number}")).lines if each["event"].startswith("version:")]
+    assert {each["user"] for each in messages} == {"api"}
+    assert sorted((each["event"], each.get("version") or tuple(each["versions"])) for each in messages[2:]) == [
+        ("version:deployed", "1.0"),
+        ("version:deployed", "2.0"),
+        ("version:deployed", "3.0"),
+    ]
+    assert [each.get("version") or each["versions"] for each in messages[:2]] == [["1.0", "2.0"], "3.0"]
+
+
+async def test_a_deploy_by_number_has_that_project_and_names_have_their_rules(http: Http) -> None:
+    said = await deploy(http, "3001", "1.0")
+    assert (said["status"], said["project"]) == ("ok", "3001")
+    assert {"id": 3001, "name": None} in (await http.get("/api/projects")).json
+    for name, rule in (("a/b", "must not contain a slash"), (" 7", "white space"), ("n" * 81, "at most 80 characters")):
+        said = await deploy(http, name, "1.0")
+        assert (said["status"], rule in said["message"]) == ("error", True), said
+
+
 async def test_jobs_keep_the_id_settings_arguments_and_version_of_their_client(http: Http) -> None:
     name = "jobs-of-a-client"
     await deploy(http, name, "1.0")

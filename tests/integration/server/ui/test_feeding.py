@@ -17,6 +17,13 @@ async def test_lines_are_pushed_by_the_form_of_a_frontier(http: Http, project: i
     answer = await submit(http, path, {"action": "push", "push": "one", "requests": typed})
     assert done(answer) == "New requests: 1. The frontier knew the others, if any."
     assert (await http.get(f"/hcf/{project}/shop/feed")).json["slots"] == 8
+    (change,) = (await http.get(f"/activity/{project}")).lines
+    assert (change["event"], change["user"], change["frontier"], change["pushed"]) == (
+        "frontier:changed",
+        "api",
+        "shop",
+        1,
+    )
 
 
 async def test_a_form_that_is_sent_twice_pushes_once(http: Http, project: int) -> None:

@@ -159,6 +159,15 @@ async def test_a_job_runs_again_as_it_was(http: Http, project: int) -> None:
     assert "frameworkstats" not in metadata
 
 
+async def test_a_job_of_a_client_of_scrapyd_runs_again_with_an_id_of_its_own(http: Http, project: int) -> None:
+    environment = {"SCRAPY_JOB": "of-a-client", "C": "d"}
+    key = await job(http, project, tags=["scrapyd:of-a-client", "x"], environment=environment)
+    await send(http, project, "jobs", ("action", "rerun"), ("job", key))
+    (again,) = await listed(http, project)
+    metadata = (await http.get(f"/jobs/{again['id']}")).json
+    assert (metadata["tags"], metadata["environment"]) == (["x"], {"C": "d"})
+
+
 async def test_jobs_are_deleted_when_that_is_confirmed(http: Http, project: int) -> None:
     keys = [await job(http, project, state="pending", spider=f"s{n}") for n in range(2)]
     chosen = [("job", key) for key in keys]

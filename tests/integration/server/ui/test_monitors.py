@@ -104,3 +104,30 @@ async def test_foreign_text_is_shown_as_text(http: Http, project: int) -> None:
     await eventually_async(lambda: http.get(f"/api/projects/{project}/monitors/results?job={key}"), lambda a: a.json)
     for path in (f"/ui/{project}/monitors", f"/ui/{project}/monitors/{made.json['id']}", f"/ui/{key}"):
         assert HOSTILE in " ".join(texts(page(await http.get(path)), "//main"))
+
+
+async def test_the_activity_names_who_changed_monitors_and_targets(http: Http, project: int) -> None:
+    path = f"/ui/{project}/monitors"
+    await submit(http, f"{path}/new", {"name": "enough", "checks": "items >= 1", "action": "add"})
+    (monitor,) = await stored(http, project)
+    await submit(http, path, {"action": "target-add", "name": "on-call", "url": "json://127.0.0.1:9/secret-token"})
+    (target,) = (await http.get(f"/api/projects/{project}/alerts")).json
+    for action in ("target-test", "target-disable", "target-remove"):
+        await submit(http, path, {"action": action, "number": target["id"]})
+    await submit(http, path, {"action": "remove", "number": monitor["id"]})
+    target = json.dumps({"name": "b", "url": "json://127.0.0.1:9/secret-token"}).encode()
+    added = await http.post(f"/api/projects/{project}/alerts", target)
+    await http.delete(f"/api/projects/{project}/alerts/{added.json['id']}")
+    answer = await http.get(f"/activity/{project}")
+    assert "secret-token" not in answer.text
+    changes = [each for each in answer.lines if each["event"].partition(":")[0] in ("rule", "alert-target")]
+    assert {each["user"] for each in changes} == {"api"}
+    assert [each["event"] for each in reversed(changes)] == [
+        "rule:created",
+        "alert-target:created",
+        "alert-target:changed",
+        "alert-target:removed",
+        "rule:removed",
+        "alert-target:created",
+        "alert-target:removed",
+    ]

@@ -18,6 +18,8 @@ async def test_a_project_is_named_on_its_page_and_shown_by_its_name(http: Http, 
     assert document.findtext(".//title") == f"Jobs of project {project} (books {project}) · scrapy-ext"
     assert page(await http.get(path)).xpath("//input[@name='name']/@value") == [f"books {project}"]
     await submit(http, path, {"name": ""})
+    changes = [(each["user"], each["name"]) for each in (await http.get(f"/activity/{project}")).lines]
+    assert changes == [("api", None), ("api", f"books {project}")]
     assert "books" not in " ".join(texts(page(await http.get(f"/ui/{project}/jobs")), "//header"))
 
 

@@ -33,6 +33,11 @@ def test_an_alert_names_spider_numbers_times_and_the_page_of_the_job() -> None:
     )
 
 
+def test_an_alert_has_the_name_of_the_project() -> None:
+    text = Messages(None).compose(GroupNews(BOOKS, [FEW], [], [], "shops\nof Ada"), NOW)
+    assert text.title == "books (project 1, shops of Ada): enough items fails"
+
+
 def test_without_a_public_address_a_message_has_the_key_of_the_job() -> None:
     text = Messages(None).compose(GroupNews(BOOKS, [FEW], [], []), NOW)
     assert text.body.endswith("Job 1/2/7")
