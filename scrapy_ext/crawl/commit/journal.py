@@ -99,6 +99,10 @@ class Journal:
     async def head(self) -> Record | None:
         return _newest(await self._records(1))
 
+    def wrote(self, record: Record) -> bool:
+        """Return true for a record of this writer."""
+        return record.writer.partition("#")[0] == self._writer
+
     async def _records(self, count: int) -> list[Record]:
         """Return the newest records, that many or a few more."""
         batches = await self._client.read(*self.place, count)
@@ -126,7 +130,7 @@ class Journal:
             records = await self._retry.until_done(written, f"read journal {self.place.slot}")
             head = _newest(records)
             if head is None or (head.number, head.writer) != (number, writer):
-                ours = head is not None and head.writer.partition("#")[0] == self._writer
+                ours = head is not None and self.wrote(head)
                 is_written = any((record.number, record.writer) == (number, writer) for record in records)
                 raise Fenced(self.place.slot, head.number if head and ours else None, is_written=is_written)
         self._since_pruned += 1
@@ -186,6 +190,14 @@ class CommitLog:
                 self.is_fenced = True
                 raise Fenced(self.name)
             self.written = began
+
+    async def check(self) -> None:
+        """Raise :class:`Fenced` after a takeover, which a process that writes nothing does not notice."""
+        async with self._lock:
+            head = await self._journal.head()
+            if head is not None and head.number > self._number and not self._journal.wrote(head):
+                self.is_fenced = True
+                raise Fenced(self.name)
 
     async def _append(self) -> None:
         number = self._number + 1

@@ -32,6 +32,9 @@ logger = logging.getLogger(__name__)
 ASSIGNMENT: Final = "assignment"
 #: Close reason of a job whose slots another process has taken over.
 REPLACED: Final = "frontier_lease_lost"
+#: Seconds between attempts to take over slots: the first pause, and the most while the platform refuses.
+_PAUSE: Final = 0.3
+_MOST_PAUSE: Final = 10.0
 #: Seconds in which a process that no longer claims a slot must give it up.
 _GIVE_UP_TIME: Final = 30.0
 
@@ -58,8 +61,10 @@ class Ownership:
         #: Whether this process wrote the first record of the journal.
         self.is_first = False
         self._is_new = False
-        #: Journals whose last items could not be stored yet.
-        self._refused = set[str]()
+        #: Seconds until the next attempt, by journal whose last items could not be stored yet.
+        self._refused: dict[str, float] = {}
+        #: Journals of others, by name: one that is taken over in several attempts is pruned.
+        self._others: dict[str, Journal] = {}
 
     @property
     def log(self) -> CommitLog:
@@ -120,6 +125,7 @@ class Ownership:
     async def _claim_all(self, slots: set[int], *, may_wait: bool) -> bool:
         number, assignment = await self.assignment()
         for name in assignment.owners_of(slots, but=self.name):
+            pause = _PAUSE
             try:
                 progress = await self.progress_of(name, slots, may_wait=may_wait)
             except AttemptOver:
@@ -127,18 +133,19 @@ class Ownership:
             except Forbidden as error:
                 # Items of its last commit can be stored after the end of its job.
                 if name not in self._refused:
-                    self._refused.add(name)
                     logger.warning("The slots of journal %s cannot be taken over yet, trying again: %s", name, error)
+                pause = min(2 * self._refused.get(name, _PAUSE), _MOST_PAUSE)
+                self._refused[name] = pause
                 progress = None
             if progress is None:
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(pause)
                 return False
             self.log.checkpoint.progress.add(progress.of(slots))
         return await self.assign(number, assignment, slots)
 
     async def progress_of(self, name: str, slots: set[int], *, may_wait: bool) -> Progress | None:
         """Take over a journal and return its progress, None if its writer is about to give the slots up."""
-        journal = self.journal(name)
+        journal = self._others.setdefault(name, self.journal(name))
         head = await journal.head()
         if head is None:
             return Progress()

@@ -20,8 +20,9 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -57,6 +58,8 @@ logger = logging.getLogger(__name__)
 
 #: Slots that are deleted at once.
 _DELETED_AT_ONCE: Final = 4
+#: A crawl that waits polls every five seconds, and looks for a process that has replaced it at each third poll.
+_POLLS_PER_CHECK: Final = 3
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -147,6 +150,7 @@ class CrawlFrontier:
                 ownership, options.slots, leaves_rest=options.keep_alive is not None and not options.takes_over
             ),
             keep_alive=options.keep_alive,
+            check_owner=self._check_owner,
         )
 
     def next(self) -> Request | None:
@@ -205,6 +209,15 @@ class CrawlFrontier:
                 self._session.is_replaced = await self._ownership.has_successor()
         except (PlatformError, Fenced) as error:
             logger.warning("The end of this worker could not be recorded: %s", error)
+
+    async def _check_owner(self) -> None:
+        """Close the spider if another process has taken over."""
+        try:
+            await self._ownership.log.check()
+        except Fenced as fenced:
+            self.give_up(fenced)
+        except PlatformError as error:
+            logger.debug("The journal of this worker cannot be read, trying again: %s", error)
 
     def give_up(self, error: Exception) -> None:
         """Close the spider: the frontier is unusable."""
@@ -267,7 +280,7 @@ class Reading:
     feeder. It also finds the end of the crawl.
 
     ``ending`` finds out about the work of other workers; None: there are none. ``keep_alive`` waits for requests that
-    others push; None: the crawl does not wait.
+    others push; None: the crawl does not wait. ``check_owner`` ends a crawl that another process has replaced.
     """
 
     def __init__(
@@ -280,7 +293,9 @@ class Reading:
         *,
         ending: Ending | None,
         keep_alive: KeepAlive | None,
+        check_owner: Callable[[], Awaitable[None]],
     ) -> None:
+        self._check_owner = check_owner
         self.committer = results.committer
         self._crawler = crawler
         self._memory = memory
@@ -421,9 +436,12 @@ class Reading:
                 self._feeder.poll()
 
     async def _wait(self, keep_alive: KeepAlive) -> None:
-        """Read the slots to which others have pushed requests, and end the wait in time."""
-        while True:
+        """Read the slots to which others have pushed requests, and end the wait in time. A crawl that waits commits
+        nothing, so it looks here whether another has taken over its slots."""
+        for number in itertools.count(1):
             await asyncio.sleep(keep_alive.pause)
+            if number % _POLLS_PER_CHECK == 0:
+                await self._check_owner()
             if self.is_over:
                 continue
             if self._memory.tracker.unfinished or not self.committer.commits.is_idle:

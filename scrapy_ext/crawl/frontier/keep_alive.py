@@ -91,8 +91,8 @@ class KeepAlive:
         self._stamps: dict[str, int] = {}
         self._pause = interval
         self._is_closed = False
-        #: Whether the job says that the crawl waits; None: that of a former process is not known.
-        self._reported: bool | None = None
+        #: Start of the wait that the job names, None if it names none; () as that of a former process is not known.
+        self._reported: float | tuple[()] | None = ()
 
     @property
     def pause(self) -> float:
@@ -164,14 +164,15 @@ class KeepAlive:
         return False
 
     async def report(self) -> None:
-        """Write to the job whether the crawl waits, if that has changed."""
-        is_waiting = self._idle_since is not None
-        if is_waiting == self._reported:
+        """Write to the job since when the crawl waits, if that has changed. The wait after a short piece of work is
+        another one, also if no report came between them."""
+        idle_since = self._idle_since
+        if idle_since == self._reported:
             return
-        since = None if self._idle_since is None else time.time() - (self._clock() - self._idle_since)
+        since = None if idle_since is None else time.time() - (self._clock() - idle_since)
         with contextlib.suppress(PlatformError):
             await self._frontier.report(since)
-            self._reported = is_waiting
+            self._reported = idle_since
 
     async def close(self) -> None:
         """End the wait: the job's own frontier accepts nothing any more. A failure is logged."""

@@ -1,5 +1,5 @@
 "use strict";
-// Live logs, the count of selected jobs, and the next runs of a schedule. Parts that refresh are in refresh.js.
+// Live logs, the count of selected jobs, missing images, and the next runs of a schedule. Refreshed parts: refresh.js.
 // Each page works without this script. Data from the server is inserted as text, never as markup.
 
 (() => {
@@ -17,6 +17,15 @@
   document.addEventListener("change", showChosen);
   document.addEventListener("refreshed", showChosen);
   showChosen();
+
+  // ── images of items ──
+
+  // The server has sent none: the URL leads nowhere, or to what is no image. The event does not bubble.
+  const hideBroken = (image) => {
+    if (image instanceof HTMLImageElement && image.alt === "") image.hidden = true;
+  };
+  document.addEventListener("error", (event) => hideBroken(event.target), true);
+  for (const image of document.images) if (image.complete && image.naturalWidth === 0) hideBroken(image);
 
   // ── the next runs of a schedule, while its cron expressions are written ──
 

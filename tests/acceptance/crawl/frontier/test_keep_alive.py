@@ -177,3 +177,16 @@ def test_a_waiting_crawl_polls_little_and_still_takes_a_request_within_its_worst
     eventually(lambda: fed.pages(job) == ["late"], what="the request is crawled", timeout=30)
     running.process.send_signal(signal.SIGTERM)
     assert running.end(60).stat("frontier/keep_alive/polls") <= 15
+
+
+@pytest.mark.long
+def test_a_waiting_crawl_ends_when_another_job_takes_its_frontier_over(fed: Fed) -> None:
+    first = fed.start(FRONTIER_KEEP_ALIVE=True, FRONTIER_NAME="taken")
+    fed.job(first)
+    fed.push("taken", "data:,a")
+    second = fed.start(FRONTIER_KEEP_ALIVE=True, FRONTIER_NAME="taken")
+    job = fed.job(second)
+    crawl = first.end(60)  # Nothing is pushed meanwhile.
+    assert crawl.reason == "frontier_lease_lost"
+    fed.push("taken", "data:,b")
+    eventually(lambda: "b" in fed.pages(job), what="the second crawl has the frontier", timeout=60)

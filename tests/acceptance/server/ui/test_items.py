@@ -276,3 +276,22 @@ async def test_images_of_items_are_shown_from_this_server_alone(
         assert await violations(page) == []
         await keep(page, name)
     assert all(url.startswith(server.url) for url in asked)
+
+
+async def test_an_image_that_the_site_does_not_have_leaves_no_gap(
+    open_page: OpenPage, with_images: tuple[RunningServer, Target]
+) -> None:
+    server, site = with_images
+    async with Http(server.url, server.platform_key) as http:
+        project = next(_projects)
+        pushed = await http.post(f"/jobq/{project}/push", [{"spider": "products", "state": "running"}])
+        key = str(pushed.lines[0]["key"])
+        lamp = {"name": "Lamp", "image": f"http://{site.host}/image/none.png"}
+        await http.post(f"/items/{key}", _line(lamp))
+    page = await open_page("/")
+    await page.goto(f"{server.url}/ui/{key}/items?view=cards")
+    await page.get_by_label("API key").fill(server.platform_key)
+    await page.get_by_role("button", name="Log in").click()
+    await page.goto(f"{server.url}/ui/{key}/items?view=cards")
+    await expect(page.get_by_role("link", name="Lamp")).to_be_visible()
+    await expect(page.locator("main img")).to_be_hidden()

@@ -126,6 +126,18 @@ async def test_a_fenced_writer_can_never_append_again(client, frontier, retry):
     assert (head.number, head.data) == (2, {"says": "mine now"})
 
 
+async def test_a_writer_that_writes_nothing_can_look_whether_it_was_fenced(client, frontier, retry):
+    mine, other = (journal(client, frontier, writer, retry) for writer in ("mine", "other"))
+    log = CommitLog(mine, 0, Checkpoint())
+    await log.check()  # Nothing is written yet.
+    await log.write()
+    await log.check()
+    await other.append(2, {})
+    with pytest.raises(Fenced):
+        await log.check()
+    assert log.is_fenced
+
+
 async def test_a_writer_that_was_fenced_during_an_append_is_notified_though_its_record_is_there(
     client, frontier, retry
 ):

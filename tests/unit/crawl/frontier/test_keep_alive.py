@@ -157,6 +157,20 @@ async def test_the_job_says_whether_it_waits_once_for_each_change(platform: Plat
     assert platform.reported == [False, True, False]
 
 
+async def test_the_job_says_since_when_it_waits_after_work_that_no_report_has_seen(
+    platform: Platform, clock: Clock
+) -> None:
+    wait = wait_of(platform, clock, None)
+    wait.waits()
+    await wait.report()
+    clock.now += 60
+    wait.works()
+    wait.waits()
+    await wait.report()
+    await wait.report()
+    assert platform.reported == [True, True]
+
+
 async def test_an_outage_of_the_platform_ends_nothing(platform: Platform, clock: Clock) -> None:
     wait = wait_of(platform, clock, None)
     platform.error = Unreachable("away")
