@@ -57,6 +57,7 @@ def run(project: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_deploy_list_schedule_and_read_the_items(project: Path, server: RunningServer) -> None:
     name = project.name
     assert '"status":"ok"' in run(project, "deploy", "--version", "1.0")

@@ -177,6 +177,7 @@ async def test_chosen_columns_stay_and_coverage_leads_to_items_without_a_field(o
     assert await page.locator("tbody tr td:first-child").all_inner_texts() == [str(n) for n in range(0, 40, 4)]
 
 
+@pytest.mark.long
 async def test_nested_values_unfold(open_page: OpenPage, http: Http) -> None:
     path = await filled(http, next(_projects), 3)
     page = await open_page(f"{path}/items")
@@ -211,6 +212,7 @@ def way_of(number: int) -> list[Any]:
     return [re.compile(rf"\s*{each}\s+[0-9]{{3}}\s+https://shop\.example/p/{each}") for each in way]
 
 
+@pytest.mark.long
 async def test_hostile_items_harm_no_view(open_page: OpenPage, http: Http) -> None:
     project = next(_projects)
     pushed = await http.post(f"/jobq/{project}/push", [{"spider": "s", "state": "running"}])
@@ -255,6 +257,7 @@ def with_images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runn
     site.stop()
 
 
+@pytest.mark.long
 async def test_images_of_items_are_shown_from_this_server_alone(
     open_page: OpenPage, with_images: tuple[RunningServer, Target]
 ) -> None:
@@ -278,6 +281,7 @@ async def test_images_of_items_are_shown_from_this_server_alone(
     assert all(url.startswith(server.url) for url in asked)
 
 
+@pytest.mark.long
 async def test_an_image_that_the_site_does_not_have_leaves_no_gap(
     open_page: OpenPage, with_images: tuple[RunningServer, Target]
 ) -> None:

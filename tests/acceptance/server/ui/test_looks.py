@@ -159,6 +159,7 @@ async def test_the_pages_of_a_job_fit_a_phone(open_page: OpenPage, http: Http, p
     await look(open_page, {name: paths[name] for name in some}, [(400, "light")])
 
 
+@pytest.mark.long
 async def test_monitors_and_targets_fit_a_phone(open_page: OpenPage, http: Http, project: int) -> None:
     monitors = f"/api/projects/{project}/monitors"
     checks = ["items >= 100", "coverage a_field_with_a_very_long_name_that_somebody_chose >= 95%"]
@@ -211,6 +212,7 @@ async def test_the_menu_of_a_narrow_window_leads_everywhere_without_a_script(ope
     await expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
 
 
+@pytest.mark.long
 async def test_columns_are_chosen_and_jobs_sorted_by_clicks(open_page: OpenPage, http: Http, project: int) -> None:
     await fill(http, project, 10)
     page = await open_page(f"/ui/{project}/jobs", scripts=False)
@@ -229,6 +231,7 @@ async def test_columns_are_chosen_and_jobs_sorted_by_clicks(open_page: OpenPage,
     await expect(heads.filter(has_text="Version")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_the_next_runs_of_a_schedule_are_shown_while_it_is_typed(open_page: OpenPage, project: int) -> None:
     page = await open_page(f"/ui/{project}/periodic/new")
     runs = page.locator("[data-next-runs] li")

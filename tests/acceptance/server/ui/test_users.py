@@ -136,6 +136,7 @@ async def test_a_disabled_user_is_logged_out_at_the_next_click(context: BrowserC
     assert (await http.call("PATCH", f"/api/users/{number}", b'{"disabled": false}')).status == 200
 
 
+@pytest.mark.long
 async def test_the_operator_gives_and_removes_roles_in_the_page_of_users(
     context: BrowserContext, server: RunningServer, provider: OidcProvider, http: Http
 ) -> None:
