@@ -30,7 +30,7 @@ help:
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make test-image  build the container image, and run, drain and kill servers and workers in it (on Debian, as root)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
-	@echo "make figures  measure what the documentation shows and what is missing or older than its script; about 75 minutes, needs a quiet machine; ONLY=crawl_rate, AGAIN=1, LABELLED=folder"
+	@echo "make figures  measure what the documentation shows and what is missing or older than its script; about three hours, needs a quiet machine; ONLY=crawl_rate, AGAIN=1, LABELLED=folder"
 	@echo "make figures-check  fail if a figure of the documentation is missing or older than its script"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make release-check  build wheel and sdist, check them, install them on the oldest and the newest Python, and crawl"
