@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
-	@echo "make test   run all tests but the longest (under 10 minutes on two cores); needs PostgreSQL's programs (apt-get install postgresql)"
+	@echo "make test   run all tests but the longest (some 12 minutes on two cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make test-unit  run those that need Python alone (under a minute)"
 	@echo "make test-long  run those that take long: the examples of the guide, the example project, the HTTP API on PostgreSQL"
 	@echo "make check  lint, types and words"
