@@ -261,3 +261,12 @@ async def test_names_are_escaped_on_pages(http: Http) -> None:
         text = (await http.get(path)).text
         assert name not in text
         assert "&lt;i&gt;&amp;x" in text
+
+
+async def test_a_new_project_gets_a_number_although_another_has_the_greatest_one(http: Http) -> None:
+    greatest = 2**63 - 1
+    assert (await http.post("/api/run.json", {"project": str(greatest), "spider": "x"})).status == 200
+    assert (await deploy(http, "after-the-greatest", "1.0"))["status"] == "ok"
+    numbers = {each["name"]: each["id"] for each in (await http.get("/api/projects")).json}
+    assert isinstance(numbers["after-the-greatest"], int)
+    assert 0 < numbers["after-the-greatest"] < greatest
