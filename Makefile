@@ -16,8 +16,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
-	@echo "make test   run all tests but the longest (some 12 minutes on two cores); needs PostgreSQL's programs (apt-get install postgresql)"
-	@echo "make test-unit  run those that need Python alone (under a minute)"
+	@echo "make test   run all tests but the longest (some 11 minutes on two cores); needs PostgreSQL's programs (apt-get install postgresql)"
+	@echo "make test-unit  run those that need Python alone (about a minute)"
 	@echo "make test-long  run those that take long: the examples of the guide, the example project, the HTTP API on PostgreSQL"
 	@echo "make check  lint, types and words"
 	@echo "make audit  check the licences and the known vulnerabilities of all dependencies"
@@ -25,7 +25,7 @@ help:
 	@echo "make soak   inject random faults for 30 minutes, and compare the acknowledged writes with the stored data; TIME=4h, SEED=7"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all tests, with more of each kind, Scrapy's own, and fuzz (takes longer)"
-	@echo "make test-matrix  run the tests of crawls on each supported version of Python and Scrapy; NOX=\"--tags ci\" on three of them"
+	@echo "make test-matrix  run the tests of crawls on each supported version of Python and Scrapy; NOX=\"--tags ci\" on the oldest"
 	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for 10 minutes; TIME=1h, SEED=7; Linux on x86-64"
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make test-image  build the container image, and run, drain and kill servers and workers in it (on Debian, as root)"
@@ -68,8 +68,9 @@ dev: $(VENV)/installed $(VENV)/browser
 demo: $(VENV)/server $(VENV)/browser
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
 
-test: $(VENV)/installed $(VENV)/browser
-	$(PYTEST) tests --ignore tests/acceptance/crash
+# The unit tests first, apart: they only compute, so that two workers, and the collection for two, are enough.
+test: test-unit $(VENV)/browser
+	$(PYTEST) tests --ignore tests/unit --ignore tests/acceptance/crash
 
 test-unit: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/unit

@@ -1,8 +1,9 @@
 """The tests on each supported version of Python and Scrapy: ``make test-matrix``.
 
 A session installs Scrapy at the version that its name has, this package with what the tests of crawls need, and runs
-those tests. ``--tags ci`` runs the oldest, the newest and one between, with fewer tests. Python 3.14 and Scrapy's
-development version run in ``.github/workflows/matrix.yml``, and here by their names.
+those tests. ``--tags ci`` runs the oldest, with fewer tests: the other lanes run the newest. Python 3.14 and Scrapy's
+development version run in ``.github/workflows/matrix.yml``, and here by their names; so do the oldest supported and the
+newest release of uvicorn, with the tests of the server's HTTP.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ CI_TESTS = (
     *("tests/acceptance/test_crawl_end_to_end.py", "tests/integration/server/jobs/test_old_scrapy.py"),
 )
 
+#: Those of the server's HTTP, which stands on names of uvicorn that are not public.
+HTTP_TESTS = ("tests/unit/server/http", "tests/integration/server/http", "tests/integration/server/test_serve.py")
+
 
 class Row(NamedTuple):
     """One session: a version of Scrapy on a version of Python."""
@@ -77,10 +81,10 @@ ROWS = (
     # Its own requirements have the limit from 2.15.2 on.
     Row("2.15", "3.11", ["scrapy==2.15.2", "twisted<=25.5"]),
     Row("2.16", "3.11", ["scrapy==2.16.0"]),
-    Row("2.17", "3.12", ["scrapy==2.17.0"], ["ci"]),
+    Row("2.17", "3.12", ["scrapy==2.17.0"]),
     Row("2.18", "3.13", ["scrapy==2.18.0"]),
     Row("newest", "3.10", ["scrapy>=2.19"]),
-    Row("newest", "3.13", ["scrapy>=2.19"], ["ci"]),
+    Row("newest", "3.13", ["scrapy>=2.19"]),
     Row("newest", "3.14", ["scrapy>=2.19"], default=False),
     Row("development", "3.13", [DEVELOPMENT], default=False),
 )
@@ -134,6 +138,19 @@ def _deployed(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", *(session.posargs or [test]), env={"SCRAPY_EXT_OLD_WHEELS": str(wheels)})
 
 
+def _uvicorn_session_of(requirement: str) -> Callable[[nox.Session], None]:
+    def run(session: nox.Session) -> None:
+        session.install("--quiet", "--editable", ".[server]", *TOOLS)
+        # Later than the package allows, it may be: pip reports and installs it.
+        session.install("--quiet", "--upgrade", requirement)
+        session.run("python", "-c", "import uvicorn; print(uvicorn.__version__)")
+        session.run("python", "-m", "pytest", "-n", "4", "--dist", "loadfile", *(session.posargs or HTTP_TESTS))
+        # Fails where the tests pass and the bounds in pyproject.toml can be raised.
+        session.run("python", "-m", "pip", "check")
+
+    return run
+
+
 def _scrapydweb(session: nox.Session) -> None:
     """ScrapydWeb, in an environment of its own, with a server of the environment of ``make dev``."""
     session.install("--quiet", "scrapydweb==1.6.0")
@@ -145,5 +162,7 @@ def _scrapydweb(session: nox.Session) -> None:
 _find({row.python for row in ROWS})
 nox.session(name="scrapydweb", python="3.10")(_scrapydweb)
 nox.session(name="scrapy-deployed-python-3.13", python="3.13")(_deployed)
+nox.session(name="uvicorn-oldest-python-3.13", python="3.13", default=False)(_uvicorn_session_of("uvicorn==0.34.0"))
+nox.session(name="uvicorn-newest-python-3.13", python="3.13", default=False)(_uvicorn_session_of("uvicorn"))
 for _row in ROWS:
     nox.session(name=_row.name, python=_row.python, tags=list(_row.tags), default=_row.default)(_session_of(_row))

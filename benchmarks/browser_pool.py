@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from rig.processes import python
 from rig.rounds import alternate, median, options, report
 
-from scrapy_ext.server.extraction.browser.executable import find_browser
+from scrapy_ext.server.extraction.browser import find_browser
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _KEY = secrets.token_hex(16)

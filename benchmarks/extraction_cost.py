@@ -1,11 +1,12 @@
 """Cost of a page through the extraction client: processor time, pages per second, memory.
 
-``scrapy`` downloads the pages from a site, as shipped; ``scrapy_tuned`` too, with ``CONCURRENT_ITEMS`` as the add-on
-sets it; ``engine`` has that too, and the pages from memory, which is what Scrapy's engine alone costs. ``scrapy_ext``
-gets the same pages from an extraction service, with the add-on's defaults for extraction alone; ``everything`` has its
-platform and frontier besides, on the package's server; ``scrapy_zyte_api`` is that project's client in transparent
-mode, at the same service. Site and service are one process that answers at once (:mod:`rig.extraction`), and
-``--at-once`` is ``CONCURRENT_REQUESTS`` and ``CONCURRENT_REQUESTS_PER_DOMAIN`` of every crawl.
+``scrapy`` downloads the pages from a site, as shipped; ``scrapy_tuned`` too, with ``CONCURRENT_ITEMS = 8``, since
+Scrapy starts as many tasks for each response; ``engine`` has that too, and the pages from memory, which is what
+Scrapy's engine alone costs. ``scrapy_ext`` gets the same pages from an extraction service, with the add-on's defaults
+for extraction alone; ``everything`` has its platform and frontier besides, on the package's server;
+``scrapy_zyte_api`` is that project's client in transparent mode, at the same service. Site and service are one process
+that answers at once (:mod:`rig.extraction`), and ``--at-once`` is ``CONCURRENT_REQUESTS`` and
+``CONCURRENT_REQUESTS_PER_DOMAIN`` of every crawl.
 
 Processor time is that of the crawling process, user and system, threads included. It and the rate are taken in the
 middle of a crawl, without its start and end; the peak is the highest resident memory of the whole process. ``--kb`` is
@@ -67,8 +68,7 @@ def _crawls(
     run = partial(_crawl, site=at.site, size=kb * 1000, extra=trust)
     settings: dict[str, Settings] = {"scrapy": {}}
     if "scrapy_tuned" in given.contenders:
-        with_add_on = run(extract_api(at.service), pages=1, before=1)
-        settings["scrapy_tuned"] = {"CONCURRENT_ITEMS": with_add_on.concurrent_items}
+        settings["scrapy_tuned"] = {"CONCURRENT_ITEMS": 8}
         settings["engine"] = {**settings["scrapy_tuned"], **_from_memory(kb * 1000)}
     for output in given.outputs:
         fields = _FIELDS[output]

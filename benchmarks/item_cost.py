@@ -5,7 +5,7 @@ the crawling process, threads included; the engine's own is that of the crawl wi
 Compared: the package's pipeline alone, which streams (``streaming``); the add-on, whose frontier stores each item once
 (``exact``: with scheduler, request records and log); Scrapy's JSON lines feed, the writer of the ``scrapinghub`` client
 pointed at the package's server, and the pipeline of scrapy-redis. ``ratio`` is the exact one by the others. All have
-the add-on's ``CONCURRENT_ITEMS``, since Scrapy's default costs the engine more than any storage.
+``CONCURRENT_ITEMS = 8``, since Scrapy's default costs the engine more than any storage.
 """
 
 from __future__ import annotations

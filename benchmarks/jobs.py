@@ -25,7 +25,7 @@ from rig.rounds import median, options, report
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import StoredNode
 

@@ -35,7 +35,7 @@ from scrapy_ext.api.platform.retention import NewRule
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.interface import Transaction
-from scrapy_ext.server.store.jobs.counts import Move, count_moves
+from scrapy_ext.server.store.jobs.states import Move, count_moves
 from scrapy_ext.server.store.usage import UsageStore
 from tests.support.postgresql import cluster
 
@@ -264,7 +264,7 @@ def _paths(size: int) -> dict[str, Call]:
         "page of jobs, failed": _get("/ui/1/jobs?outcome=failed"),
         "page of jobs, failed, of a spider": _get("/ui/1/jobs?outcome=failed&spider=spider-77"),
         "page of jobs, of a day": _get(f"/ui/1/jobs?from={_day(40)}&to={_day(40)}"),
-        "page of spiders": _get("/ui/1/spiders"),
+        "page of spiders": _get("/ui/1"),
         "page of a spider": _get("/ui/1/spiders/7"),
         "page of two jobs": _get(f"/ui/1/compare?b=1/7/{size // _SPIDERS - 1}"),
         "page of projects": _get("/ui/projects"),

@@ -2,7 +2,7 @@
 
 ``--chains`` chains on as many hosts: each page, which comes at once, yields an item and the next request. ``scrapy`` is
 the in-memory scheduler, ``scrapy_ext`` is ``FrontierScheduler`` on the package's server, with nothing else of the
-package. Both have the add-on's ``CONCURRENT_ITEMS``. The processor time is that of the crawling process; ``added_us``
+package. Both have ``CONCURRENT_ITEMS = 8``. The processor time is that of the crawling process; ``added_us``
 is that of ``scrapy_ext`` on top of ``scrapy`` in the same round.
 """
 

@@ -5,19 +5,19 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-# What reads the results of the benchmarks.
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 project = "scrapy-ext"
 author = "scrapy-ext developers"
 copyright = f"2026, {author}"
 release = version = installed_version("scrapy-ext")
 
-extensions = ["sphinx.ext.intersphinx", "inventories", "roles", "tables", "commands", "figures", "llms"]
+extensions = ["sphinx.ext.intersphinx", "inventories", "roles", "llms"]
 
 exclude_patterns = ["_build"]
 default_role = "any"
 highlight_language = "python"
+# Options (``--json``) and quotes of code stand in the descriptions of commands as they are typed.
+smartquotes = False
 
 intersphinx_mapping = {
     "python": ("https://docs.python.org/3/", None),

@@ -29,7 +29,7 @@ from scrapy.utils.project import get_project_settings
 from example_project.site import news, shop
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.crawl.commit.staging import COLLECTION as COMMITS
+from scrapy_ext.crawl.commit.execution import COLLECTION as COMMITS
 from scrapy_ext.crawl.session.services import platform_client
 
 PROJECT = Path(__file__).parent

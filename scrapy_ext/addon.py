@@ -9,18 +9,14 @@ from __future__ import annotations
 import importlib.util
 import logging
 import math
-import sys
-from inspect import iscoroutinefunction, unwrap
-from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
-from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
 from scrapy_ext.compatibility.python import Self
-from scrapy_ext.crawl.session.early_server import begin_early
+from scrapy_ext.crawl.session.embedded import begin_early
 from scrapy_ext.crawl.session.project import command_of
 from scrapy_ext.settings import SettingError
 
@@ -42,12 +38,6 @@ _PROVIDER_ORDER: Final = 1100
 _ITEMS_ORDER: Final = 1000
 #: Nearest to the engine, to see the output of all other spider middlewares.
 _PARENT_ORDER: Final = 0
-
-#: Scrapy starts this many tasks per response, and its default of 100 takes most of the engine's time. Lower values are
-#: not faster.
-_CONCURRENT_ITEMS: Final = 8
-#: Modules that define Deferreds for pipelines.
-_OF_DEFERREDS: Final = ("twisted", "scrapy.utils.defer")
 
 #: Scrapy's command that the add-on ignores.
 _BENCHMARK: Final = "bench"
@@ -108,12 +98,6 @@ class Addon:
             from scrapy_ext.extensions import ErrorSnapshots
 
             settings.setdefault_in_component_priority_dict("EXTENSIONS", ErrorSnapshots, 0)
-        if _may_have_fewer_tasks(settings):
-            _enable_fewer_tasks(settings)
-        from scrapy_ext.extensions import FrozenStartup, SkippedRecords
-
-        for extension in (FrozenStartup, SkippedRecords):
-            settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
 
     def _begin_server(self, settings: BaseSettings) -> None:
         """Begin the embedded server of a crawl; ``scrapy shell``, which crawls nothing, may never need it."""
@@ -128,6 +112,7 @@ class Addon:
 
 
 def _enable_extraction(settings: BaseSettings) -> None:
+    from scrapy_ext.crawl.extraction.headers import BROWSER_AGENT, is_browsers
     from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
     from scrapy_ext.pqueues import DomainPriorityQueue
 
@@ -135,8 +120,9 @@ def _enable_extraction(settings: BaseSettings) -> None:
     _set_fingerprinter(settings)
     _set_provider(settings)
     _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
-    # The service chooses the headers that prevent a ban.
-    _default(settings, "REFERRER_POLICY", "no-referrer")
+    if names.EXTRACT_API_TRANSPARENT_MODE.read(settings) and is_browsers(settings):
+        # The rules of robots.txt for the agent that the site sees.
+        _default(settings, "ROBOTSTXT_USER_AGENT", BROWSER_AGENT)
     for middleware, order in (
         (OwnHeadersMiddleware, _OWN_HEADERS_ORDER),
         (ExtractMiddleware, _last(settings, "DOWNLOADER_MIDDLEWARES", _EXTRACT_ORDER)),
@@ -170,58 +156,10 @@ def _enable_queue(settings: BaseSettings) -> None:
         _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
 
 
-def _enable_fewer_tasks(settings: BaseSettings) -> None:
-    from scrapy_ext.spidermiddlewares import RequestsFirstMiddleware
-
-    _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
-    if settings.getpriority("CONCURRENT_ITEMS") == SETTINGS_PRIORITIES[_PRIORITY]:
-        orders = settings.getwithbase("SPIDER_MIDDLEWARES").values()
-        nearest = min((order for order in orders if order is not None), default=0) - 1
-        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", RequestsFirstMiddleware, nearest)
-
-
 def _last(settings: BaseSettings, name: str, order: int) -> int:
     """Return the order, or a higher one after all components of the project and of the spider's custom_settings."""
     orders = [value for value in settings.getdict(name).values() if isinstance(value, int | float)]
     return max([order, *(math.floor(value) + 1 for value in orders)])
-
-
-def _may_have_fewer_tasks(settings: BaseSettings) -> bool:
-    """Return true when a crawl behaves the same with fewer tasks per response than Scrapy's default.
-
-    With one request at a time, the number of concurrent outputs of a callback decides which of its requests is the
-    newest when the next one is taken. A pipeline that waits may wait for other items of the same response.
-    """
-    if settings.getint("CONCURRENT_REQUESTS") == 1:
-        return False
-    pipelines = settings.getwithbase("ITEM_PIPELINES")
-    return not any(_waits(pipeline) for pipeline, order in pipelines.items() if order is not None)
-
-
-def _waits(pipeline: Any) -> bool:
-    """Return true when ``process_item`` may wait, for coroutine functions in its class or Deferreds in its module."""
-    from scrapy_ext.pipelines import ItemStoragePipeline
-
-    found = load_object(pipeline)
-    process_item: Any = getattr(found, "process_item", None)
-    if process_item is None or process_item is ItemStoragePipeline.process_item:
-        return False
-    bases = (found if isinstance(found, type) else type(found)).__mro__
-    return iscoroutinefunction(unwrap(process_item)) or any(_has_coroutines(b) or _names_deferreds(b) for b in bases)
-
-
-def _has_coroutines(base: type) -> bool:
-    return any(iscoroutinefunction(unwrap(value)) for value in vars(base).values() if callable(value))
-
-
-def _names_deferreds(base: type) -> bool:
-    """Return true when the module of a class has imported a source of Deferreds."""
-    module = sys.modules.get(base.__module__)
-    for value in vars(module).values() if module is not None else ():
-        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-        if isinstance(home, str) and home.startswith(_OF_DEFERREDS):
-            return True
-    return False
 
 
 def _has_own_handler(settings: BaseSettings) -> bool:

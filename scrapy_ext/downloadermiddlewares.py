@@ -7,25 +7,34 @@ import logging
 from typing import Final
 from weakref import WeakSet
 
+import scrapy
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
-from scrapy.exceptions import CloseSpider, NotConfigured
+from scrapy.exceptions import CloseSpider, IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import ExtractError
+from scrapy_ext.client.extraction.errors import BrowserMissingError
 from scrapy_ext.client.extraction.limiter import Closing
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.compatibility.scrapy import CACHE_KEEPS_RESULTS
 from scrapy_ext.crawl.commit.tracking import RETURNED_KEY, Entry, current
-from scrapy_ext.crawl.extraction.extraction import CrawlEnd, Extraction
-from scrapy_ext.crawl.extraction.response_classes import without_result
-from scrapy_ext.crawl.extraction.translate import scrapy_default_headers
+from scrapy_ext.crawl.extraction.closing import CrawlEnd
+from scrapy_ext.crawl.extraction.content import (
+    hand_on_without_callback,
+    is_for_robots_txt,
+    note_without_callback,
+    warn_once,
+)
+from scrapy_ext.crawl.extraction.extraction import Extraction
+from scrapy_ext.crawl.extraction.headers import BROWSER_AGENT, message, scrapy_default_headers
+from scrapy_ext.crawl.extraction.without_effect import warnings_of
 from scrapy_ext.crawl.frontier.marks import mark_added, note_headers
-from scrapy_ext.crawl.session.scrapy_engine import on_closing, on_fetched
+from scrapy_ext.crawl.session.scrapy_engine import on_apart, on_closing, on_fetched
 from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
@@ -77,11 +86,13 @@ class ExtractMiddleware:
         self._check_meta = self._session.unknown_names.check_meta
         self._extraction = Extraction(crawler, self._session)
         self._limiter = self._extraction.limiter
+        #: Error of the first request that needed a browser, which the service lacks.
+        self._no_browser: BrowserMissingError | None = None
         #: Requests that this process returned to the scheduler.
         self._returned: WeakSet[Request] = WeakSet()
         self._task: asyncio.Future[None] | None = None
         if not CACHE_KEEPS_RESULTS:
-            self.process_response = self._report_lost_result
+            self.process_response = self._restore_result
         logging.getLogger("scrapy.core.scraper").addFilter(_download_error_filter)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signal=signals.spider_idle)
@@ -99,20 +110,38 @@ class ExtractMiddleware:
         if RETURNED_KEY in request.meta and request not in self._returned:
             # A former run returned it to the scheduler.
             request.dont_filter = bool(request.meta.pop(RETURNED_KEY))
+        return await self._respond(request)
+
+    async def _respond(self, request: Request) -> Request | Response | None:
         try:
             return await self._extraction.respond(request)
         except Closing:
             pass
         except Exception as error:
+            if isinstance(error, BrowserMissingError):
+                self._no_browser = self._no_browser or error
             end = self._extraction.end_of(error)
             if end is None or self._end(end, error):
                 raise
         return self._back_to_queue(request)
 
-    def _report_lost_result(self, request: Request, response: Response) -> Response:
-        """Let the attributes of a cached page report that the cache has not kept its result."""
+    async def _restore_result(self, request: Request, response: Response) -> Request | Response:
+        """Return a page of Scrapy's HTTP cache with the result of its extraction, which the cache has not kept: made of
+        the page, or of a new request to the service."""
         is_cached = "cached" in response.flags and self._extraction.is_routed(request)
-        return without_result(response) if is_cached else response
+        if not is_cached or hasattr(response, "extract_result"):
+            return response
+        restored = self._extraction.restored(request, response)
+        if restored is not None:
+            return restored
+        if self._crawler.settings.getbool("HTTPCACHE_IGNORE_MISSING"):
+            raise IgnoreRequest(f"Ignored request whose result is not in the cache: {request}")
+        warn_once(
+            "The HTTP cache of Scrapy %s does not keep results of extractions, so that requests for more than the page "
+            "are sent again in each crawl. Use Scrapy 2.19 or later",
+            scrapy.__version__,
+        )
+        return await self._respond(request) or response
 
     def _back_to_queue(self, request: Request) -> Request:
         """Return a copy of the request for the scheduler, so that the next run sends it: the crawl is closing.
@@ -134,7 +163,7 @@ class ExtractMiddleware:
         return returned
 
     def _end(self, end: CrawlEnd, error: Exception) -> bool:
-        """Close the spider. Returns true for the first request that requires it, if no queue is kept: the caller of
+        """Close the spider. Returns true for the first request with such an error if no queue is kept: the caller of
         that request, such as scrapy shell, must get the error."""
         is_first = not self._limiter.is_closed
         self._limiter.close()
@@ -147,15 +176,25 @@ class ExtractMiddleware:
 
     def _spider_opened(self) -> None:
         on_closing(self._crawler, self._extraction.wind_up)
+        on_apart(self._crawler, note_without_callback)
+        on_fetched(self._crawler, _hand_on)
+        if line := message(self._crawler.settings, self._crawler.spider):
+            logger.info("%s", line)
+        for warning in warnings_of(self._crawler.settings):
+            logger.warning("%s", warning)
         retries = self._crawler.get_downloader_middleware(RetryMiddleware)
         if retries is not None:
             retries.exceptions_to_retry = (_but_ours(retries.exceptions_to_retry),)
 
     def _spider_idle(self) -> None:
-        missing = self._extraction.missing_browser
-        if missing is not None:
-            self._session.fail(_NoBrowserError(missing.detail), _NO_BROWSER)
+        if self._no_browser is not None and not self._extraction.has_response:
+            self._session.fail(_NoBrowserError(self._no_browser.detail), _NO_BROWSER)
             raise CloseSpider(_NO_BROWSER)
+
+
+def _hand_on(request: Request, result: object) -> None:
+    if isinstance(result, Request):
+        hand_on_without_callback(request, result)
 
 
 def _but_ours(kinds: tuple[type[Exception], ...]) -> type[Exception]:
@@ -184,6 +223,8 @@ class OwnHeadersMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._defaults = scrapy_default_headers(crawler.settings)
+        #: Files robots.txt go direct, with the User-Agent of the pages.
+        self._is_browsers = message(crawler.settings, crawler.spidercls) is not None
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
 
     @classmethod
@@ -194,6 +235,8 @@ class OwnHeadersMiddleware:
 
     def process_request(self, request: Request) -> None:
         """Note the headers that the user has set."""
+        if self._is_browsers and is_for_robots_txt(request):
+            request.headers.setdefault("User-Agent", BROWSER_AGENT)
         note_headers(request, self._defaults)
 
     def _spider_opened(self) -> None:

@@ -36,6 +36,7 @@ from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet
+from scrapy_ext.crawl.frontier.identity import fingerprint_by
 from scrapy_ext.crawl.frontier.marks import is_start_request
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.settings import SettingError
@@ -122,7 +123,7 @@ class CollectionDupeFilter(BaseDupeFilter):
             return
         self._crawler.stats.set_value("dupefilter/collection/loaded", len(self._stored))
         self._crawler.signals.connect(self._item_scraped, signal=signals.item_scraped)
-        self._session.before_close.append(self._finish)
+        self._session.ending.before_close.append(self._finish)
         self._recorder = asyncio.ensure_future(self._record())
 
     async def connect(self) -> None:
@@ -139,7 +140,7 @@ class CollectionDupeFilter(BaseDupeFilter):
         async def send(body: bytes, _index: int) -> None:
             await collections.write(project, self._type.value, self._name, body, attempts=1)
 
-        self._writer = self._session.writer(f"collection {self._name}", send)
+        self._writer = self._session.writers.add(f"collection {self._name}", send)
 
     async def _check_type(self) -> None:
         """Check that no collection of the same name has another type: the two would be renamed and deleted together
@@ -188,13 +189,13 @@ class CollectionDupeFilter(BaseDupeFilter):
         self._crawler.stats.inc_value("dupefilter/filtered")
 
     def _fingerprint_of(self, request: Request) -> bytes:
-        return self._crawler.request_fingerprinter.fingerprint(request)
+        return fingerprint_by(self._crawler.request_fingerprinter, request)
 
     def _item_scraped(self, response: Response | None) -> None:
         request = response.request if isinstance(response, Response) else None
         if request is None:
             return
-        items = self._session.written("items")
+        items = self._session.writers.named("items")
         mark = items.next_index if items is not None else 0
         self._awaited.append((mark, self._fingerprint_of(request), request.url))
         self._arrived.set()
@@ -206,7 +207,7 @@ class CollectionDupeFilter(BaseDupeFilter):
             await self._record_durable()
 
     async def _record_durable(self) -> None:
-        items = self._session.written("items")
+        items = self._session.writers.named("items")
         while self._awaited:
             mark, fp, url = self._awaited[0]
             if items is not None:
@@ -222,7 +223,7 @@ class CollectionDupeFilter(BaseDupeFilter):
             return
         self._recorder.cancel()
         await asyncio.gather(self._recorder, return_exceptions=True)
-        items = self._session.written("items")
+        items = self._session.writers.named("items")
         if items is not None:
             await items.flush()
         await self._record_durable()

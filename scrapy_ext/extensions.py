@@ -1,17 +1,16 @@
-"""Extensions of a crawl: job record, request records and log on the platform; pages whose callbacks raise; garbage
-collection, log records."""
+"""Extensions of a crawl: job record, request records and log on the platform; pages whose callbacks raise."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import time
 import weakref
 from collections import deque
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Final
 
 import msgspec
 from scrapy import Request, signals
@@ -21,15 +20,16 @@ from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import snapshots
-from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, RequestRecord
+from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, RequestRecord, shortened
 from scrapy_ext.api.violations import encodable
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.compatibility.scrapy import close_at_start
+from scrapy_ext.crawl.frontier.identity import fingerprint_by
 from scrapy_ext.crawl.frontier.marks import note_record, parent_of
-from scrapy_ext.crawl.session.job import write_stats
 from scrapy_ext.crawl.session.project import project_data
 from scrapy_ext.crawl.session.scrapy_engine import on_fetched
 from scrapy_ext.crawl.session.session import Session
@@ -79,15 +79,15 @@ class PlatformJob(_Extension):
 
     async def _spider_opened(self) -> None:
         if await self._session.open() and self._interval > 0:
-            self._session.before_close.append(self._stop)
+            self._session.ending.before_close.append(self._stop)
             self._task = asyncio.ensure_future(self._write_stats())
 
     async def _write_stats(self) -> None:
-        outage, what = self._session.outage, "write the stats to the job"
-        while True:
+        outage, what, stats = self._session.writers.outage, "write the stats to the job", self._session.job_stats
+        while stats is not None:
             await asyncio.sleep(self._interval)
             try:
-                await write_stats(self._session.client, self._session.job, self._crawler.stats.get_stats())
+                await stats.write(self._session.client, self._session.job)
             except PlatformError as error:
                 # The stats on the platform stay old until the next write.
                 outage.failed(what, error)
@@ -125,7 +125,7 @@ class RequestLog(_Extension):
         self._job = str(self._session.job_key)
         # Bound once, since the look-up takes as long as the count.
         self._count = self._crawler.stats.inc_value
-        self._fingerprint = self._crawler.request_fingerprinter.fingerprint
+        self._fingerprint = partial(fingerprint_by, self._crawler.request_fingerprinter)
         on_fetched(self._crawler, self._fetched)
 
     def _reached(self, request: Request) -> None:
@@ -154,7 +154,7 @@ class RequestLog(_Extension):
         record = RequestRecord(
             time=round((now - duration) * 1000),
             method=request.method,
-            url=request.url,
+            url=self._session.secrets.masked(request.url),
             status=response.status,
             duration=round(duration * 1000),
             rs=len(response.body),
@@ -172,8 +172,6 @@ class RequestLog(_Extension):
 
 #: Maximum records kept until the job is open.
 _EARLY_RECORDS: Final = 10_000
-#: Maximum stored characters of a message. A character in JSON has six bytes at most.
-_MAX_MESSAGE: Final = MAX_ITEM_BYTES // 8
 #: Loggers whose records are not sent to the platform: each record would cause another.
 _NOT_UPLOADED: Final = ("scrapy_ext.client", "scrapy_ext.crawl.session.embedded", "aiohttp", "asyncio")
 
@@ -190,7 +188,7 @@ class LogUploader(_Extension):
         if not isinstance(level, int):
             raise SettingError("PLATFORM_LOG_LEVEL", "must be the name of a log level", "Write INFO or DEBUG.")
         super().__init__(crawler)
-        self._handler = _Handler(crawler, level)
+        self._handler = _Handler(crawler, level, self._session.secrets)
         logging.getLogger().addHandler(self._handler)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
@@ -199,7 +197,7 @@ class LogUploader(_Extension):
         if await self._session.open():
             self._handler.open(await _record_writer(self._crawler, self._session, "logs"))
             LOG_IS_STORED.set()
-            self._session.before_close.append(self._detach)
+            self._session.ending.before_close.append(self._detach)
         else:
             await self._detach()
 
@@ -217,8 +215,9 @@ class _Handler(logging.Handler):
     """Converts log records to the platform's, keeps them until there is a writer, and adds them to it in the thread of
     its loop."""
 
-    def __init__(self, crawler: Crawler, level: int) -> None:
+    def __init__(self, crawler: Crawler, level: int, secrets: Secrets) -> None:
         super().__init__(level)
+        self._secrets = secrets
         # Weak, since the root logger keeps this handler even if the crawl could not be built.
         self._crawler = weakref.ref(crawler)
         self._early: deque[bytes] = deque(maxlen=_EARLY_RECORDS)
@@ -242,7 +241,8 @@ class _Handler(logging.Handler):
         if record.name.startswith(_NOT_UPLOADED) or self._is_of_another_crawl(record):
             return
         try:
-            message = encodable(self.format(record)[:_MAX_MESSAGE])
+            # Masked before it is shortened: that could hide the end of a secret.
+            message = encodable(shortened(self._secrets.masked(self.format(record))))
             line = msgspec.json.encode(
                 LogRecord(time=round(record.created * 1000), level=record.levelno, message=message)
             )
@@ -263,8 +263,8 @@ class _Handler(logging.Handler):
                 self._writer.add(line)
 
     def _is_of_another_crawl(self, record: logging.LogRecord) -> bool:
-        spider: Any = getattr(record, "spider", None)
-        crawler: Any = getattr(record, "crawler", None) or getattr(spider, "crawler", None)
+        spider: object = getattr(record, "spider", None)
+        crawler: object = getattr(record, "crawler", None) or getattr(spider, "crawler", None)
         return crawler is not None and crawler is not self._crawler()
 
 
@@ -305,90 +305,14 @@ class ErrorSnapshots:
         job = self._session.job
         return JobSnapshots(self._session.client.snapshots, job.key, resumed=job.resumed)
 
-    def _spider_error(self, failure: Failure, response: Response | Failure) -> None:
-        if self._queue is None:
+    def _spider_error(self, failure: Failure, response: Response | Failure | None) -> None:
+        # start() has no page.
+        if self._queue is None or response is None:
             return
-        page = taken(failure, response, round(time.time() * 1000))
+        page = taken(failure, response, round(time.time() * 1000), self._session.secrets)
         if page is not None and self._queue.has_room:
             self._queue.add(page)
 
     async def _spider_closed(self) -> None:
         if self._queue is not None:
             await self._queue.close()
-
-
-class FrozenStartup:
-    """Excludes objects from garbage collection that exist when the first crawl of a process opens: modules, classes,
-    settings. They live as long as the process, and traversing them repeatedly stalls the event loop."""
-
-    #: Once per process: a later crawl would exclude objects that can be freed.
-    _is_done = False
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls()
-        crawler.signals.connect(extension._freeze, signal=signals.spider_opened)
-        return extension
-
-    def _freeze(self) -> None:
-        if not FrozenStartup._is_done:
-            FrozenStartup._is_done = True
-            # A collection of all generations finds nothing, and takes a tenth of the start.
-            gc.collect(1)
-            gc.freeze()
-
-
-class SkippedRecords:
-    """Keeps Scrapy from making a log record for each page and each item that no handler takes.
-
-    The root logger takes all levels, and handlers choose, so a record below the level of every handler is made and
-    dropped, which costs about as much as storing an item. While a crawl with the add-on runs, the loggers of these
-    records have the lowest level of all handlers, of LOG_LEVEL and of PLATFORM_LOG_LEVEL, unless the project has set
-    one. A handler that is added later, with a lower level, does not get these records.
-    """
-
-    _LOGGERS: Final = ("scrapy.core.engine", "scrapy.core.scraper")
-    #: Crawls of this process that run.
-    _running: ClassVar[set[SkippedRecords]] = set()
-    #: Levels that were set here, by logger.
-    _levels: ClassVar[dict[str, int]] = {}
-
-    def __init__(self, crawler: Crawler) -> None:
-        level = logging.getLevelName(str(crawler.settings.get("LOG_LEVEL")).upper())
-        self._level: int = level if isinstance(level, int) else logging.NOTSET
-        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    def _spider_opened(self) -> None:
-        self._running.add(self)
-        self._set_levels()
-
-    def _spider_closed(self) -> None:
-        self._running.discard(self)
-        self._set_levels()
-
-    def _set_levels(self) -> None:
-        for name in self._LOGGERS:
-            logger = logging.getLogger(name)
-            if logger.level != self._levels.get(name, logging.NOTSET):
-                continue
-            logger.setLevel(logging.NOTSET)
-            self._levels.pop(name, None)
-            least = min(_least_level(logger), *(crawl._level for crawl in self._running), logging.CRITICAL)
-            if self._running and least > logger.getEffectiveLevel():
-                self._levels[name] = least
-                logger.setLevel(least)
-
-
-def _least_level(logger: logging.Logger) -> int:
-    """Return the lowest level of the handlers that get the records of a logger."""
-    levels: list[int] = []
-    ancestor: logging.Logger | None = logger
-    while ancestor is not None:
-        levels += [handler.level for handler in ancestor.handlers]
-        ancestor = ancestor.parent if ancestor.propagate else None
-    return min(levels, default=logging.NOTSET)

@@ -30,7 +30,7 @@ def markdown_of(html: str, url: str, *, content: str = "main", links: bool = Tru
     if faults:
         raise ContractError(faults)
     try:
-        from scrapy_ext.server.extraction.auto import extract_more
+        from scrapy_ext.server.extraction import extract_more
 
         return extract_more(None, html, url, markdown=options).markdown or ""
     except ImportError as error:

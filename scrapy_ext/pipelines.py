@@ -14,13 +14,17 @@ from scrapy_ext.api.platform.records import MAX_ITEM_BYTES
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.compatibility.python import Self
+from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.session.items import NotAnItemError, UnstorableItemError, item_to_json
-from scrapy_ext.crawl.session.session import ItemSink, Session
+from scrapy_ext.crawl.session.session import Session
+from scrapy_ext.crawl.session.writers import ItemSink
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
 _MODES: Final = ("exact", "streaming")
+#: Fields of which replaced values are reported.
+_MOST_REPORTED: Final = 20
 #: Seconds until an item is in the stats: a stat takes as long as encoding the item.
 _COUNT_SECONDS: Final = 0.1
 
@@ -33,9 +37,10 @@ class ItemStoragePipeline:
     ``PLATFORM_FLUSH_INTERVAL``; after a crash, those of repeated requests are stored twice. Either way they are sent in
     batches with their indexes, so that a repeated batch overwrites itself.
 
-    An item that cannot be stored is refused alone: it is logged as an error, counted in stat
-    ``platform/items/refused``, and passed to the following pipelines. So are objects that are not items, such as None
-    from a pipeline, with one warning per crawl.
+    Values that JSON lacks are stored as null (NaN, infinity) or U+FFFD (halves of surrogate pairs), with a warning for
+    each field and stat ``platform/items/replaced``. An item that cannot be stored is refused alone: it is logged as an
+    error, counted in stat ``platform/items/refused``, and passed to the following pipelines. So are objects that are
+    not items, such as None from a pipeline, with one warning per crawl.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -44,10 +49,14 @@ class ItemStoragePipeline:
         self._mode: str = names.PLATFORM_ITEMS_MODE.read(crawler.settings)
         if self._mode not in _MODES:
             raise SettingError("PLATFORM_ITEMS_MODE", f"must be exact or streaming, got {self._mode!r}", "Write exact.")
+        self._is_strict: bool = names.PLATFORM_ITEMS_STRICT.read(crawler.settings)
         self._sink: ItemSink | None = None
         self._writer: BatchWriter | None = None
         #: True once an object that is not an item was reported.
         self._has_warned = False
+        #: Items so far, and fields of which a replaced value was reported.
+        self._index = -1
+        self._reported: set[str] = set()
         #: Items and bytes that are not in the stats yet.
         self._uncounted = self._uncounted_bytes = 0
         self._counting: asyncio.TimerHandle | None = None
@@ -67,7 +76,7 @@ class ItemStoragePipeline:
             except PlatformError as error:
                 self._session.refuse(error)
 
-    async def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: object) -> Any:
         """Add the item to the writer and return it unchanged."""
         if self._sink is None and self._writer is None:
             raise RuntimeError("the platform could not be opened, so no item can be stored")
@@ -75,8 +84,10 @@ class ItemStoragePipeline:
             # The spider is closing for it, and the item's request is not acknowledged.
             self._count("platform/items/not_stored")
             return item
+        self._index += 1
+        replaced: list[str] | None = None if self._is_strict else []
         try:
-            record = item_to_json(item)
+            record = item_to_json(item, replaced)
             if len(record) > MAX_ITEM_BYTES:
                 raise UnstorableItemError(
                     f"it is {len(record)} bytes of JSON, and the platform accepts {MAX_ITEM_BYTES}: split it"
@@ -84,6 +95,8 @@ class ItemStoragePipeline:
         except UnstorableItemError as error:
             self._refuse(item, error)
             return item
+        if replaced:
+            self._report(replaced)
         if self._sink is not None:
             self._sink.add_item(record)
         elif self._writer is not None:
@@ -100,18 +113,38 @@ class ItemStoragePipeline:
         self._count("platform/items/bytes", self._uncounted_bytes)
         self._uncounted = self._uncounted_bytes = 0
 
-    def _refuse(self, item: Any, error: UnstorableItemError) -> None:
+    def _report(self, replaced: list[str]) -> None:
+        self._count("platform/items/replaced")
+        for sentence in replaced:
+            field = sentence.partition(" ")[0]
+            if field in self._reported or len(self._reported) >= _MOST_REPORTED:
+                continue
+            self._reported.add(field)
+            logger.warning(
+                "%s: %s. Further ones of this field are only counted, in stat platform/items/replaced; "
+                "PLATFORM_ITEMS_STRICT refuses such items",
+                self._place(),
+                sentence,
+            )
+
+    def _place(self) -> str:
+        """Return the index of the current item in this crawl, and its page if the frontier knows it."""
+        entry = current.get()
+        return f"Item {self._index} of this crawl" + (f", of {entry.request.url}" if isinstance(entry, Entry) else "")
+
+    def _refuse(self, item: object, error: UnstorableItemError) -> None:
         self._count("platform/items/refused")
         if not isinstance(error, NotAnItemError):
-            logger.error("An item of type %s was not stored: %s", type(item).__qualname__, error)
+            logger.error("An item of type %s was not stored: %s (%s)", type(item).__qualname__, error, self._place())
         elif not self._has_warned:
             # Logged once: Scrapy accepts such objects silently, and usually all items are affected.
             self._has_warned = True
             logger.warning(
                 "An object of type %s was not stored: it is not an item. A callback must yield dicts or item objects, "
                 "and process_item of a pipeline must return one. Further ones are only counted, in stat "
-                "platform/items/refused",
+                "platform/items/refused (%s)",
                 type(item).__qualname__,
+                self._place(),
             )
 
     async def close_spider(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Final
 
 from scrapy import Request
@@ -11,7 +10,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.limiter import Limiter
-from scrapy_ext.crawl.extraction.translate import is_routed
+from scrapy_ext.crawl.extraction.content import is_routed
 from scrapy_ext.crawl.frontier.hosts import Turns
 from scrapy_ext.crawl.session.scrapy_engine import wake
 from scrapy_ext.crawl.session.session import Session
@@ -33,15 +32,12 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         super().__init__(crawler, *args, **kwargs)
         self._limiter: Limiter | None = Session.of(crawler).limiter
         self._transparent: bool = names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings)
-        #: Keys of :attr:`pqueues` that may be served, and those that are skipped until a limit changes.
-        self._turns = Turns()
-        self._blocked: set[str] = set()
-        #: Requests in the downloader that were taken from here, and their number by key.
+        #: Turns of the keys of :attr:`pqueues`, and the requests in the downloader that were taken from here.
+        self._turns = Turns(self._has_room)
         self._out: dict[Request, str] = {}
-        self._counts: Counter[str] = Counter()
         if self._limiter is not None:
             for key in self.pqueues:
-                self._turns.put(key, 0)
+                self._turns.line_up(key)
             self._limiter.on_room.append(self._has_room_again)
 
     def push(self, request: Request) -> None:
@@ -53,8 +49,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
             key += _DIRECT
         if key not in self.pqueues:
             self.pqueues[key] = self.pqfactory(key)
-            if key not in self._blocked:
-                self._turns.put(key, self._counts[key])
+            self._turns.line_up(key)
         self.pqueues[key].push(request)
 
     def pop(self) -> Request | None:
@@ -62,28 +57,16 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         if self._limiter is None:
             return super().pop()
         self._release_finished()
-        busy: list[str] = []
         request = None
-        while request is None and (key := self._turns.first()) is not None:
-            if not self._has_room(key, self._limiter):
-                self._turns.discard(key)
-                if self._limiter.has_room(key):
-                    # The domain waits for requests that the limiter does not count.
-                    busy.append(key)
-                else:
-                    self._blocked.add(key)
-                continue
-            self._turns.serve(key)
+        while request is None and (key := self._turns.next()) is not None:
             request = self._pop_of(key)
-            if request is not None:
-                self._out[request] = key
-                self._counts[key] += 1
-            if key in self.pqueues:
-                self._turns.put(key, self._counts[key])
+            self._turns.begin(key)
+            if request is None:
+                self._turns.end(key)
             else:
-                self._turns.discard(key)
-        for key in busy:
-            self._turns.put(key, self._counts[key])
+                self._out[request] = key
+            if key in self.pqueues:
+                self._turns.line_up(key)
         return request
 
     def peek(self) -> Request | None:
@@ -91,7 +74,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         if self._limiter is None:
             return super().peek()
         self._release_finished()
-        key = next((key for key in self._turns if self._has_room(key, self._limiter)), None)
+        key = next(filter(self._turns.has_room, self._turns), None)
         return None if key is None else self.pqueues[key].peek()
 
     def _pop_of(self, key: str) -> Request | None:
@@ -108,19 +91,17 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         active = self.crawler.engine.downloader.active
         for request in [request for request in self._out if request not in active]:
             key = self._out.pop(request)
-            self._counts[key] -= 1
-            if not self._counts[key]:
-                del self._counts[key]
-            if key in self._turns:
-                self._turns.put(key, self._counts[key])
+            self._turns.end(key)
+            if key in self.pqueues:
+                self._turns.line_up(key)
 
-    def _has_room(self, key: str, limiter: Limiter) -> bool:
+    def _has_room(self, key: str, running: int) -> bool:
         # The engine takes several requests at once, before the first of them reaches the limiter.
-        return key.endswith(_DIRECT) or not limiter.is_limited(key) or limiter.has_room(key, self._counts[key])
+        limiter = self._limiter
+        return limiter is None or key.endswith(_DIRECT) or not limiter.is_limited(key) or limiter.has_room(key, running)
 
     def _has_room_again(self, domain: str) -> None:
-        if domain in self._blocked:
-            self._blocked.discard(domain)
-            if domain in self.pqueues:
-                self._turns.put(domain, self._counts[domain])
+        if domain in self.pqueues and domain not in self._turns:
+            self._turns.line_up(domain)
+            if domain in self._turns:
                 wake(self.crawler)

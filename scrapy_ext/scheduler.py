@@ -7,16 +7,14 @@ import logging
 from collections.abc import Sized
 from typing import Any, Final
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import RFPDupeFilter
-from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import RequestFingerprinter
-from twisted.python.failure import Failure
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.feeding import Feed
@@ -27,17 +25,16 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.compatibility.python import Self
+from scrapy_ext.crawl.commit.assignment import Worker
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.ownership import Ownership
-from scrapy_ext.crawl.commit.tracking import Entry, current
+from scrapy_ext.crawl.commit.leases import Leases, Ownership
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.crawl.frontier.filtering import Filtering
 from scrapy_ext.crawl.frontier.frontier import CrawlFrontier, Options
-from scrapy_ext.crawl.frontier.hosts import Order, retry_after, warn_of_own_queues
+from scrapy_ext.crawl.frontier.hosts import Order, warn_of_own_queues
+from scrapy_ext.crawl.frontier.identity import FingerprintError
 from scrapy_ext.crawl.frontier.keep_alive import KeepAlive, PushedFrontier
-from scrapy_ext.crawl.frontier.workers import Leases, Worker
 from scrapy_ext.crawl.session.job import JobFile, cannot_be_resumed, is_over
-from scrapy_ext.crawl.session.scrapy_engine import on_fetched, watch
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
@@ -46,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 #: The value of ``FRONTIER_WORKER`` for a changing set of workers.
 AUTO: Final = "auto"
+#: Close reason for a setting with an unusable value.
+_BAD_SETTING: Final = "bad_setting"
 
 
 class FrontierScheduler(BaseScheduler):
@@ -85,9 +84,10 @@ class FrontierScheduler(BaseScheduler):
             except ContractError as error:
                 raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
         if directory := job_dir(settings):
-            self._session.job_file = JobFile(directory)
-            self._session.job_file.warn_of_other_queue()
-        self._retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
+            job_file = JobFile(directory)
+            job_file.warn_of_other_queue()
+            self._session.require(job_file=job_file)
+        self._retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.writers.outage)
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()
         self._worker = Worker.parse(text)
@@ -133,7 +133,7 @@ class FrontierScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Return true while there are requests here or in the frontier, or uncommitted results."""
-        return self._frontier is not None and not self._frontier.reading.is_drained
+        return self._frontier is not None and not self._frontier.is_drained
 
     def __len__(self) -> int:
         """Return the number of requests in the memory of this process."""
@@ -143,12 +143,17 @@ class FrontierScheduler(BaseScheduler):
         return True
 
     def enqueue_request(self, request: Request) -> bool:
-        """Send a request to the frontier. False for a duplicate of a request of this process."""
+        """Send a request to the frontier. False for a duplicate of a request of this process, and for a request that is
+        not taken: its error is logged, or the spider is about to be closed."""
         if self._frontier is None:
             # The session could not be opened: the spider is about to be closed, and nothing was started.
             return False
         self._session.unknown_names.check_meta(request.meta)
-        return self._frontier.enqueuing.add(request)
+        try:
+            return self._frontier.add(request)
+        except FingerprintError as error:  # Of a request of start(): no other one would have a fingerprint.
+            self._session.fail(error, _BAD_SETTING)
+            return False
 
     def next_request(self) -> Request | None:
         """Return the next request to download, or None; the engine is woken for a later one."""
@@ -179,20 +184,10 @@ class FrontierScheduler(BaseScheduler):
         except (PlatformError, SettingError) as error:
             self._session.refuse(error)
             return
-        memory = frontier.memory
-        memory.wake = watch(self._crawler, memory.finished)
-        connect = self._crawler.signals.connect
-        on_fetched(self._crawler, lambda request, _: memory.downloaded(request))
-        connect(self._downloaded, signal=signals.response_downloaded)
-        connect(self._callback_failed, signal=signals.spider_error)
-        exact = names.PLATFORM_ITEMS_MODE.read(self._crawler.settings) == "exact"
-        if self._dupefilter is not None and not (exact and names.PLATFORM_ENABLED.read(self._crawler.settings)):
-            connect(self._item_scraped, signal=signals.item_scraped)
-        if self._session.limiter is not None:
-            self._session.limiter.on_pause.append(memory.park_host)
-            self._session.limiter.on_sleep.append(memory.asleep)
-            self._session.limiter.on_room.append(memory.has_room_again)
-        self._session.items = frontier.items
+        settings = self._crawler.settings
+        exact = names.PLATFORM_ITEMS_MODE.read(settings) == "exact" and names.PLATFORM_ENABLED.read(settings)
+        frontier.running.connect(self._session.limiter, notes_items=self._dupefilter is not None and not exact)
+        self._session.writers.send_items_to(frontier.items)
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)
 
@@ -235,12 +230,14 @@ class FrontierScheduler(BaseScheduler):
             order=self._order,
             first_item=first_item,
             keep_alive=await self._open_for_pushes(ownership, is_new=is_new),
-            takes_over=self._worker is None,
+            lease_time=names.FRONTIER_LEASE_TIME.read(self._crawler.settings) if self._worker is None else None,
         )
         frontier = CrawlFrontier(self._crawler, session, ownership, self._filtering, options)
         frontier.start(mine)
-        if self._worker is None:
-            self._leases = self._new_leases(ownership, frontier)
+        if options.lease_time is not None:
+            self._leases = Leases(
+                ownership, self._slots, options.lease_time, on_change=frontier.own, on_lost=frontier.give_up
+            )
             await self._leases.join()
             self._leases.start()
         return frontier
@@ -272,7 +269,7 @@ class FrontierScheduler(BaseScheduler):
         if self._ownership is not None:
             # The job's record may then contain the new close reason already.
             with contextlib.suppress(PlatformError):
-                self._session.is_replaced = await self._ownership.has_successor()
+                self._session.ending.note_successor(exists=await self._ownership.has_successor())
 
     async def _job_is_over(self) -> bool:
         session = self._session
@@ -282,36 +279,15 @@ class FrontierScheduler(BaseScheduler):
         session = self._session
         return await self._retry.until_done(lambda: cannot_be_resumed(session.client, session.job), "read the job")
 
-    def _new_leases(self, ownership: Ownership, frontier: CrawlFrontier) -> Leases:
-        lease_time: float = names.FRONTIER_LEASE_TIME.read(self._crawler.settings)
-        leases = Leases(ownership, self._slots, lease_time, on_change=frontier.own, on_lost=frontier.give_up)
-        frontier.may_work = lambda: not leases.has_lapsed
-        return leases
-
     async def _foreign_slots(self, name: str) -> list[int]:
         """Return the slots of the frontier that another ``FRONTIER_SLOTS`` has made and that would not be read."""
         slots = await self._session.client.frontier.slots(self._session.job.key.project, name)
         return [int(slot) for slot in slots if slot.isdigit() and int(slot) >= self._slots]
 
-    def _downloaded(self, response: Response, request: Request) -> None:
-        seconds = retry_after(response)
-        if self._frontier is not None and seconds is not None:
-            self._frontier.park(request, seconds)
-
-    def _item_scraped(self) -> None:
-        entry = current.get()
-        if isinstance(entry, Entry):
-            entry.has_items = True
-
-    def _callback_failed(self, failure: Failure) -> None:
-        entry = current.get()
-        if isinstance(entry, Entry):
-            entry.error = f"{type(failure.value).__name__}: {failure.getErrorMessage()}"
-
     async def _close(self, reason: str) -> None:
         if self._frontier is None:
             return
-        complete = reason == FINISHED and self._frontier.reading.is_drained
+        complete = reason == FINISHED and self._frontier.is_drained
         if self._leases is not None:
             await self._leases.close()
         # Of a new frontier that will be deleted at once, nobody reads that this process has ended.
@@ -319,13 +295,13 @@ class FrontierScheduler(BaseScheduler):
         has_dead_letters = bool(self._crawler.stats.get_value("frontier/dead_letters", 0))
         await self._frontier.close(is_left=has_dead_letters or not is_deleted)
         await self._filtering.close(reason)
-        if self._session.is_replaced and self._name is None and await self._cannot_be_resumed():
+        if self._session.ending.is_replaced and self._name is None and await self._cannot_be_resumed():
             # Requests sent since by this process have created a new frontier of the same name.
             await self._frontier.delete()
         if complete and self._ownership is not None:
             # Only for a finished job: an unfinished one can be resumed and needs its frontier.
             rest = self._frontier.delete if self._name is None else self._ownership.forget
-            self._session.after_finish += [self._frontier.forget_payloads, rest]
+            self._session.ending.after_finish += [self._frontier.forget_payloads, rest]
 
 
 def has_own_fingerprints(crawler: Crawler) -> bool:

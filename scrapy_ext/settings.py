@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import environment
 from scrapy_ext.api.platform import snapshots
-from scrapy_ext.api.platform.frontier_slots import DEFAULT_SLOTS, MAX_SLOTS
+from scrapy_ext.api.platform.frontier import DEFAULT_SLOTS, MAX_SLOTS
 from scrapy_ext.server.config.command_line import OPTIONS, SECRETS
 from scrapy_ext.server.config.option import Option
 from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
@@ -106,7 +106,7 @@ def variables() -> Mapping[str, str]:
     return ChainMap(os.environ, {name: value for name, value in found.items() if name not in hidden})
 
 
-def _bool_or_int(value: Any) -> bool | int:
+def _bool_or_int(value: str | int) -> bool | int:
     """Return false, true (also for 1, as for a switch on the command line), or a number over 1."""
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
@@ -129,7 +129,7 @@ _BOOL, _INT, _BOOL_OR_INT, _FLOAT, _STR, _LIST, _DICT = SettingType
 
 
 #: Type of a setting by that of its default, or of the option that it is.
-_TYPES: Final = {
+_TYPES: Final[Mapping[object, SettingType]] = {
     bool: _BOOL,
     int: _INT,
     bool | int: _BOOL_OR_INT,
@@ -140,7 +140,7 @@ _TYPES: Final = {
 }
 
 
-def _setting(name: str, default: Any, meaning: str, kind: Any = None, **flags: Any) -> Setting:
+def _setting(name: str, default: object, meaning: str, kind: object = None, **flags: Any) -> Setting:
     """Add a setting; ``kind``: its Python type, if not that of the default. Any other type is text."""
     setting = Setting(name, _TYPES.get(kind or type(default), _STR), default, meaning, **flags)
     SETTINGS[name] = setting
@@ -222,6 +222,12 @@ EXTRACT_API_STOP_GRACE = _setting(
     "queue.",
     least=0,
 )
+EXTRACT_API_SCRAPY_HEADERS = _setting(
+    "EXTRACT_API_SCRAPY_HEADERS",
+    False,
+    "Send the headers of Scrapy to sites (User-Agent, Accept, Accept-Language), and none that only browsers send. By "
+    "default sites see those of a browser, except for headers that you set.",
+)
 EXTRACT_API_LOG_REQUESTS = _setting(
     "EXTRACT_API_LOG_REQUESTS", False, "Log each extraction request at level DEBUG, without secrets."
 )
@@ -298,6 +304,11 @@ PLATFORM_ITEMS_MODE = _setting(
     "exact",
     "exact: an item is stored once, when its request is finished. streaming: at once, and again when its request is "
     "repeated after a crash.",
+)
+PLATFORM_ITEMS_STRICT = _setting(
+    "PLATFORM_ITEMS_STRICT",
+    False,
+    "Refuse items with NaN, infinity or halves of surrogate pairs, instead of storing these as null or U+FFFD.",
 )
 PLATFORM_STATS_INTERVAL = _setting(
     "PLATFORM_STATS_INTERVAL", 30.0, "Seconds between two writes of the crawl's stats to the job metadata.", least=0

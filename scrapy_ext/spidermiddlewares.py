@@ -1,10 +1,9 @@
-"""``ParentMiddleware``: records the parent of each request, and applies back-pressure of a full buffer.
-``RequestsFirstMiddleware``: keeps the order of requests with fewer tasks than Scrapy's."""
+"""``ParentMiddleware``: records the parent of each request, and applies back-pressure of a full buffer."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Final
 
 from scrapy import Request, Spider, signals
@@ -15,14 +14,12 @@ from scrapy.utils.job import job_dir
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.tracking import START, current
 from scrapy_ext.crawl.frontier.marks import Parent, from_meta, hand_on, mark, record_of, to_meta
-from scrapy_ext.crawl.session.scrapy_engine import keep_waiting_outputs, on_fetched
+from scrapy_ext.crawl.session.scrapy_engine import on_fetched
 from scrapy_ext.crawl.session.session import Session
 
 #: Outputs of ``start()`` between two turns of the event loop. Scrapy takes no turn if ``start()`` never waits; a turn
 #: after each output would change the order of requests.
 _PAUSE_EVERY: Final = 100
-#: Outputs of a callback that Scrapy takes before the next request: two for each of its 100 tasks.
-_AT_ONCE: Final = 200
 
 
 class ParentMiddleware:
@@ -48,8 +45,8 @@ class ParentMiddleware:
         since_pause = 0
         async for output in start:
             yield output
-            if self._session.is_full:
-                await self._session.wait_for_room()
+            if self._session.writers.is_full:
+                await self._session.writers.wait_for_room()
             since_pause += 1
             if since_pause >= _PAUSE_EVERY:
                 since_pause = 0
@@ -63,15 +60,15 @@ class ParentMiddleware:
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Mark requests; pass everything on."""
-        session, parent = self._session, self._parent(response.request)
+        writers, parent = self._session.writers, self._parent(response.request)
         async for output in result:
             if parent is not None and isinstance(output, Request):
                 mark(output, parent)
                 if self._is_queued_on_disk:
                     to_meta(output)
             yield output
-            if session.is_full:
-                await session.wait_for_room()
+            if writers.is_full:
+                await writers.wait_for_room()
 
     def _spider_opened(self) -> None:
         on_fetched(self._crawler, self._fetched)
@@ -96,49 +93,3 @@ class ParentMiddleware:
     def _parent(self, request: Request | None) -> Parent | None:
         record = record_of(request) if request is not None else None
         return None if record is None else Parent(record, str(self._session.job_key))
-
-
-class RequestsFirstMiddleware:
-    """Schedules the requests of a callback before a task is free for its items.
-
-    With Scrapy's 100 tasks per response all its requests are scheduled before the next one is sent, so that the newest
-    goes first. With the add-on's lower ``CONCURRENT_ITEMS`` they would come in small groups. It belongs nearest to the
-    engine, where the add-on puts it.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._crawl: Callable[[Request], None] | None = None
-        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    def _spider_opened(self) -> None:
-        self._crawl = self._crawler.engine.crawl
-        keep_waiting_outputs(self._crawler)
-
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Schedule requests and pass on the rest; without a crawl, pass on everything."""
-        crawl = self._crawl
-        count = 0
-        async for output in result:
-            if count == _AT_ONCE:
-                count = 0
-                # One turn of the event loop schedules the earlier ones, another lets the engine send some.
-                await asyncio.sleep(0)
-                await asyncio.sleep(0)
-            count += 1
-            if crawl is None or not isinstance(output, Request):
-                yield output
-                continue
-            try:
-                crawl(output)
-            except Exception as error:
-                # In Scrapy the exception ends a task; it is not an error of the callback.
-                self._failed = asyncio.ensure_future(_raise(error))
-
-
-async def _raise(error: Exception) -> None:
-    raise error

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import scrapy
 
 from tests.acceptance.real_pages import folder
 from tests.acceptance.scrapydweb import program
-from tests.support import scrapy_versions
+from tests.support import public_suffixes, scrapy_versions
 from tests.support.postgresql import Cluster, cluster
 from tests.support.sites import Site
 
@@ -50,11 +52,25 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell ignores SIGINT in what it starts in the background. What tests start and interrupt would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(public_suffixes.fill_cache().cleanup)
     config.addinivalue_line("markers", "full: one of many of its kind; runs with --full only")
     config.addinivalue_line(
         "markers",
         "long(keep=0): takes long, or repeats cheaper tests; runs with --long, --full. keep: so many cases run always",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests stay until the end: the garbage collector need not look at them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -65,8 +81,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     wanted = bool(config.getoption("--long"))
     cases: Counter[str] = Counter()
-    chosen = [item for item in items if not item.get_closest_marker("full") and _is_long(item, cases) is wanted]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    chosen, others = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        is_chosen = not item.get_closest_marker("full") and _is_long(item, cases) is wanted
+        (chosen if is_chosen else others).append(item)
+    config.hook.pytest_deselected(items=others)
     items[:] = chosen
 
 
@@ -95,7 +114,12 @@ def _is_long(item: pytest.Item, cases: Counter[str]) -> bool:
 
 
 def _rank(item: pytest.Item) -> int:
-    path = item.path.relative_to(Path(__file__).parent).as_posix()
+    return _rank_of_file(item.path)
+
+
+@cache
+def _rank_of_file(file: Path) -> int:
+    path = file.relative_to(Path(__file__).parent).as_posix()
     return next((rank for rank, start in enumerate(_ORDER) if path.startswith(start)), 0)
 
 

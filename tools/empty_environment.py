@@ -60,10 +60,15 @@ class EmptyEnvironment:
         self.run(self.python, *_INSTALL_WHEELS, "--index-url", index, *requirements)
         self.run(self.python, "-m", "pip", "check")
 
-    def find_wheels(self, *requirements: str, index: str, python: str) -> None:
-        """Check that an index has wheels of all that these require on another version of Python."""
-        found = ("--dry-run", "--ignore-installed", "--target", self.folder / "none", "--python-version", python)
-        self.run(self.python, *_INSTALL_WHEELS, "--index-url", index, *found, *requirements)
+    def find_wheels(self, requirement: str, *, index: str, python: str) -> None:
+        """Check that an index has wheels of all that a requirement needs on another version of Python.
+
+        By uv: pip takes the markers of its own Python, and would look for what another version does not need.
+        """
+        source = self.folder / "requirement.in"
+        source.write_text(f"{requirement}\n")
+        found = ("--quiet", "--no-config", "--no-build", "--python-version", python, "--default-index", index)
+        self.run(sys.executable, "-m", "uv", "pip", "compile", *found, "--cache-dir", self.folder / "uv", source)
 
     def size(self) -> int:
         """Return the size of all installed packages in bytes."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from scrapy_ext.server.extraction.browser.executable import BrowserNotFoundError, find_browser
+from scrapy_ext.server.extraction.browser import BrowserNotFoundError, find_browser
 
 with sync_playwright() as playwright:
     own = Path(playwright.chromium.executable_path)

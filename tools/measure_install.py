@@ -2,7 +2,7 @@
 
 Usage: measure_install.py [EXTRA...]; without one, all. The pip of this Python gets all packages of an extra, with an
 empty cache, and builds those that are no wheels; then it installs them into an empty virtual environment. It prints the
-rows of the table in docs/howto/install.rst.
+rows of the table in docs/reference/extras.rst.
 """
 
 from __future__ import annotations

@@ -53,6 +53,10 @@ class PackageIndex:
                 else:
                     self.send_error(404)
 
+            # uv looks whether it can read a part of a file.
+            def do_HEAD(self) -> None:
+                self.do_GET()
+
             def _answer(self, body: bytes, kind: str) -> None:
                 self.send_response(200)
                 self.send_header("Content-Type", kind)
@@ -60,7 +64,8 @@ class PackageIndex:
                 # pip would find these bytes again in its cache, also after another build.
                 self.send_header("Cache-Control", "no-store")
                 self.end_headers()
-                self.wfile.write(body)
+                if self.command != "HEAD":
+                    self.wfile.write(body)
 
             def log_message(self, *arguments: object) -> None:
                 pass

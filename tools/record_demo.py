@@ -1,4 +1,4 @@
-"""Recording of the README's picture: runs the demonstration in an empty folder and draws its output.
+"""Recording of the picture of ``make demo``: runs the demonstration in an empty folder and draws its output.
 
     .venv/bin/python tools/record_demo.py
 

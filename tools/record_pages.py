@@ -19,7 +19,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from scrapy_ext.server.extraction.browser.executable import find_browser
+from scrapy_ext.server.extraction.browser import find_browser
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "_static" / "pages.png"

@@ -13,7 +13,7 @@ from typing import Any
 from data import page, timed, trafilatura_text
 from scores import count, mean, median_ms, scored, text_scores, word_f1, words
 
-from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES
+from scrapy_ext.server.extraction.auto.articles.article import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 #: Articles of the usual size, in characters of HTML.

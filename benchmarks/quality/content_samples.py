@@ -13,11 +13,10 @@ from block_truth import Words, truths
 from data import page, type_of, wcxb_labels
 from scores import words
 
-from scrapy_ext.server.extraction.auto.content.article_marks import ArticleMarks
-from scrapy_ext.server.extraction.auto.content.blocks import Blocks
+from scrapy_ext.server.extraction.auto.content.blocks import ArticleMarks, Blocks
 from scrapy_ext.server.extraction.auto.content.choice import Candidate
 from scrapy_ext.server.extraction.auto.content.features import Features
-from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, candidates
+from scrapy_ext.server.extraction.auto.content.page_content import MAX_BLOCKS, candidates
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 FOLDS = 5

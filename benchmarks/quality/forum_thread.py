@@ -12,7 +12,7 @@ from data import page, timed
 from markup_off import without_markup
 from scores import count, mean, median_ms, scored, word_f1
 
-from scrapy_ext.server.extraction.auto.forum.posts import posts_in, thread_of
+from scrapy_ext.server.extraction.auto.forum.forum_thread import posts_in, thread_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 

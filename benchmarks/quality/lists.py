@@ -17,7 +17,7 @@ from data import page, timed
 from scores import count, mean, median_ms, scored, words
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES
+from scrapy_ext.server.extraction.auto.articles.article import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.lists.listing import address_of_thing, things_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.urls import bare

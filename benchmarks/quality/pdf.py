@@ -20,9 +20,10 @@ from typing import Any
 from data import page, timed
 from scores import mean, median_ms, shingle_scores, text_scores, word_f1
 
+from scrapy_ext.server.computing.processes import clean_environment
 from scrapy_ext.server.extraction.auto import extract_from_pdf
 from scrapy_ext.server.extraction.auto.pdf.reading import read
-from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
+from scrapy_ext.server.extraction.browser import find_browser
 
 _PLAIN = "body { font: 12pt serif; line-height: 1.4 }"
 _COLUMNS = """body { font: 9pt serif } main { column-count: 2; text-align: justify; hyphens: auto }

@@ -26,7 +26,7 @@ from content_tables import PageScore, read_scores, table_of, write_scores
 from page_content import TEST_SPLIT
 from scores import mean
 
-from scrapy_ext.server.extraction.auto.content import models
+from scrapy_ext.server.extraction.auto.content import choice
 from scrapy_ext.server.extraction.auto.content.choice import choose
 
 #: Trainings of the cross-validation, whose scores are averaged; the first makes the models of the package.
@@ -79,9 +79,9 @@ def main() -> int:
     if options.scores:
         write_scores(options.scores, scores)
     if options.write:
-        folder = Path(models.__file__).parent
-        (folder / models.BLOCK_DATA).write_text(exported_blocks(samples, SEEDS[0]), "utf-8")
-        (folder / models.KIND_DATA).write_text(exported_kinds(samples, SEEDS[0]), "utf-8")
+        folder = Path(choice.__file__).parent
+        (folder / choice.BLOCK_DATA).write_text(exported_blocks(samples, SEEDS[0]), "utf-8")
+        (folder / choice.KIND_DATA).write_text(exported_kinds(samples, SEEDS[0]), "utf-8")
     return 0
 
 
@@ -126,8 +126,8 @@ def cross_validated(samples: list[Sample]) -> tuple[list[PageScore], dict[str, d
     for seed in SEEDS:
         for fold in range(FOLDS):
             seen = [sample for sample in samples if sample.fold != fold]
-            of_block = models.read_block_model(exported_blocks(seen, seed))
-            of_kind = models.read_kind_model(exported_kinds(seen, seed))
+            of_block = choice.read_block_model(exported_blocks(seen, seed))
+            of_kind = choice.read_kind_model(exported_kinds(seen, seed))
             for sample in samples:
                 if sample.fold != fold:
                     continue
@@ -145,7 +145,7 @@ def cross_validated(samples: list[Sample]) -> tuple[list[PageScore], dict[str, d
     return scores, table
 
 
-def _scores_of_page(sample: Sample, model: models.BlockModel, kinds: dict[str, float]) -> tuple[float, float, float]:
+def _scores_of_page(sample: Sample, model: choice.BlockModel, kinds: dict[str, float]) -> tuple[float, float, float]:
     first = len(sample.names) - len(sample.names_of_page)
     chances = model.likelihoods(sample.rows[:, :first].tolist(), sample.of_page)
     judged = [each._replace(chance=chance) for each, chance in zip(sample.candidates, chances, strict=True)]

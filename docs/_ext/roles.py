@@ -1,79 +1,66 @@
-"""Roles and directives for settings, meta keys, stats and close reasons, and a role for values from the code.
+"""Names of settings, meta keys, stats and close reasons, which other pages refer to by roles.
 
-``.. setting:: NAME`` describes a setting and ``:setting:`NAME``` links to it, or to Scrapy's documentation, which has
-the same roles for Scrapy's names. ``:value:`module:NAME``` inserts a constant of the package, or the default of a
-record's field (``module:Record.field``), so that the documents never repeat a number of the code.
+The pages of :data:`DESCRIBED` describe them in definition lists: each term that is one piece of code is a name.
+``:setting:`NAME``` links to it, or to Scrapy's documentation, which has the same roles for Scrapy's names.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final, cast
 
-import msgspec
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxRole
+from sphinx.domains.std import StandardDomain
+from sphinx.util.nodes import make_id
 
-KINDS = {
+KINDS: Final = {
     "setting": "setting",
     "reqmeta": "request meta key",
     "stat": "stat",
     "reason": "close reason",
 }
+#: Kind of the names that a page describes, in the section with a title, or in all sections.
+DESCRIBED: Final = {
+    ("reference/settings", ""): "setting",
+    ("reference/stats", ""): "stat",
+    ("reference/meta", "Meta keys"): "reqmeta",
+    ("reference/errors", "Close reasons"): "reason",
+}
 
 
-class ValueRole(SphinxRole):
-    """Constant of the code: numbers with their thousands apart, whole mebibytes with their unit."""
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        module, _, name = self.text.partition(":")
-        try:
-            value: Any = importlib.import_module(module)
-            self.env.note_dependency(value.__file__)
-            for part in name.split("."):
-                value = defaults(value).get(part) or getattr(value, part)
-        except (ImportError, AttributeError) as error:
-            message = self.inliner.reporter.error(f"{self.text}: {error}", line=self.lineno)
-            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
-        return [nodes.Text(shown(value))], []
+def note_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Make each name that a page describes one that roles find, with an entry in the index."""
+    page = app.env.docname
+    for (described, title), kind in DESCRIBED.items():
+        if described == page:
+            for term in _terms(doctree, title):
+                _note(app, doctree, kind, term)
 
 
-def defaults(value: Any) -> dict[str, Any]:
-    """Return the defaults of a record's fields; an empty dict for a value that is not a record."""
-    if not isinstance(value, type) or not issubclass(value, msgspec.Struct):
-        return {}
-    return {field.name: field.default for field in msgspec.structs.fields(value)}
+def _terms(doctree: nodes.document, title: str) -> Iterator[nodes.term]:
+    for section in doctree.findall(nodes.section):
+        heading = section.next_node(nodes.title)
+        if heading is not None and (not title or heading.astext() == title):
+            yield from (term for term in section.findall(nodes.term) if _is_name(term))
+            return
 
 
-def shown(value: Any) -> str:
-    """Format a value for readers."""
-    if isinstance(value, int) and value >= 2**20 and value % 2**20 == 0:
-        return f"{value // 2**20} MiB"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", " ")
-    if isinstance(value, (tuple, list)):
-        return ", ".join(map(shown, value))
-    if isinstance(value, (set, frozenset)):
-        return ", ".join(map(shown, spans(value)))
-    return str(value)
+def _is_name(term: nodes.term) -> bool:
+    return len(term.children) == 1 and isinstance(term.children[0], nodes.literal)
 
 
-def spans(numbers: set[int] | frozenset[int]) -> list[str]:
-    """Return the numbers in order, with consecutive ones as a span."""
-    found: list[list[int]] = []
-    for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return [str(first) if first == last else f"{first} to {last}" for first, last in found]
+def _note(app: Sphinx, doctree: nodes.document, kind: str, term: nodes.term) -> None:
+    name = term.astext()
+    place = make_id(app.env, doctree, kind, name)
+    term["ids"].append(place)
+    term.insert(0, addnodes.index(entries=[("pair", f"{name}; {KINDS[kind]}", place, "", None)]))
+    cast("StandardDomain", app.env.get_domain("std")).note_object(kind, name, place, location=term)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     for name, title in KINDS.items():
         app.add_object_type(name, name, indextemplate=f"pair: %s; {title}")
-    app.add_role("value", ValueRole())
+    app.connect("doctree-read", note_names)
     return {"parallel_read_safe": True}

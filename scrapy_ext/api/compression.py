@@ -1,6 +1,14 @@
 """Compression, and decompression that ends at a limit of bytes.
 
 ISA-L does it if it is installed (three to ten times faster), else zlib; the formats are the same.
+
+Gzip streams of JSON lines can be joined to one stream without being inflated. A *joinable* stream has blocks of which
+none is the last, up to a byte boundary, and then an empty last block. So its blocks can follow those of another such
+stream, and the checksum of both follows from theirs and their lengths.
+
+:func:`joinable` marks such a stream in its header, in place of the time of a file, because its bytes do not prove that
+the blocks end where the last one begins; :meth:`Inflater.rest` checks that of a received stream. The text of a marked
+stream ends with a line break. Other programs read a marked stream like any other.
 """
 
 from __future__ import annotations
@@ -18,6 +26,7 @@ else:
         from isal import isal_zlib as _library
     except ImportError:
         import zlib as _library
+from typing import NamedTuple
 
 #: The fastest level: records repeat their field names, which the first level already finds.
 _LEVEL: Final = 1
@@ -302,3 +311,45 @@ class Inflater:
         """Raise :class:`DamagedError` if the stream was cut off."""
         if not (self.is_joinable or self._stream.eof):
             raise DamagedError("the compressed data is cut off")
+
+
+#: Compression method, no flags; the time, level and system of a gzip header have these bytes.
+_MARKED: Final = b"\x1f\x8b\x08\x00" + b"jl\x00\x01\x5a\x7f"
+#: A block that holds a line break as it is.
+_LINE_BREAK: Final = b"\x00\x01\x00\xfe\xff\n"
+_SUMS: Final = struct.Struct("<II")
+
+
+class GzipPart(NamedTuple):
+    """The blocks of a joinable stream, with the checksum and length of their text, which ends with a line break."""
+
+    blocks: memoryview
+    crc: int
+    length: int
+
+
+def pack_lines(text: bytes) -> bytes:
+    """Compress lines, the last of which has its line break, to a marked stream."""
+    return _MARKED + deflated(text) + LAST_BLOCK + _SUMS.pack(crc32(text), len(text) & 0xFFFFFFFF)
+
+
+def joinable(stream: bytes, *, ends_line: bool) -> bytes:
+    """Mark a joinable stream, and end its last line unless that has a line break (``ends_line``)."""
+    blocks, (crc, length) = stream[len(_MARKED) : -len(GZIP_TAIL)], _SUMS.unpack(stream[-_SUMS.size :])
+    if ends_line:
+        return b"".join([_MARKED, blocks, stream[-len(GZIP_TAIL) :]])
+    sums = _SUMS.pack(crc32(b"\n", crc), (length + 1) & 0xFFFFFFFF)
+    return b"".join([_MARKED, blocks, _LINE_BREAK, LAST_BLOCK, sums])
+
+
+def unmarked(stream: bytes) -> bytes:
+    """Return a gzip stream that is not joinable without the mark, which its sender may have set."""
+    return GZIP_HEAD + stream[len(GZIP_HEAD) :] if stream.startswith(_MARKED) else stream
+
+
+def part_of(stream: bytes) -> GzipPart | None:
+    """Return the blocks of a marked stream; None for another one."""
+    if not stream.startswith(_MARKED):
+        return None
+    crc, length = _SUMS.unpack(stream[-_SUMS.size :])
+    return GzipPart(memoryview(stream)[len(_MARKED) : -len(GZIP_TAIL)], crc, length)

@@ -20,7 +20,7 @@ import msgspec
 LONG: Final = 256 * 1024
 
 
-def decoder(kind: Any, *, lines: bool = False) -> Callable[[bytes], Any]:
+def decoder(kind: object, *, lines: bool = False) -> Callable[[bytes], Any]:
     """Return a function that decodes JSON of a type, or with ``lines`` its lines, and raises as msgspec does."""
     usual: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
     steady: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind, float_hook=_float)

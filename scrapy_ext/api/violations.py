@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 # ── control characters of terminals and text direction, escaped where people read foreign text ──
 
@@ -63,6 +65,26 @@ class ContractError(ValueError):
     def status(self) -> int:
         """The lowest status of the violations, 400 without any."""
         return min((violation.status for violation in self.violations), default=400)
+
+
+class Checks:
+    """Checks of several fields, whose violations are raised together."""
+
+    def __init__(self) -> None:
+        self._wrong: list[Violation] = []
+
+    def passed(self, read: Callable[[], T]) -> T | None:
+        """Return the result of a check; None if it raises ``ContractError``, which is kept."""
+        try:
+            return read()
+        except ContractError as error:
+            self._wrong.extend(error.violations)
+            return None
+
+    def end(self) -> None:
+        """Raise ``ContractError`` with all violations, if there are any."""
+        if self._wrong:
+            raise ContractError(self._wrong)
 
 
 def refused(field: str, rule: str, remedy: str) -> ContractError:

@@ -11,8 +11,6 @@ from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from yarl import URL
-
 from scrapy_ext.api import compression
 from scrapy_ext.client.http1 import AnswerError
 
@@ -75,23 +73,6 @@ def proxy_of(url: str) -> str | None:
         return None
     proxy = getproxies().get(parts.scheme)
     return proxy if proxy and urlsplit(proxy).scheme in ("http", "https") else None
-
-
-def is_same_page(url: str, other: str) -> bool:
-    """Return whether two URLs are equal without their fragments and once normalized."""
-    if url == other:
-        return True
-    try:
-        return _normal(url) == _normal(other)
-    except ValueError:
-        return False
-
-
-def _normal(url: str) -> URL:
-    parsed = URL(url).with_fragment(None)
-    if parsed.raw_user is not None or parsed.raw_password is not None:
-        parsed = parsed.with_user(None)
-    return parsed.with_port(None) if parsed.is_default_port() else parsed
 
 
 async def gzipped(body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The retry loop of both clients: waits, number of attempts, and the report of an outage.
+"""Retries: the waits of both clients, and of the client of the platform the loop and the report of an outage.
 
 A wait is the one that the server requests, else exponential backoff, always with jitter. Jitter is only added to a wait
 that a server requests: an early request would be refused again.
@@ -141,6 +141,9 @@ class Attempts:
         return wait
 
 
+_OF_CRAWLS: Final = Backoff(0.25, 10.0)
+
+
 class Retry:
     """Repeats calls to the platform that a crawl needs, and logs the outage.
 
@@ -150,7 +153,7 @@ class Retry:
     def __init__(
         self,
         retry_time: float,
-        backoff: Backoff = Backoff(0.25, 10.0),  # noqa: B008 - it is immutable
+        backoff: Backoff = _OF_CRAWLS,
         outage: Outage | None = None,
         longest_wait: float = 300.0,
     ) -> None:

@@ -20,10 +20,10 @@ import msgspec
 
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.commands.options import AddOptions
+from scrapy_ext.commands.output import bar, reading
 from scrapy_ext.commands.output_files import MOVES_OPEN_FILES, FileLock, LockedError
 from scrapy_ext.commands.subcommand import CommandError, View
-from scrapy_ext.commands.terminal.output import bar, reading
-from scrapy_ext.commands.terminal.text import counted
+from scrapy_ext.commands.text import counted
 from scrapy_ext.formats import (
     TABLES,
     Compression,

@@ -114,7 +114,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     records.add_argument("--screenshots", metavar="DIR", help="write screenshots to files in DIR, likewise")
     records.add_argument(
         "--markdown", metavar="DIR", help="write pages as Markdown to files in DIR, likewise; requested if no other "
-        "output is, else made of the HTML of the answers"
+        "output is, from the browser unless --params has extractFrom, else made of the HTML of the answers"
     )  # fmt: skip
     pace = parser.add_argument_group("run")
     pace.add_argument(
@@ -181,7 +181,7 @@ def _fields(opts: argparse.Namespace) -> dict[str, Any]:
         raise UsageError('--params must be an object of fields without url, such as {"geolocation": "US"}')
     for name, is_pair, text in (each.partition("=") for each in opts.field):
         if is_pair:
-            value: Any = text
+            value: object = text
             with contextlib.suppress(ValueError):
                 value = json.loads(text)
             remedy = f"--field {name}" if value is True else f"--params '{json.dumps({name: value})}'"

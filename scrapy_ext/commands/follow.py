@@ -22,8 +22,8 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import Gone, NotFound, PlatformError
 from scrapy_ext.client.platform.records import JobRecords
 from scrapy_ext.client.retry import Attempts, Backoff, Limits, Outage, repeat
+from scrapy_ext.commands.output import reading
 from scrapy_ext.commands.subcommand import View
-from scrapy_ext.commands.terminal.output import reading
 
 T = TypeVar("T")
 Rows = list[dict[str, Any]]

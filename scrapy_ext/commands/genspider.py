@@ -7,6 +7,7 @@ there: a project's own template of the same name comes first.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +36,7 @@ class Command(GenspiderCommand):
 
     def _list_templates(self) -> None:
         super()._list_templates()
-        print("Templates of scrapy-ext:")  # noqa: T201  (the output of the command)
+        sys.stdout.write("Templates of scrapy-ext:\n")
         for name in names():
             if not self._is_own(name):
-                print(f"  {name}")  # noqa: T201
+                sys.stdout.write(f"  {name}\n")

@@ -66,10 +66,11 @@ _MODULES: Final = {
     **dict.fromkeys(("stop", "delete", "tags"), "job_changes"),
     **dict.fromkeys(("items", "requests", "logs"), "records"),
     "worker": "serve",
-    "restore-job": "deliveries",
+    **dict.fromkeys(("retention", "deliveries", "restore-job"), "rules"),
+    "proxies": "usage",
     "versions": "deploy",
     "import": "importing",
-    "alerts": "monitors",
+    **dict.fromkeys(("webhooks", "alerts"), "receivers"),
     **dict.fromkeys(("backup", "restore", "migrate", "vacuum"), "stores"),
 }
 

@@ -26,9 +26,9 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.extraction.input_lines import CallError, Source
+from scrapy_ext.commands.output import bar
 from scrapy_ext.commands.spider_requests import RequestMaker
 from scrapy_ext.commands.subcommand import FAILED, CommandError, View
-from scrapy_ext.commands.terminal.output import bar
 
 #: Limits of a batch.
 _LINES: Final = 1000

@@ -14,8 +14,8 @@ from scrapy_ext.api.platform.jobs import Job
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
+from scrapy_ext.commands.output import one_line
 from scrapy_ext.commands.subcommand import CommandError, View
-from scrapy_ext.commands.terminal.output import one_line
 
 _NUMBER: Final = re.compile("[0-9]{1,18}", re.ASCII)
 _PAGE: Final = 1000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from scrapy import Request, Spider
@@ -73,7 +73,7 @@ class RequestMaker:
 
     async def of_method(self, name: str) -> AsyncGenerator[bytes]:
         """Yield the requests of a method as lines; raises :class:`CommandError`."""
-        method: Any = getattr(self._spider, name, None)
+        method: object = getattr(self._spider, name, None)
         if not callable(method):
             raise CommandError(f"spider {self._spider.name!r} has no method {name!r}")
         made = method()
@@ -88,7 +88,7 @@ class RequestMaker:
             for each in made or ():
                 yield self._line(each, name)
 
-    def _line(self, request: Any, method: str) -> bytes:
+    def _line(self, request: object, method: str) -> bytes:
         if not isinstance(request, Request):
             raise CommandError(f"{method}() yields a {type(request).__name__}: only requests can be pushed")
         try:

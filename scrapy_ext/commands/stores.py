@@ -40,16 +40,19 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def store_of_options(options: argparse.Namespace) -> Path | DatabaseUrl | None:
+    """Return the store that the options name; None for the project's."""
+    named: DatabaseUrl | None = options.database
+    return named if options.data is None else Path(options.data)
+
+
 def chosen_store(settings: BaseSettings, options: argparse.Namespace) -> Path | DatabaseUrl:
     """Return the store that the options name, else the project's.
 
     Raises :class:`SettingError` when the project uses a remote platform, whose store the command cannot open.
     """
-    if options.data is not None:
-        return Path(options.data)
-    if options.database is not None:
-        given: DatabaseUrl = options.database
-        return given
+    if (named := store_of_options(options)) is not None:
+        return named
     database: str | None = names.SERVER_DATABASE.read(settings)
     own = _url(database) if database else data_directory(settings)
     for setting in _REMOTE if not options.local else ():

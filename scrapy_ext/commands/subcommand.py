@@ -6,28 +6,32 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.commands.options import SETTING, AddOptions, view_options
-from scrapy_ext.commands.terminal.output import StandardOutput, one_line
+from scrapy_ext.commands.output import Column, StandardOutput, each_of, one_line
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.crawl.session.services import Configured, platform_client
-from scrapy_ext.server import starting
+from scrapy_ext.server import launch
 from scrapy_ext.settings import SettingError
+
+T = TypeVar("T")
 
 OK: Final = 0
 FAILED: Final = 1
 #: Exit code that a shell reports for a process that SIGINT ended.
 INTERRUPTED: Final = 130
+#: Options of every action whose value is the next word.
+_WITH_VALUE: Final = ("-s", "--set", "--project")
 
 
 class CommandError(Exception):
@@ -45,6 +49,19 @@ class View:
     embedded: bool = False
     #: Settings of the project and the command line.
     settings: BaseSettings = field(default_factory=BaseSettings)
+
+    async def show(self, rows: Iterable[object], columns: Sequence[Column] | None = None, note: str = "") -> None:
+        """Write records in the form of the output, and ``note`` below a table."""
+        await self.output.records(each_of(rows), columns)
+        if note:
+            await self.output.note(note)
+
+    async def found(self, call: Awaitable[T], missing: str) -> T:
+        """Return the result of a call; raise :class:`CommandError` with ``missing`` when there is no such resource."""
+        try:
+            return await call
+        except NotFound:
+            raise CommandError(missing) from None
 
     def say(self, message: str) -> None:
         """Write a line for people to standard error; standard output has the result alone."""
@@ -97,11 +114,22 @@ class Subcommand:
         """Return the arguments with the name of an action before them."""
         if not self.actions or words[:1] in (["-h"], ["--help"]):
             return words
+        place = _after_options(words)
+        if place and words[place:] and any(words[place] == action.name for action in self.actions):
+            words = [words[place], *words[:place], *words[place + 1 :]]
         if not words or words[0].startswith("-"):
             return [self.actions[0].name, *words]
         if self.in_full is None or words[0] in (action.name for action in self.actions):
             return words
         return self.in_full(words)
+
+
+def _after_options(words: Sequence[str]) -> int:
+    """Return the number of words of the options that every action has, before the first other word."""
+    place = 0
+    while place < len(words) and words[place].startswith("-"):
+        place += 2 if words[place] in _WITH_VALUE else 1
+    return place
 
 
 def with_platform(show: Show, *, runner: bool = False) -> RunCommand:
@@ -144,6 +172,18 @@ def with_platform(show: Show, *, runner: bool = False) -> RunCommand:
         return OK
 
     return run
+
+
+def platform_command(
+    name: str,
+    show: Show,
+    examples: Sequence[tuple[str, str]],
+    *arguments: AddOptions,
+    csv: bool = False,
+    details: str = "",
+) -> Subcommand:
+    """Return a subcommand that calls ``show`` with a client of the platform, and has the options of its output."""
+    return Subcommand(name, examples, (*arguments, view_options(csv=csv)), with_platform(show), details=details)
 
 
 def with_actions(
@@ -195,8 +235,8 @@ def _failure(command: str, error: Exception) -> str:
 def need_server(parser: argparse.ArgumentParser) -> None:
     """End a subcommand when the server's libraries are not installed, with the command that installs them."""
     try:
-        if starting.UNSUPPORTED:
-            raise EmbeddedServerError(starting.UNSUPPORTED)
+        if launch.UNSUPPORTED:
+            raise EmbeddedServerError(launch.UNSUPPORTED)
         check_installed()
     except EmbeddedServerError as error:
         parser.exit(FAILED, _failure(parser.get_default("command"), error))

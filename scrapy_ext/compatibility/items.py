@@ -3,24 +3,24 @@ an equal class stands in. Needs the extra ``poet`` or ``server``."""
 
 from __future__ import annotations
 
-from typing import Any, List, Optional  # noqa: UP035  (zyte-common-items 0.29 reads these annotations when it runs)
+from typing import TYPE_CHECKING, Any, List, Optional  # noqa: UP035  (zyte-common-items 0.29 reads these annotations when it runs)
 
 import zyte_common_items
 from zyte_common_items import Breadcrumb, DetailsMetadata, Item, NamedLink, Request
 
 __all__ = ("PageContent", "PageContentMetadata", "item_class")
 
-try:
+if TYPE_CHECKING or hasattr(zyte_common_items, "PageContent"):
     from zyte_common_items import PageContent, PageContentMetadata
-except ImportError:
+else:
     import attrs  # of zyte-common-items
 
     @attrs.define(kw_only=True)
-    class PageContentMetadata(DetailsMetadata):  # type: ignore[no-redef]
+    class PageContentMetadata(DetailsMetadata):
         """Time and probability of the content of a page."""
 
     @attrs.define(kw_only=True)
-    class PageContent(Item):  # type: ignore[no-redef]
+    class PageContent(Item):
         """Content of a page of any kind, with the links around it."""
 
         url: str

@@ -6,6 +6,8 @@ On Python 3.10 ``asyncio.TimeoutError`` and ``concurrent.futures.TimeoutError`` 
 
 Python 3.10 has no count of cancellations either. A task that is cancelled from outside in the same turn of the event
 loop as its timeout expires is reported as timed out there, and continues.
+
+Where systems differ, as in their clocks, one name serves as well.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import logging
 import os
 import re
 import sys
+import time
 from collections.abc import Coroutine, Iterator
 from contextvars import Context
 from datetime import datetime
@@ -185,3 +188,9 @@ def datetime_of_iso(text: str) -> datetime:
         if text[-1:] in "Zz":
             text = text[:-1] + "+00:00"
     return datetime.fromisoformat(text)
+
+
+def elapsing() -> float:
+    """Return seconds since an arbitrary time, by a monotonic clock that counts suspend where the system has one."""
+    boottime: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boottime is None else time.clock_gettime(boottime)

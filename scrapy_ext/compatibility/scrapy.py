@@ -6,14 +6,19 @@ Private names of Scrapy's engine are in ``crawl/session/scrapy_engine.py``: all 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 import scrapy
 from scrapy import exceptions, signals
+from scrapy.core import downloader
+from scrapy.core.downloader import Slot
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
+from scrapy.statscollectors import StatsCollector
 
 if TYPE_CHECKING or hasattr(exceptions, "DownloadFailedError"):
     from scrapy.exceptions import (
@@ -45,6 +50,8 @@ __all__ = (
     "DownloadTimeoutError",
     "ResponseDataLossError",
     "close_at_start",
+    "slot_clock",
+    "slot_of",
 )
 
 #: Attributes that errbacks read from the exceptions of Twisted.
@@ -56,8 +63,25 @@ _CLOSES_AT_START: Final = scrapy.version_info[:2] >= (2, 18)
 #: The HTTP cache stores a response with the attributes of its class (Scrapy 2.19 and later).
 CACHE_KEEPS_RESULTS: Final = hasattr(Response, "to_dict")
 
+#: Clock of the attribute ``lastseen`` of downloader slots: wall time in the first of the supported versions.
+slot_clock: Callable[[], float] = getattr(downloader, "monotonic", time)
+
 #: Turns of the event loop between the signal ``engine_started`` and the start of the engine, with a wide margin.
 _MOST_TURNS: Final = 1000
+
+
+def slot_of(settings: BaseSettings, domain: str) -> Slot:
+    """Return the downloader slot that Scrapy makes for a domain, where there is no downloader."""
+    given = settings.getdict("DOWNLOAD_SLOTS").get(domain, {})
+    per_domain = settings.getint("CONCURRENT_REQUESTS_PER_IP") or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    concurrency = given.get("concurrency", per_domain)
+    delay = given.get("delay", settings.getfloat("DOWNLOAD_DELAY"))
+    jitter_of: Callable[..., Any] | None = getattr(downloader, "_slot_jitter", None)
+    if jitter_of is not None:
+        return Slot(concurrency, delay, jitter_of(given, downloader._default_jitter(settings)))
+    # Scrapy before 2.19
+    randomize = given.get("randomize_delay", settings.getbool("RANDOMIZE_DOWNLOAD_DELAY"))
+    return Slot(concurrency, delay, randomize)
 
 
 def close_at_start(crawler: Crawler, reason: str) -> None:
@@ -82,3 +106,13 @@ def close_at_start(crawler: Crawler, reason: str) -> None:
 
     tasks: list[asyncio.Future[None]] = []
     crawler.signals.connect(begin, signal=signals.engine_started, weak=False)
+
+
+def replace_stats_method(stats: StatsCollector, name: str, method: Callable[..., Any]) -> None:
+    """Replace a method of one collector of stats.
+
+    Newer versions of Scrapy keep a copy of a method in the collector once it is used, and read that first.
+    """
+    setattr(stats, name, method)
+    if f"_cached_{name}" in vars(stats):
+        setattr(stats, f"_cached_{name}", method)

@@ -165,7 +165,7 @@ def arrow_type(column: ColumnType) -> tuple[pa.DataType, Convert | None]:
             return pa.string(), as_json
 
 
-def as_json(value: Any) -> str | None:
+def as_json(value: object) -> str | None:
     return None if value is None else encode(value).decode()
 
 

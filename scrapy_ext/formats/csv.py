@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from scrapy_ext.api.platform.formats import CsvOptions
 from scrapy_ext.formats.encoder import Encoder, Page, decode, plain
@@ -68,7 +68,7 @@ class CsvEncoder(Encoder):
     def page(self, records: Page) -> bytes:
         return "".join([self._rows.row(self._cells(decode(record))) for record in records]).encode()
 
-    def _cells(self, record: Any) -> list[str]:
+    def _cells(self, record: object) -> list[str]:
         if self._schema is not None:
             return list(map(plain, self._schema.row(record)))
         if not isinstance(record, dict):  # the values of one field: a column of its own

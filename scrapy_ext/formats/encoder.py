@@ -54,7 +54,7 @@ class MissingLibraryError(RuntimeError):
         super().__init__(f"{name} needs {library}. Install it: pip install 'scrapy-ext[{extra}]'.")
 
 
-def plain(value: Any) -> str:
+def plain(value: object) -> str:
     """Return a value as the text of a cell: strings unchanged, None as "", other values as JSON."""
     if value is None:
         return ""

@@ -160,7 +160,7 @@ class _Sink:
         self._pieces: list[bytes] = []
         self._position = 0
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         self._pieces.append(bytes(data))
         self._position += len(data)
         return len(data)
@@ -188,5 +188,5 @@ class _Sink:
         return b"".join(pieces)
 
 
-def _array(values: Any, kind: pa.DataType) -> pa.Array:
+def _array(values: object, kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind, memory_pool=pa.system_memory_pool())

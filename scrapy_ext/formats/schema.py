@@ -158,7 +158,7 @@ class Schema:
                 if name in self.columns:
                     self._see(self.columns[name], fields[name], 0)
 
-    def row(self, record: Any) -> list[Any]:
+    def row(self, record: object) -> list[Any]:
         """Return the values of a decoded record by column; raises :class:`SchemaError` for a field without one."""
         fields = as_fields(record)
         cells = list(map(fields.get, self.columns))
@@ -250,6 +250,6 @@ class Schema:
         return True
 
 
-def as_fields(record: Any) -> Mapping[str, Any]:
+def as_fields(record: object) -> Mapping[str, Any]:
     """Return the fields of a record; one that is not an object has the field ``value`` alone."""
     return record if isinstance(record, dict) else {VALUE: record}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Final
 
@@ -29,15 +28,13 @@ class SpoolLimitError(ValueError):
 
 
 class Spool:
-    """``limit``: maximum bytes of the temporary file; None: no limit. ``directory``: its place, else the system's."""
+    """``limit``: maximum bytes of the temporary file; None: no limit."""
 
-    def __init__(
-        self, schema: Schema | None = None, *, limit: int | None = None, directory: Path | None = None
-    ) -> None:
+    def __init__(self, schema: Schema | None = None, *, limit: int | None = None) -> None:
         self.schema = Schema() if schema is None else schema
         self.size = 0
         self._limit = limit
-        self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
         self._lines: list[bytes] = []
         self._length = 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol
 
@@ -13,11 +12,9 @@ from scrapy_ext.api.compression import gzip_compressor
 from scrapy_ext.api.platform.formats import CsvOptions, Format
 from scrapy_ext.formats.csv import CsvEncoder
 from scrapy_ext.formats.encoder import Encoder, MissingLibraryError, Page
-from scrapy_ext.formats.json import JsonEncoder, JsonLinesEncoder
 from scrapy_ext.formats.schema import Schema
+from scrapy_ext.formats.sequences import JsonEncoder, JsonLinesEncoder, MessagePackEncoder, TextEncoder, XmlEncoder
 from scrapy_ext.formats.spool import Spool
-from scrapy_ext.formats.text import MessagePackEncoder, TextEncoder
-from scrapy_ext.formats.xml import XmlEncoder
 
 #: Formats whose columns are found in the records. CSV is one when its columns are not chosen.
 TABLES: Final = (Format.CSV, Format.PARQUET, Format.XLSX)
@@ -33,7 +30,7 @@ class Sink(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
-def encoder_of(kind: Format, schema: Schema | None = None, *, escape_formulas: bool = False) -> Encoder:
+def encoder_of(kind: Format, schema: Schema | None = None) -> Encoder:
     """Return the encoder of a format; a table needs a schema, Parquet one with types.
 
     Raises :class:`MissingLibraryError`.
@@ -53,9 +50,7 @@ def encoder_of(kind: Format, schema: Schema | None = None, *, escape_formulas: b
         raise ValueError(f"{kind.value} needs the columns of the records")
     match kind:
         case Format.CSV:
-            return CsvEncoder(
-                CsvOptions((), include_headers=True, lineend="\r\n"), schema, escape_formulas=escape_formulas
-            )
+            return CsvEncoder(CsvOptions((), include_headers=True, lineend="\r\n"), schema)
         case Format.XLSX:
             from scrapy_ext.formats.xlsx import XlsxEncoder
 
@@ -81,7 +76,6 @@ class Writer:
         *,
         schema: Schema | None = None,
         compression: Compression = Compression.NONE,
-        directory: Path | None = None,
     ) -> None:
         check_installed(kind, compression)
         self.records = 0
@@ -93,7 +87,7 @@ class Writer:
         self._spool: Spool | None = None
         self._encoder: Encoder | None = None
         if needs_spool(kind, schema):
-            self._spool = Spool(spool_schema(kind, schema), directory=directory)
+            self._spool = Spool(spool_schema(kind, schema))
         else:
             self._encoder = self._begun(schema)
 

@@ -14,11 +14,13 @@ from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess import supervisor
-from scrapy_ext.jobprocess.confinement import Confinement, own_ports, system
+from scrapy_ext.jobprocess.confinement import Confinement, addresses, system
+
+T = TypeVar("T")
 
 #: Last lines of output that are kept.
 _KEPT_LINES: Final = 100
@@ -82,7 +84,7 @@ class Child:
                 input=(given or b"").decode(),
                 keep=descriptors,
                 confinement=None if confinement is None else confinement._asdict(),
-                own_ports=own_ports.descriptor() if ports is None else ports,
+                own_ports=addresses.closed_ports() if ports is None else ports,
             )
             command, environment, given = supervisor.command(), supervisor.environment(), supervisor.line_of(program)
             descriptors, folder = supervisor.descriptors(program), None  # the supervisor enters the folder
@@ -106,23 +108,21 @@ class Child:
 
     @property
     def output(self) -> asyncio.StreamReader:
-        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
-        return self._process.stdout
+        return _pipe(self._process.stdout)
 
     @property
     def errors(self) -> asyncio.StreamReader:
         """The standard error of a child that was started with a pipe for it."""
-        assert self._process.stderr is not None  # noqa: S101 - it is a pipe
-        return self._process.stderr
+        return _pipe(self._process.stderr)
 
     async def feed(self, data: bytes) -> None:
         """Write to the standard input; raises ``ConnectionError`` when the child has closed it."""
         await self._write(data).drain()
 
     def _write(self, data: bytes) -> asyncio.StreamWriter:
-        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        self._process.stdin.write(data)
-        return self._process.stdin
+        into = _pipe(self._process.stdin)
+        into.write(data)
+        return into
 
     def close_input(self) -> None:
         """Close the standard input once all of it is written. A supervisor then ends its program."""
@@ -212,6 +212,13 @@ def die_with_parent() -> None:
         system.prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before this was set
             os._exit(1)
+
+
+def _pipe(end: T | None) -> T:
+    """Return an end of a pipe that the child was started with; raise ``ValueError`` without one."""
+    if end is None:
+        raise ValueError("the child was started without this pipe")
+    return end
 
 
 def _text(line: bytes, longest: int) -> str:

@@ -1,5 +1,5 @@
 """Data that one process passes to the next by a descriptor. Others can read the arguments and environment of a running
-program, so that secrets do not belong there."""
+program, so that secrets do not belong there. Imports the standard library alone: builds of projects have no other."""
 
 from __future__ import annotations
 

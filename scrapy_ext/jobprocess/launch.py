@@ -20,12 +20,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
 from scrapy_ext.compatibility.required import OldScrapyError, require_scrapy
 from scrapy_ext.jobprocess.messages import LOG_IS_STORED, NO_SPIDER, Launch
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings, Settings
 
 #: Log records that are kept before the log is sent to the platform.
 _EARLY: Final = 1000
@@ -35,6 +38,8 @@ _OWN_LIMIT: Final = 0.9
 #: Limits of the output of a spider: characters of a line, and of all lines at once and per second. A record has more
 #: characters than its line.
 _LONGEST_LINE: Final = 64 * 1024
+#: Characters of a longer line, so that there is room for the number of the others.
+_KEPT_OF_LINE: Final = _LONGEST_LINE - 60
 _CHARACTERS_AT_ONCE: Final = 8 * 1024 * 1024
 _CHARACTERS_A_SECOND: Final = 512 * 1024
 _OF_A_RECORD: Final = 200
@@ -92,24 +97,26 @@ def _crawl(launch: Launch) -> None:
     if launch.memory:
         settings.set("MEMUSAGE_LIMIT_MB", int(launch.memory * _OWN_LIMIT), "command")
         settings.set("MEMUSAGE_CHECK_INTERVAL_SECONDS", _MEMORY_CHECK, "command")
-        # It logs each check at level INFO: 17,000 lines a day. The samples of the job have its memory.
-        logging.getLogger("scrapy.extensions.memusage").setLevel(logging.WARNING)
     settings.setdict({"LOG_ENABLED": False, **launch.settings}, priority="cmdline")
     streams = [_Lines("stdout", logging.INFO), _Lines("stderr", logging.ERROR)]
     sys.stdout, sys.stderr = streams
     sys.exit(_crawled(settings, launch, streams))
 
 
-def _crawled(settings: Any, launch: Launch, streams: Sequence[_Lines]) -> int:
+def _crawled(settings: Settings, launch: Launch, streams: Sequence[_Lines]) -> int:
     """Crawl like ``scrapy crawl``, without its discovery of commands; returns the exit status."""
     from scrapy import crawler, signals
 
     own_loop = settings["TWISTED_REACTOR"] == "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
-    process: Any
+    process: crawler.AsyncCrawlerProcess | crawler.CrawlerProcess
     if (own_loop and not settings.getbool("FORCE_CRAWLER_PROCESS")) or not settings.getbool("TWISTED_REACTOR_ENABLED"):
         process = crawler.AsyncCrawlerProcess(settings)
     else:
         process = crawler.CrawlerProcess(settings)
+    if launch.memory:
+        # It logs each check at level INFO: 17,000 lines a day. The samples of the job have its memory. Only now, for
+        # the process resets the levels of Scrapy's loggers when it configures the log.
+        logging.getLogger("scrapy.extensions.memusage").setLevel(logging.WARNING)
     try:
         made = process.create_crawler(launch.spider)
     except KeyError as error:
@@ -132,7 +139,7 @@ def _crawled(settings: Any, launch: Launch, streams: Sequence[_Lines]) -> int:
     return 1 if process.bootstrap_failed else 0
 
 
-def _add_storage(settings: Any, given: Mapping[str, Any]) -> None:
+def _add_storage(settings: BaseSettings, given: Mapping[str, Any]) -> None:
     """Enable the add-on, which stores the job, in a project without it; its requests are not routed to the service."""
     addons = {**settings.getdict("ADDONS"), **(given.get("ADDONS") or {})}
     names = {each if isinstance(each, str) else f"{each.__module__}.{each.__qualname__}" for each in addons}
@@ -222,7 +229,11 @@ class _Early(logging.Handler):
             self._lines.clear()
             return
         try:
-            self._lines.append(self.format(record)[:_LONGEST_LINE])
+            text = self.format(record)
+            if len(text) > _LONGEST_LINE:
+                left_out = len(text) - _KEPT_OF_LINE
+                text = f"{text[:_KEPT_OF_LINE]}… ({left_out} more characters of this line are left out)"
+            self._lines.append(text)
         except Exception:
             self.handleError(record)
 

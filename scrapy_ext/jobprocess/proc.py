@@ -22,9 +22,10 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _STATE, _PARENT, _GROUP, _STARTED, _RESIDENT = 0, 1, 2, 19, 21
 #: Lines of /proc/PID/status: memory that is not part of a file.
 _OWN_MEMORY: Final = (b"RssAnon", b"RssShmem")
-_SHARED: Final = "/dev/shm"  # noqa: S108 - the folder of shared memory
+#: The folder of shared memory.
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the system's own
 #: Prefixes of the names of files in memory.
-_IN_MEMORY: Final = ("/memfd:", f"{_SHARED}/")
+_IN_MEMORY: Final = ("/memfd:", f"{SHARED_MEMORY}/")
 _BLOCK: Final = 512
 #: Descriptors that are read, of all processes and at least of each one: each takes 6 µs.
 _MOST_DESCRIPTORS: Final = 20_000
@@ -173,12 +174,12 @@ def kill_same(processes: Collection[Process]) -> None:
 def shared_memory(pids: Collection[int]) -> int:
     """Return the bytes of these processes' files in memory, mapped or not: each ``memfd`` and file in ``/dev/shm`` that
     they have open counts once, and a ``/dev/shm`` that is not that of this process as a whole."""
-    own = _device(_SHARED)
+    own = _device(SHARED_MEMORY)
     folders: dict[int, int] = {}
     files: dict[tuple[int, int], int] = {}
     most = max(_MOST_DESCRIPTORS // max(len(pids), 1), _LEAST_DESCRIPTORS)
     for pid in pids:
-        folder = f"/proc/{pid}/root{_SHARED}"
+        folder = f"/proc/{pid}/root{SHARED_MEMORY}"
         device = _device(folder)
         if device is not None and device != own and device not in folders:
             with contextlib.suppress(OSError):

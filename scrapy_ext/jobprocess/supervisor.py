@@ -76,7 +76,7 @@ class SupervisedProgram(NamedTuple):
     #: Fields of a :class:`Confinement`; None: the program has the rights of the node. A confined one has a temporary
     #: folder of its own as ``TMPDIR`` and ``HOME``.
     confinement: Mapping[str, Any] | None = None
-    #: Descriptor of the internal ports of the server (``confinement.own_ports``), which the program does not inherit.
+    #: Descriptor of the internal ports of the server (``confinement.addresses``), which the program does not inherit.
     own_ports: int | None = None
 
 
@@ -257,7 +257,8 @@ def _broker(work: int, program: SupervisedProgram, confinement: Confinement, con
     text = os.read(confined, 16)
     if not text or int(text) < 0:
         return None
-    from scrapy_ext.jobprocess.confinement.connections import ConnectionBroker, Rules
+    from scrapy_ext.jobprocess.confinement.addresses import Rules
+    from scrapy_ext.jobprocess.confinement.connections import ConnectionBroker
 
     rules = Rules(confinement.denied, confinement.denied_ports, program.own_ports)
     return ConnectionBroker.of(work, int(text), rules, confinement.write)

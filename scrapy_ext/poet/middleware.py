@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_ext.compatibility.python import Self
-from scrapy_ext.crawl.extraction.translate import need
+from scrapy_ext.crawl.extraction.content import need
 
 #: Maps a request to the fields that its dependencies need.
 Lookup = Callable[[Request], Mapping[str, Any]]

@@ -25,8 +25,8 @@ from scrapy_ext.api.extraction.fields import source_of
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.compatibility.items import item_class
-from scrapy_ext.crawl.extraction.response_classes import FLAG, WithoutResult
-from scrapy_ext.crawl.extraction.translate import needed_of
+from scrapy_ext.crawl.extraction.content import needed_of
+from scrapy_ext.crawl.extraction.response_classes import FLAG
 from scrapy_ext.poet.middleware import set_lookup
 
 
@@ -101,7 +101,7 @@ class ExtractProvider(PageObjectInputProvider):
         needed = {dependency for dependency, _ in self.injector.build_plan(request).dependencies}
         if needed.isdisjoint(_OUTPUTS):
             return {}
-        callback = get_callback(request, self.injector.spider)  # type: ignore[no-untyped-call]
+        callback = get_callback(request, self.injector.spider)
         uses_response = is_callback_requiring_scrapy_response(callback, request.callback)
         wants_page = uses_response or AnyResponse in needed
         return _fields(needed, _asked(request), self._params, wants_page=wants_page)
@@ -156,10 +156,8 @@ def _fields_by_http(kinds: Collection[str], given: Mapping[str, Any]) -> dict[st
     return fields
 
 
-def _made(dependency: Any, response: Response) -> Any:
+def _made(dependency: object, response: Response) -> Any:
     """Create a dependency from a response; None if the response lacks it."""
-    if dependency is AnyResponse and isinstance(response, WithoutResult):
-        return AnyResponse(_http_response(response))
     result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
     html = result.get("browserHtml")
     if dependency is AnyResponse:
@@ -186,7 +184,7 @@ def _http_response(response: Response) -> HttpResponse:
     return HttpResponse(url=response.url, body=response.body, status=response.status, headers=headers)
 
 
-def _not_there(dependency: Any, response: Response) -> Exception:
+def _not_there(dependency: Callable[..., Any], response: Response) -> Exception:
     name = dependency.__name__
     if FLAG not in response.flags:
         return RuntimeError(

@@ -8,7 +8,7 @@ import sys
 from scrapy_ext.server.config.command_line import SuggestingParser, add_options, config_from
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.option import Role
-from scrapy_ext.server.starting import start
+from scrapy_ext.server.launch import start
 
 _DESCRIPTIONS = {
     Role.SERVER: "The extraction API and the crawling platform, on one port; with worker as first argument, a worker.",

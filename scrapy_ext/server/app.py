@@ -19,39 +19,43 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server import platform
-from scrapy_ext.server.auth.keyring import Caller, Keyring
+from scrapy_ext.server.auth.api_keys import Keyring
+from scrapy_ext.server.auth.credentials import Caller, CallerLookupError
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.auth.users import LoginCounts, UserRules
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.housekeeping.loop import Housekeeping
-from scrapy_ext.server.housekeeping.tasks import node_tasks, tasks_of
+from scrapy_ext.server.delivery.targets import ArchiveTargets
+from scrapy_ext.server.deploying import Deploys
+from scrapy_ext.server.housekeeping import Housekeeping, node_tasks, tasks_of
 from scrapy_ext.server.http import health as health_routes
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.changes import note_change
-from scrapy_ext.server.http.deadline import Limited
 from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.http.health import Health, ServerMetrics
+from scrapy_ext.server.http.limits import Limited
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.openapi import Description
 from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.http.routes import Access, Route, Router, host_of
-from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
+from scrapy_ext.server.jobs.nodes.start import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.mcp.endpoint import AgentEndpoint
+from scrapy_ext.server.monitors.evaluating import Evaluator
+from scrapy_ext.server.monitors.item_schemas import ItemSchemas
 from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.net.pool import ProxyPool
-from scrapy_ext.server.platform.deliveries import ArchiveTargets
-from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.opening import WORKER
 from scrapy_ext.telemetry.exporting import exporting
 from scrapy_ext.telemetry.families import Family
 
 if TYPE_CHECKING:
+    from scrapy_ext.server.delivery.restoring import Restores
     from scrapy_ext.server.extraction import ExtractionService
     from scrapy_ext.server.oidc.logins import Logins
     from scrapy_ext.server.ui.images import ItemImages
@@ -137,8 +141,7 @@ class Service:
             trusted = call is not None and call.grant.all_projects
             response = answer_of(refusal_of(error, trusted=trusted), host_of(scope["path"].split("/", 2)[1]))
         if not isinstance(response, StreamingResponse) and response.background is None:
-            body = bytes(response.body)
-            await context_of(scope).answer(response.status_code, response.raw_headers, body, scope["method"])
+            await context_of(scope).answer(response.status_code, response.raw_headers, bytes(response.body))
         else:
             await response(scope, receive, send)
 
@@ -179,13 +182,12 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     """Start the parts, which ``stack`` stops."""
     # Imported at the start: the extraction libraries are heavy, and the configuration needs none of them.
     from scrapy_ext.server import routes
-    from scrapy_ext.server.extraction import ExtractionService
-    from scrapy_ext.server.extraction.routes import EXTRACT
+    from scrapy_ext.server.extraction import EXTRACT, ExtractionService
 
     _check_oidc(config)
     keys = Keyring()
     # First, because it checks the configuration: a server that does not start must not show a new key.
-    extraction = ExtractionService(config, lambda key: _caller(keys, store, key))
+    extraction = ExtractionService(config, lambda key: _caller(store, key, keys))
     store = await Store.open(config.database or config.data)
     stack.push_async_callback(store.close)
     await keys.load(store, config.extract_key, config.platform_key)
@@ -195,33 +197,37 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     environments = environments_of(store, config)
     housekeeping = Housekeeping(tasks_of(store, config, environments))
     stack.push_async_callback(_ended, asyncio.create_task(housekeeping.run()))
-    deployments = Deployments(store, environments)
-    stack.push_async_callback(deployments.close)
-    await deployments.resume()
+    deploys = Deploys(Deployments(store, environments), config.deploy)
+    stack.push_async_callback(deploys.deployments.close)
+    await deploys.deployments.resume()
     if config.runner or config.deploy != "none":
         stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
     if not config.exit_with_stdin:  # else it serves one command, whose job reports the error
         stack.push_async_callback(_ended, asyncio.create_task(environments.read_local()))
     node = await start_node(store, config, environments, stack) if config.runner else None
     middleware.before_end = node.drain if node is not None else None
-    messages = Messages(config.public_url)
+    messages, schemas = Messages(config.public_url), ItemSchemas()
+    stack.push_async_callback(schemas.stop)
     if config.runner:
-        _start_loops(store, config, messages, stack)
+        _start_loops(store, config, Evaluator(store, messages, schemas), stack)
     tokens = JobTokens(store)
     users, login_counts = UserRules.of(config.oidc_issuer, config.oidc_allowed, config.oidc_roles), LoginCounts()
     metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics, login_counts.metrics))
     health = Health(middleware, store, partial(presented, grant_of=keys.grant), metrics)
     agents = _start_agents(config, middleware, keys, stack)
+    restores = _start_archive(store, config, stack)
     services = {
         JobTokens: tokens,
-        Deploys: Deploys(deployments, config.deploy),
+        Deploys: deploys,
         Health: health,
-        **_start_archive(store, config, stack),
+        type(restores): restores,
+        ArchiveTargets: ArchiveTargets(config.archive_targets),
         Description: Description(routes.ROUTES),
         ProxyPool: extraction.pool,
         AgentEndpoint: agents,
         UserRules: users,
         Messages: messages,
+        ItemSchemas: schemas,
     }
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:
@@ -231,7 +237,17 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     check = AccessCheck(keys.grant, tokens, AttemptTokens(store), rates, keys.caller)
     service = Service(declared, store, check, services)
     pages = PageParts(
-        store, keys, extraction, service.router, users, login_counts, _item_images(config, extraction, stack), messages
+        store,
+        keys,
+        extraction,
+        service.router,
+        users,
+        login_counts,
+        schemas,
+        restores,
+        _item_images(config, extraction, stack),
+        messages,
+        deploys,
     )
     parts.new_pages = partial(_new_pages, config, pages, middleware)
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
@@ -243,17 +259,16 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     await stack.enter_async_context(exporting(_SERVICE, metrics.families))
 
 
-def _start_loops(store: Store, config: ServerConfig, messages: Messages, stack: AsyncExitStack) -> None:
+def _start_loops(store: Store, config: ServerConfig, evaluator: Evaluator, stack: AsyncExitStack) -> None:
     """Start the schedules, the monitors, the webhooks and the alerts."""
     from scrapy_ext.server.jobs.periodic_loop import CronLoop  # as above
-    from scrapy_ext.server.monitors.evaluating import Evaluator
     from scrapy_ext.server.monitors.sending import AlertDispatcher, AlertSender
     from scrapy_ext.server.net.guard import Guard
-    from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
+    from scrapy_ext.server.webhooks import Dispatcher, Sender
 
     webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
     alerts = AlertDispatcher(store, AlertSender(config.allow_hosts))
-    for part in (CronLoop(store), webhooks, Evaluator(store, messages), alerts):
+    for part in (CronLoop(store), webhooks, evaluator, alerts):
         stack.push_async_callback(_ended, asyncio.create_task(part.run()))
 
 
@@ -285,8 +300,11 @@ class PageParts(NamedTuple):
     router: Router
     users: UserRules
     login_counts: LoginCounts
+    schemas: ItemSchemas
+    restores: Restores
     images: ItemImages | None
     messages: Messages
+    deploys: Deploys
 
 
 def _new_pages(config: ServerConfig, parts: PageParts, middleware: RequestMiddleware) -> list[BaseRoute]:
@@ -301,8 +319,12 @@ def _new_pages(config: ServerConfig, parts: PageParts, middleware: RequestMiddle
         parts.users,
         logins,
         parts.login_counts,
+        parts.schemas,
+        parts.restores,
         parts.images,
         parts.messages,
+        ArchiveTargets(config.archive_targets),
+        parts.deploys,
     )
     pages = PageRoutes(parts.store, services, lambda: middleware.ending)
     pages.prepare()
@@ -334,8 +356,8 @@ def _logins_of(config: ServerConfig, parts: PageParts) -> Logins | None:
     return Logins(Provider(settings, config.allow_hosts, config.connect_to), parts.store, parts.users)
 
 
-def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) -> dict[type, Any]:
-    """Start the deliveries, if the server has targets for them; return the services of the archive."""
+def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) -> Restores:
+    """Start the deliveries, if the server has targets for them; return the restores."""
     from scrapy_ext.server.delivery.restoring import Restores  # as above
 
     restores = Restores(store, config.archive_targets)
@@ -345,7 +367,7 @@ def _start_archive(store: Store, config: ServerConfig, stack: AsyncExitStack) ->
 
         deliverer = Deliverer(store, config.archive_targets)
         stack.push_async_callback(_ended, asyncio.create_task(deliverer.run()))
-    return {Restores: restores, ArchiveTargets: ArchiveTargets(config.archive_targets)}
+    return restores
 
 
 #: The paths of a worker's own address for its supervision, which needs no key.
@@ -356,8 +378,7 @@ async def _start_worker(
     parts: _Parts, config: ServerConfig, middleware: RequestMiddleware, stack: AsyncExitStack
 ) -> None:
     """Start a worker and the parts that its jobs need, for processes of jobs only."""
-    from scrapy_ext.server.extraction import ExtractionService  # as above
-    from scrapy_ext.server.extraction.routes import EXTRACT
+    from scrapy_ext.server.extraction import EXTRACT, ExtractionService  # as above
 
     if config.database is None:
         raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
@@ -369,7 +390,7 @@ async def _start_worker(
     if config.server_url is not None:
         await check_server_url(config.server_url, store)
     else:
-        extraction = ExtractionService(config, AttemptTokens(store).caller)
+        extraction = ExtractionService(config, lambda key: _caller(store, key))
         stack.push_async_callback(extraction.stop)
         await extraction.start()
         service = Service(platform.ROUTES, store, check, {JobTokens: tokens})
@@ -395,9 +416,16 @@ async def _nobody(_key: str) -> None:
     """Return no rights: a worker accepts no API keys."""
 
 
-async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
-    """Return the caller of the extraction service: the process of a job, or the holder of a key."""
-    return await AttemptTokens(store).caller(key) or await keys.caller(key)
+async def _caller(store: Store, key: str, keys: Keyring | None = None) -> Caller | None:
+    """Return the caller of the extraction service: the process of a job, or the holder of one of ``keys``.
+
+    Raises :class:`CallerLookupError` while the database is away.
+    """
+    try:
+        caller = await AttemptTokens(store).caller(key)
+        return await keys.caller(key) if caller is None and keys is not None else caller
+    except StoreError as error:
+        raise CallerLookupError from error
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

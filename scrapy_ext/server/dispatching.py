@@ -1,4 +1,4 @@
-"""Dispatch of an outbox of the store: deliveries to receivers, of webhooks or of alerts.
+"""Dispatch of an outbox of the store: rows to their receivers, of webhooks or of alerts.
 
 Any number of servers on one database share an outbox. Each receiver is served by one task at a time, so that a slow one
 occupies one task only. A failure ends the task; the next poll starts it again.
@@ -7,52 +7,36 @@ occupies one task only. A failure ends the task; the next poll starts it again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic
 
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
+from scrapy_ext.server.loops import Loop, log_failure
+from scrapy_ext.server.store.outbox import ClaimedT, OutboxStore
 
 logger = logging.getLogger(__name__)
 
 #: Seconds between two polls of the outbox.
 POLL_INTERVAL: Final = 1.0
 
-ClaimedT = TypeVar("ClaimedT")
 
-
-class DeliveryError(Exception):
-    """A delivery failed; the message is shown in the list of deliveries."""
-
-
-class Outbox(Protocol[ClaimedT]):
-    """Deliveries of a store, by project and number of their receiver."""
-
-    @property
-    def changed(self) -> asyncio.Event:
-        """Set when a delivery may be due."""
-
-    async def waiting(self) -> list[tuple[int, int]]: ...
-    async def claim(self, project: int, number: int) -> ClaimedT | None: ...
-    async def delivered(self, claimed: ClaimedT, outcome: str) -> None: ...
-    async def failed(self, claimed: ClaimedT, outcome: str) -> None: ...
+class SendError(Exception):
+    """A row was not accepted; the message is its outcome in the list of rows."""
 
 
 class OutboxLoop(Generic[ClaimedT]):
     """Sender of an outbox, until :meth:`run` is cancelled.
 
-    ``send`` returns the outcome of a delivery, or raises :class:`DeliveryError`. ``sender`` is open meanwhile.
-    ``name``: the deliveries in the log.
+    ``send`` returns the outcome of a row, or raises :class:`SendError`. ``sender`` is open meanwhile.
+    ``name``: the rows in the log.
     """
 
     def __init__(
         self,
         name: str,
-        outbox: Any,
+        outbox: OutboxStore[ClaimedT, Any, Any],
         send: Callable[[ClaimedT], Awaitable[str]],
         sender: AbstractAsyncContextManager[Any],
         *,
@@ -60,7 +44,7 @@ class OutboxLoop(Generic[ClaimedT]):
         poll_interval: float = POLL_INTERVAL,
     ) -> None:
         self._name = name
-        self._outbox: Outbox[ClaimedT] = outbox
+        self._outbox = outbox
         self._send = send
         self._sender = sender
         self._at_once = at_once
@@ -68,18 +52,10 @@ class OutboxLoop(Generic[ClaimedT]):
         self._serving: dict[tuple[int, int], asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Send deliveries forever; failures are logged and retried."""
+        """Send rows forever; failures are logged and retried."""
         try:
             async with self._sender:
-                while True:
-                    self._outbox.changed.clear()
-                    try:
-                        await self._start()
-                    except Exception as error:
-                        self._log_failure(error)
-                    with contextlib.suppress(*TIMEOUT_ERRORS):
-                        async with timeout_after(self._poll_interval):
-                            await self._outbox.changed.wait()
+                await Loop(self._name, self._start, self._poll_interval, self._outbox.changed).run()
         finally:
             tasks = list(self._serving.values())
             for task in tasks:
@@ -87,7 +63,7 @@ class OutboxLoop(Generic[ClaimedT]):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _start(self) -> None:
-        """Serve receivers with due deliveries, up to the limit."""
+        """Serve receivers with due rows, up to the limit."""
         for receiver in await self._outbox.waiting():
             if len(self._serving) >= self._at_once:
                 return
@@ -104,21 +80,12 @@ class OutboxLoop(Generic[ClaimedT]):
             while (claimed := await self._outbox.claim(project, number)) is not None:
                 try:
                     outcome = await self._send(claimed)
-                except DeliveryError as failure:
+                except SendError as failure:
                     # The URL is not logged: it may be a secret.
                     logger.info("Delivery of %s to receiver %d of project %d: %s", self._name, number, project, failure)
-                    await self._outbox.failed(claimed, str(failure))
+                    await self._outbox.refused(claimed, str(failure))
                     return
-                await self._outbox.delivered(claimed, outcome)
-        # The claimed delivery is sent again once its claim expires.
+                await self._outbox.accepted(claimed, outcome)
+        # The claimed row is sent again once its claim expires.
         except Exception as error:
-            self._log_failure(error)
-
-    def _log_failure(self, error: Exception) -> None:
-        # The store logs its outages itself.
-        if isinstance(error, StoreAwayError):
-            return
-        if isinstance(error, StoreError):
-            logger.warning("The %s are delayed by the database: %s", self._name, error)
-        else:
-            logger.error("The %s could not be sent; they are retried", self._name, exc_info=error)
+            log_failure(self._name, error)

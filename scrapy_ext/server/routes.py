@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from scrapy_ext.server import platform, scrapyd
-from scrapy_ext.server.extraction.routes import EXTRACT
+from scrapy_ext.server.extraction import EXTRACT
 from scrapy_ext.server.http import health, openapi
 from scrapy_ext.server.http.routes import Route
 from scrapy_ext.server.mcp import endpoint

@@ -22,8 +22,9 @@ import msgspec
 import uvicorn
 
 from scrapy_ext.compatibility.python import Runner
+from scrapy_ext.server import logs
 from scrapy_ext.server.app import build
-from scrapy_ext.server.auth.keyring import weak_keys
+from scrapy_ext.server.auth.api_keys import weak_keys
 from scrapy_ext.server.config.command_line import SECRETS
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.http import limits
@@ -31,7 +32,6 @@ from scrapy_ext.server.http.connections import Connections, limit_of
 from scrapy_ext.server.http.memory import keep_freed
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.protocol import bounded
-from scrapy_ext.server.observability import logs
 from scrapy_ext.server.status import StatusServer
 from scrapy_ext.server.store import StoreError
 

@@ -6,7 +6,9 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
+
+from opentelemetry.trace import TracerProvider
 
 from scrapy_ext.telemetry import spans
 from scrapy_ext.telemetry.exporters import END, SCOPE, FaultLog, MetricExporter, TraceExporter, endpoint, resource_of
@@ -22,14 +24,15 @@ _LEAST_SECONDS: Final = 0.1
 class _Shared:
     """The parts that the crawls of this process share."""
 
-    def __init__(self, service: str, provider: Any, *, is_traced: bool) -> None:
+    def __init__(self, service: str, provider: TracerProvider | None, *, is_traced: bool) -> None:
         self.users = 0
         self.resource = resource_of(service)
         self.traces = TraceExporter(self.resource) if provider is None and is_traced else None
         # A process with a provider of its own configures OpenTelemetry's log, too.
         self.faults = FaultLog() if provider is None else None
-        tracer = self.traces.tracer if self.traces is not None else provider and provider.get_tracer(SCOPE)
-        if tracer is not None:
+        tracers = self.traces or provider
+        if tracers is not None:
+            tracer = tracers.tracer if isinstance(tracers, TraceExporter) else tracers.get_tracer(SCOPE)
             spans.record_with(OpenTelemetryRecorder(tracer, os.environ.get("TRACEPARENT", "")))
         if self.faults is not None:
             self.faults.attach()
@@ -45,7 +48,9 @@ class Telemetry:
 
     _shared: _Shared | None = None
 
-    def __init__(self, service: str, collect: Collect | None, provider: Any, *, is_traced: bool) -> None:
+    def __init__(
+        self, service: str, collect: Collect | None, provider: TracerProvider | None, *, is_traced: bool
+    ) -> None:
         shared = Telemetry._shared or _Shared(service, provider, is_traced=is_traced)
         self._collect = collect
         self._metrics = MetricExporter(shared.resource) if collect is not None else None

@@ -7,8 +7,9 @@ children. The others have no children. A name is of few values: what varies is i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextvars import Token
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from opentelemetry import context as contexts
@@ -37,7 +38,7 @@ class _Recorded(Span):
         self._span = span
         self._kind = kind
         self._is_parent = is_parent
-        self._token: Any = None
+        self._token: Token[Context] | None = None
 
     @property
     def is_recorded(self) -> bool:

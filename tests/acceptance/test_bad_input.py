@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawls import Project
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 SPIDERS = """
 import scrapy
@@ -33,7 +33,7 @@ def project(tmp_path):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     data: Path = tmp_path_factory.mktemp("server")
-    server = RunningServer(data)
+    server = ForkedServer(data)
     yield server
     server.stop()
 
@@ -44,7 +44,7 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
-@pytest.mark.long(keep=3)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -155,6 +155,7 @@ def test_an_address_without_an_extraction_service_is_reported_and_loses_no_reque
     assert SECRET not in crawl.log
 
 
+@pytest.mark.long
 def test_a_data_directory_that_cannot_be_made_is_reported(project):
     (project.folder / ".scrapy").write_text("a file where the folder should be")
     crawl = project.crawl("one")
@@ -163,6 +164,7 @@ def test_a_data_directory_that_cannot_be_made_is_reported(project):
     assert str(project.folder / ".scrapy") in crawl.errors[0]
 
 
+@pytest.mark.long
 def test_a_proxy_that_cannot_be_read_is_reported_without_its_credentials(project):
     crawl = project.crawl("one", "-s", f"SERVER_PROXIES=US=http://me:{SECRET}@proxy")
     assert crawl.returncode != 0

@@ -144,6 +144,7 @@ def test_a_second_crawl_is_a_second_job_beside_the_first(project, site):
     assert {job.items_scraped for job in jobs} == {site.pages + 1}
 
 
+@pytest.mark.long
 def test_two_crawls_at_once_share_a_data_directory(project, site):
     started = [project.start("direct", "-a", f"site={site.url}") for _ in range(2)]
     assert [crawl.end().returncode for crawl in started] == [0, 0]
@@ -164,6 +165,7 @@ def test_redirects_retries_failures_and_repeats_end_as_in_plain_scrapy(project, 
     assert crawl.stat("scheduler/unserializable") == 1, "the callback that is no method of the spider"
 
 
+@pytest.mark.long
 @pytest.mark.scrapy(oldest="2.18", why="CloseSpider in start()")
 def test_a_spider_that_closes_in_start_ends_when_its_items_have_passed_a_slow_pipeline(project):
     """Scrapy 2.19 alone waits for ever."""
@@ -237,6 +239,7 @@ def test_a_script_runs_crawls_one_beside_the_other_in_one_process(project, site)
     }
 
 
+@pytest.mark.long
 def test_a_slow_host_and_slow_callbacks_do_not_hold_up_another(project, site):
     with closing(Site()) as slow:
         arguments = ("-a", f"slow={slow.port}", "-a", f"fast={site.port}", "-s", "EXTRACT_API_ENABLED=0")

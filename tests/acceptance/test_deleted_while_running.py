@@ -10,7 +10,7 @@ import pytest
 from scrapy_ext.client.platform.errors import Gone
 from tests.support.crawls import Project, ask_server, collect, key
 from tests.support.eventually import eventually
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer
 
 SPIDERS = """
 import scrapy
@@ -38,6 +38,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("remote", "arguments"), CASES)
+@pytest.mark.long
 def test_a_crawl_whose_job_is_deleted_stops_and_says_so_once(
     tmp_path: Path, remote: bool, arguments: tuple[str, ...]
 ) -> None:
@@ -45,7 +46,7 @@ def test_a_crawl_whose_job_is_deleted_stops_and_says_so_once(
     if not remote:
         check(project, arguments, lambda ask: project.stored(lambda client, _: ask(client)))
         return
-    with RunningServer(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         there = ("-s", f"PLATFORM_URL={server.url}", "-s", f"PLATFORM_API_KEY={server.platform_key}")
         check(project, (*arguments, *there), lambda ask: ask_server(server.url, server.platform_key, ask))
 

@@ -23,7 +23,7 @@ from tests.support.crawlers import get_crawler
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.eventually import TIMEOUT, eventually
 from tests.support.faults import Fault, FaultProxy
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.sites import Answer
 
 WITHOUT_REACTOR = pytest.mark.scrapy(oldest="2.15", why="components in an event loop without a reactor of Twisted")
@@ -80,7 +80,7 @@ _projects = itertools.count(100)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    server = RunningServer(tmp_path_factory.mktemp("server"))
+    server = ForkedServer(tmp_path_factory.mktemp("server"))
     yield server
     server.stop()
 
@@ -403,6 +403,7 @@ def test_a_killed_crawl_has_not_seen_what_it_did_not_store(runs, site, server, m
     assert runs.recorded() == pages
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "hits", [pytest.param(2, marks=pytest.mark.full), 25, pytest.param(55, marks=pytest.mark.full)]
 )

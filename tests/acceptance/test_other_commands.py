@@ -17,8 +17,9 @@ from scrapy.utils.spider import DefaultSpider
 
 from scrapy_ext import Addon
 from scrapy_ext.crawl.session.project import command_of
+from tests.support import forked
 from tests.support.crawls import Project, ask_server
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.sites import Site
 
 SPIDERS = """
@@ -75,7 +76,7 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("server"), allow_hosts=[site.host]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("server"), allow_hosts=[site.host]) as server:
         yield server
 
 
@@ -85,15 +86,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Project:
 
 
 def run(project: Project, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        check=False,
-        cwd=project.folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    return forked.run(command, cwd=project.folder, env={**os.environ, **environment})
 
 
 @pytest.mark.long(keep=1)

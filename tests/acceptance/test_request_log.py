@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -9,7 +10,8 @@ import pytest
 
 from tests.support.crawls import Project, ask_server, collect, key
 from tests.support.eventually import eventually
-from tests.support.servers import RunningServer
+from tests.support.faults import Fault, FaultProxy, KillPoint, Step, When
+from tests.support.servers import ForkedServer
 from tests.support.sites import Answer, Site
 
 SPIDERS = """
@@ -48,6 +50,18 @@ class Chain(scrapy.Spider):
         yield {"number": number}
         if number < 40:
             yield response.follow(f"/step/{number + 1}", self.parse, meta=response.meta)
+
+
+class Listed(scrapy.Spider):
+    name = "listed"
+    custom_settings = {"EXTRACT_API_ENABLED": False, "ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+
+    async def start(self):
+        for number in range(41):
+            yield scrapy.Request(f"{self.site}/step/{number}")
+
+    def parse(self, response):
+        return {"number": int(response.url.rpartition("/")[2])}
 """
 #: Seconds that the slow page takes.
 SLOW = 0.6
@@ -166,7 +180,7 @@ def test_parents_are_right_with_scrapys_own_queues_on_disk(project, site):
 @pytest.mark.long
 @pytest.mark.parametrize("flush_interval", [pytest.param(0.1, marks=pytest.mark.full), 60])
 def test_parents_are_right_after_a_kill_and_a_resume(tmp_path, site, flush_interval):
-    with RunningServer(tmp_path / "platform") as platform:
+    with ForkedServer(tmp_path / "platform") as platform:
         where = f'PLATFORM_URL = "{platform.url}"\nPLATFORM_API_KEY = "{platform.platform_key}"\n'
         project = Project(tmp_path / "crawl", SPIDERS, f"{where}PLATFORM_FLUSH_INTERVAL = {flush_interval}\n")
         job = key("1/1/1")
@@ -196,3 +210,87 @@ def test_parents_are_right_after_a_kill_and_a_resume(tmp_path, site, flush_inter
         step - 1 if step else None for step in steps
     ]
     assert sorted(item["number"] for item in items) == list(range(41))
+
+
+@pytest.mark.long
+def test_the_items_of_a_killed_crawl_are_stored_after_the_records_of_their_answers(tmp_path, site):
+    """A committed request does not run again, so its record would be missing for ever."""
+    site.gate.set()
+
+    refused = []
+
+    def late_records(_method, path, _number):
+        if path.startswith("/requests/") and proxy.steps[Step.ITEMS] and len(refused) < 3:
+            refused.append(path)
+            return Fault.UNAVAILABLE
+        return None
+
+    with ForkedServer(tmp_path / "platform") as platform:
+        project = Project(tmp_path / "crawl", SPIDERS, f'PLATFORM_API_KEY = "{platform.platform_key}"\n')
+
+        def ask(resource):
+            return ask_server(
+                platform.url,
+                platform.platform_key,
+                lambda client: collect(getattr(client, resource).iter(key("1/1/1"))),
+            )
+
+        def crawl(url, *more):
+            where = (
+                "-s",
+                f"PLATFORM_URL={url}",
+                "-s",
+                "PLATFORM_FLUSH_INTERVAL=0.1",
+                "-s",
+                "DOWNLOAD_DELAY=0.05",
+                *more,
+            )
+            return project.start("listed", "-a", f"site={site.url}", *where)
+
+        with FaultProxy(platform.url, late_records, kill_at=KillPoint(Step.ITEMS, When.LOST_REPLY, 1)) as proxy:
+            killed = crawl(proxy.url)
+            proxy.victim = killed.process.pid
+            assert killed.process.wait(60) == -signal.SIGKILL, killed.log.read_text()[-3000:]
+        stored = {item["number"] for item in ask("items")}
+        assert refused
+        assert stored
+        assert stored <= {int(record["url"].rpartition("/")[2]) for record in ask("requests")}
+        resumed = crawl(platform.url, "-s", "PLATFORM_JOB=1/1/1").end(60)
+        assert resumed.reason == "finished", resumed.log[-3000:]
+        assert {int(record["url"].rpartition("/")[2]) for record in ask("requests")} == set(range(41))
+        assert sorted(item["number"] for item in ask("items")) == list(range(41))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("setting", ["SCHEDULER=scrapy.core.scheduler.Scheduler", "PLATFORM_ITEMS_MODE=streaming"])
+def test_items_that_are_written_as_they_come_are_stored_after_the_records_of_their_answers(tmp_path, site, setting):
+    """The pages of a running job would have more items than responses."""
+    site.gate.set()
+    refused = []
+
+    def late_records(_method, path, _number):
+        if path.startswith("/requests/") and len(refused) < 3:
+            refused.append(path)
+            return Fault.UNAVAILABLE
+        return None
+
+    with ForkedServer(tmp_path / "platform") as platform:
+        project = Project(tmp_path / "crawl", SPIDERS, f'PLATFORM_API_KEY = "{platform.platform_key}"\n')
+
+        def stored(resource):
+            return ask_server(
+                platform.url,
+                platform.platform_key,
+                lambda client: collect(getattr(client, resource).iter(key("1/1/1"))),
+            )
+
+        options = (setting, "PLATFORM_FLUSH_INTERVAL=0.1", "DOWNLOAD_DELAY=0.05")
+        with FaultProxy(platform.url, late_records, kill_at=KillPoint(Step.ITEMS, When.LOST_REPLY, 1)) as proxy:
+            given = [word for option in (f"PLATFORM_URL={proxy.url}", *options) for word in ("-s", option)]
+            killed = project.start("listed", "-a", f"site={site.url}", *given)
+            proxy.victim = killed.process.pid
+            assert killed.process.wait(60) == -signal.SIGKILL, killed.log.read_text()[-3000:]
+        items = {item["number"] for item in stored("items")}
+        assert refused
+        assert items
+        assert items <= {int(record["url"].rpartition("/")[2]) for record in stored("requests")}

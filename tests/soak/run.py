@@ -27,7 +27,7 @@ _LAST = 420.0
 #: Seconds between two harms, at most.
 _CALM = 4.0
 #: Tables that are empty when nothing is under way.
-_EMPTY = ("attempts", "procrastinate_jobs")
+_EMPTY = ("attempts",)
 
 
 class Soak:

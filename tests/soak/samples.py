@@ -23,9 +23,6 @@ _MANY = 20_000
 #: Tables with a row for what is under way, or for what somebody waits for; those that are there.
 _TABLES = (
     "attempts",
-    "procrastinate_jobs",
-    "procrastinate_events",
-    "procrastinate_workers",
     "nodes",
     "webhook_deliveries",
     "frontier_batches",

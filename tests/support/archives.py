@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import boto3
 import msgspec
-from moto.server import ThreadedMotoServer
 
 from scrapy_ext.api.platform.deliveries import DeliveryRule, rule_of
 from scrapy_ext.api.platform.jobs import JobState
@@ -102,6 +100,9 @@ class S3:
     """The server, and the objects in its bucket."""
 
     def __init__(self, url: str) -> None:
+        # Imported here, as the server below: they take as long as half of the tests that are collected.
+        import boto3
+
         self.url = url
         self.target = f"s3://{BUCKET}/archive"
         self.environment = {
@@ -129,6 +130,8 @@ class S3:
 
 @contextmanager
 def s3_server() -> Iterator[S3]:
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

@@ -11,7 +11,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.events import Chunk, Redo
 from scrapy_ext.crawl.commit.journal import Fenced, Journal, Place
-from scrapy_ext.crawl.commit.ownership import Ownership
+from scrapy_ext.crawl.commit.leases import Ownership
 
 PROJECT = 7
 

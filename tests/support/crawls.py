@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.crawl.session.services import platform_client
+from tests.support import forked
 from tests.support.documented_names import undocumented
 
 T = TypeVar("T")
@@ -52,7 +54,7 @@ class Crawl:
 class Running:
     """A crawl that was started."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | forked.ForkedProcess
     log: Path
 
     def end(self, timeout: float = 300) -> Crawl:
@@ -69,10 +71,11 @@ class Running:
 
 
 class Project:
-    """A Scrapy project in a folder of its own."""
+    """A Scrapy project in a folder of its own. ``is_forked``: its crawls do not import Scrapy anew, nor its server."""
 
-    def __init__(self, folder: Path, spiders: str, settings: str = "") -> None:
+    def __init__(self, folder: Path, spiders: str, settings: str = "", *, is_forked: bool = True) -> None:
         self.folder = folder
+        self._start = forked.start if is_forked else subprocess.Popen
         package = folder / "project"
         package.mkdir(parents=True)
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = project.settings\n")
@@ -88,7 +91,7 @@ class Project:
         # A file, not a pipe: a crawl whose log nobody reads must go on.
         log = self.folder / f"crawl-{len(list(self.folder.glob('crawl-*.log')))}.log"
         with log.open("wb") as stream:
-            process = subprocess.Popen(
+            process = self._start(
                 [sys.executable, "-m", "scrapy", "crawl", spider, *arguments],
                 cwd=self.folder,
                 env=self._environment(environment or {}),
@@ -107,16 +110,7 @@ class Project:
 
     def run(self, *arguments: str, typed: str = "") -> str:
         """Run Python in the project; returns its standard output."""
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            check=False,
-            cwd=self.folder,
-            env=self._environment({}),
-            input=typed,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        done = forked.run([sys.executable, *arguments], cwd=self.folder, env=self._environment({}), input=typed)
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout
 
@@ -131,7 +125,8 @@ class Project:
             async with platform_client(settings) as (client, project):
                 return await ask(client, project)
 
-        return asyncio.run(run())
+        with forked.embedded_servers() if self._start is forked.start else contextlib.nullcontext():
+            return asyncio.run(run())
 
     def items(self, job: str) -> list[dict]:
         """The items of a job."""

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from scrapy_ext.server.auth.keyring import Caller
+from scrapy_ext.server.auth.credentials import Caller
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction import ExtractionService

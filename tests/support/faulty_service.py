@@ -127,6 +127,8 @@ class FaultyService:
         self.connections = 0
         #: Fields beside the contract that it says it knows, and how often it was asked.
         self.extensions: tuple[str, ...] = ()
+        #: Whether questions for them are answered.
+        self.tells_extensions = True
         self.asked = 0
         self._plays: dict[str, tuple[Play, ...]] = {}
         self._asked: dict[str, int] = {}
@@ -238,6 +240,8 @@ class FaultyService:
         try:
             while (head := await reader.readuntil(b"\r\n\r\n")).startswith(b"OPTIONS"):
                 self.asked += 1
+                if not self.tells_extensions:
+                    return None
                 named = "".join(f"{name}: {value}\r\n" for name, value in self._named(PAGE).headers)
                 writer.write(f"HTTP/1.1 405 No\r\n{named}Content-Length: 0\r\n\r\n".encode())
         except asyncio.IncompleteReadError:

@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ class Call:
     path: str
     headers: list[tuple[str, str]]
     body: bytes
+    #: Time of the clock ``time.monotonic``.
+    time: float = field(default_factory=time.monotonic)
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
@@ -41,6 +44,8 @@ class Target:
     calls: list[Call] = field(default_factory=list)
     connections: int = 0
     port: int = 0
+    #: Seconds until each answer.
+    latency: float = 0
     _handlers: dict[str, Handler] = field(default_factory=dict)
     _listener: socket.socket | None = None
 
@@ -128,6 +133,7 @@ class Target:
                     writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
                     return
                 self.calls.append(call)
+                await asyncio.sleep(self.latency)
                 await self._handlers.get(call.path.partition("?")[0], _not_found)(call, writer)
                 if call.header("connection") == "close":
                     return

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from scrapy_ext.server import __main__ as server
-from scrapy_ext.server import starting
+from scrapy_ext.server import launch
 from scrapy_ext.server.http import formats
 
 if __name__ == "__main__":
@@ -14,5 +14,5 @@ if __name__ == "__main__":
     modules["pyarrow"] = None
     formats._SPOOLED = 64 * 1024  # type: ignore[misc]
     # The program would be executed anew, without its keys in the environment.
-    starting._execute_anew = lambda *_: None
+    launch._execute_anew = lambda *_: None
     server.main()

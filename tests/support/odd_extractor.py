@@ -6,7 +6,8 @@ import time
 
 import msgspec
 
-from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask, message, read_message
+from scrapy_ext.server.computing.worker import message, read_message
+from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask
 
 while (body := read_message(sys.stdin.buffer)) is not None:
     task = msgspec.json.decode(body, type=ExtractionTask)

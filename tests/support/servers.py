@@ -11,10 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.store.engine.address import DatabaseUrl
+from tests.support import forked
 
 #: Seconds that a start may take on a machine that does much else at the same time.
 START_SECONDS = 90
@@ -56,20 +59,25 @@ class RunningServer:
             given["SERVER_DATABASE"] = database
         store = ["--data", str(data)] if database is None else []
         first = ["worker"] if worker else ["--port", "0", *store]
-        self.process = subprocess.Popen(
+        if file_limit is not None:
+            before = partial(limit_files, file_limit)
+        self.process = self._started(
             [*command(*first, "--exit-with-stdin", program=program), *hosts, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**without_keys(), **(environment or {}), **given},
             start_new_session=apart,
-            preexec_fn=before if file_limit is None else lambda: limit_files(file_limit),  # noqa: PLW1509
+            **({} if before is None else {"preexec_fn": before}),
         )
         try:
             self.url = self._ready()
         except BaseException:
             self.kill()
             raise
+
+    def _started(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes] | forked.ForkedProcess:
+        return subprocess.Popen(command, **options)
 
     def _ready(self) -> str:
         """The address of the ``ready`` line."""
@@ -134,6 +142,13 @@ class RunningServer:
     def __exit__(self, *_: object) -> None:
         if self.process.returncode is None:
             self.stop()
+
+
+class ForkedServer(RunningServer):
+    """A server that costs less processor time than its imports would, for tests of what it answers."""
+
+    def _started(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes] | forked.ForkedProcess:
+        return forked.start(command, **options)
 
 
 def command(*options: str, program: str = "scrapy_ext.server") -> list[str]:

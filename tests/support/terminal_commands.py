@@ -27,6 +27,7 @@ from scrapy.cmdline import execute
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.compatibility.python import Self, chdir
+from tests.support import forked
 from tests.support.eventually import TIMEOUT, eventually
 
 T = TypeVar("T")
@@ -59,6 +60,7 @@ def scrapy(*arguments: str, folder: Path | None = None, environment: Mapping[str
         if folder is not None:
             stack.enter_context(chdir(folder))
             stack.callback(_forget_modules, set(sys.modules), folder)
+        stack.enter_context(forked.embedded_servers())
         stack.enter_context(redirect_stdout(streams[0]))
         stack.enter_context(redirect_stderr(streams[1]))
         ended = stack.enter_context(pytest.raises(SystemExit))
@@ -81,7 +83,7 @@ def _forget_modules(before: set[str], folder: Path) -> None:
 class Going:
     """A command that runs, with what it has said so far."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stdout: IO[bytes] | int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | forked.ForkedProcess, stdout: IO[bytes] | int) -> None:
         self.process = process
         self.stdout = bytearray()
         self.stderr = bytearray()
@@ -189,7 +191,7 @@ class Platform:
     def start(self, *arguments: str, terminal: bool = False, columns: int = 120, **environment: str) -> Going:
         """Run the command as a process of its own, in a pipe or in a terminal."""
         master, slave = pty.openpty() if terminal else (0, subprocess.PIPE)
-        process = subprocess.Popen(
+        process = forked.start(
             [sys.executable, "-m", "scrapy", "platform", *arguments],
             cwd=self.folder,
             env={**self.environment, "COLUMNS": str(columns), "TERM": "xterm", **environment},

@@ -19,11 +19,14 @@ def _refuse(event: str, arguments: object) -> None:
         raise AssertionError(f"{event} in a unit test: it belongs into tests/integration")
 
 
-sys.addaudithook(_refuse)
+@pytest.fixture(scope="session")
+def _audited() -> None:
+    """An audit hook stays, and slows each import, so it is added where one of these tests runs."""
+    sys.addaudithook(_refuse)
 
 
 @pytest.fixture(autouse=True)
-def _python_alone() -> Iterator[None]:
+def _python_alone(_audited: None) -> Iterator[None]:
     global _under_test  # noqa: PLW0603 - an audit hook stays for the life of the process
     _under_test = True
     yield

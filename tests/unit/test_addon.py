@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 from scrapy import Spider
-from scrapy.settings import Settings
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from scrapy_ext.addon import Addon
 from scrapy_ext.downloadermiddlewares import ExtractMiddleware
@@ -24,55 +24,15 @@ class Waiting:
         return item
 
 
-class Storing:
-    """Returns a coroutine."""
-
-    def process_item(self, item):
-        return self.store(item)
-
-    async def store(self, item):
-        return item
-
-
-class OfAnotherModule(Plain):
-    """As one that is written in a module that imports Deferreds."""
-
-    __module__ = "scrapy.crawler"
-
-
 def updated(**settings):
     made = Settings(settings)
     Addon().update_settings(made)
     return made
 
 
-@pytest.mark.parametrize(
-    ("settings", "tasks"),
-    [
-        ({}, 8),
-        ({"ITEM_PIPELINES": {Plain: 1}}, 8),
-        ({"ITEM_PIPELINES": {Waiting: None}}, 8),
-        ({"ITEM_PIPELINES": {Storing: 1}}, 100),
-        ({"ITEM_PIPELINES": {OfAnotherModule: 1}}, 100),
-        ({"ITEM_PIPELINES": {Waiting: 1}}, 100),
-        ({"ITEM_PIPELINES": {"scrapy.pipelines.images.ImagesPipeline": 1}}, 100),
-        ({"CONCURRENT_REQUESTS": 1}, 100),
-        ({"CONCURRENT_ITEMS": 50}, 50),
-    ],
-    ids=[
-        "none",
-        "plain",
-        "disabled",
-        "a coroutine behind it",
-        "Deferreds in its module",
-        "waiting",
-        "images",
-        "one request",
-        "the project's",
-    ],
-)
-def test_fewer_items_of_a_response_are_processed_at_once_only_where_that_changes_nothing(settings, tasks):
-    assert updated(**settings).getint("CONCURRENT_ITEMS") == tasks
+def test_the_number_of_concurrent_items_is_that_of_scrapy() -> None:
+    settings = updated(ITEM_PIPELINES={Plain: 1})
+    assert settings.getpriority("CONCURRENT_ITEMS") == SETTINGS_PRIORITIES["default"]
 
 
 class Spidery(Spider):

@@ -8,14 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import signals
-from scrapy.settings import Settings
-from scrapy.signalmanager import SignalManager
+from twisted.python.failure import Failure
 
-from scrapy_ext.extensions import SkippedRecords
+from scrapy_ext.api.platform.records import MAX_MESSAGE, shortened
+from scrapy_ext.extensions import ErrorSnapshots, LogUploader
 from tests.support.crawlers import get_crawler
-
-PAGES, ITEMS = (logging.getLogger(name) for name in ("scrapy.core.engine", "scrapy.core.scraper"))
 
 
 class Lines(logging.Handler):
@@ -39,65 +36,29 @@ def test_a_crawl_that_was_never_run_takes_no_line_from_other_logs(monkeypatch: p
     assert logging.getLogger().handlers == [other]
 
 
-def log_at_info(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave one handler, at INFO, under a root logger that takes all levels, as in a crawl."""
-    handler = Lines()
-    handler.setLevel(logging.INFO)
-    monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
-    monkeypatch.setattr(logging.getLogger(), "level", logging.NOTSET)
+def test_a_long_line_is_stored_with_a_mark_of_what_is_left_out() -> None:
+    assert shortened("x" * MAX_MESSAGE) == "x" * MAX_MESSAGE
+    stored = shortened("x" * 20_000_000)
+    assert len(stored) <= MAX_MESSAGE
+    kept = stored.index("…")
+    assert stored.endswith(f"x… ({20_000_000 - kept} more characters of this line are left out)")
 
 
-class Crawl:
-    """One with the extension, which is open."""
-
-    def __init__(self, level: str) -> None:
-        self._crawler: Any = SimpleNamespace(settings=Settings({"LOG_LEVEL": level}), signals=SignalManager(self))
-        self.extension = SkippedRecords.from_crawler(self._crawler)
-        self._crawler.signals.send_catch_log(signals.spider_opened)
-
-    def close(self) -> None:
-        self._crawler.signals.send_catch_log(signals.spider_closed)
+def test_an_error_of_start_which_has_no_page_is_no_error_of_the_snapshots() -> None:
+    extension: Any = ErrorSnapshots.from_crawler(get_crawler(settings_dict={"EXTRACT_API_SNAPSHOTS_ON_ERROR": True}))
+    extension._queue = SimpleNamespace(has_room=True)
+    extension._spider_error(Failure(ValueError("no login")), None)
 
 
-def makes_debug_records() -> bool:
-    return PAGES.isEnabledFor(logging.DEBUG) and ITEMS.isEnabledFor(logging.DEBUG)
-
-
-def test_records_of_pages_and_items_that_no_handler_takes_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    log_at_info(monkeypatch)
-    assert makes_debug_records()
-    crawl = Crawl("INFO")
-    assert not PAGES.isEnabledFor(logging.DEBUG)
-    assert not ITEMS.isEnabledFor(logging.DEBUG)
-    assert PAGES.isEnabledFor(logging.INFO)
-    assert logging.getLogger("scrapy.core.downloader").isEnabledFor(logging.DEBUG)
-    crawl.close()
-    assert makes_debug_records()
-
-
-def test_they_are_made_for_a_handler_for_the_level_and_for_another_crawl(monkeypatch: pytest.MonkeyPatch) -> None:
-    log_at_info(monkeypatch)
-    mine = Lines()
-    logging.getLogger("scrapy").addHandler(mine)
+def test_passwords_are_masked_in_stored_log_lines_and_their_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    crawler = get_crawler(settings_dict={"SHOP_PASSWORD": "heron-4712"})
+    handler: Any = LogUploader(crawler)._handler
     try:
-        crawl = Crawl("INFO")
-        assert makes_debug_records(), "for a handler of one of the loggers above"
-        crawl.close()
-    finally:
-        logging.getLogger("scrapy").removeHandler(mine)
-    quiet = Crawl("INFO")
-    loud = Crawl("DEBUG")
-    assert makes_debug_records(), "the stat of log records counts them in one of the crawls"
-    loud.close()
-    assert not PAGES.isEnabledFor(logging.DEBUG)
-    quiet.close()
-    assert makes_debug_records()
-
-
-def test_a_level_of_the_project_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    log_at_info(monkeypatch)
-    monkeypatch.setattr(ITEMS, "level", logging.DEBUG)
-    crawl = Crawl("WARNING")
-    assert (PAGES.level, ITEMS.level) == (logging.INFO, logging.DEBUG)
-    crawl.close()
-    assert (PAGES.level, ITEMS.level) == (logging.NOTSET, logging.DEBUG)
+        raise ValueError("no ftp://ann:wren@files.example/a.csv")
+    except ValueError:
+        logging.getLogger("shop").exception("logged in with %s", "heron-4712")
+    (line,) = handler._early
+    assert b"wren" not in line
+    assert b"heron" not in line
+    assert b"ftp://files.example/a.csv" in line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -12,6 +11,7 @@ import pytest
 
 import scrapy_ext
 from scrapy_ext.compatibility.toml import tomllib
+from scrapy_ext.server import extraction
 
 PACKAGE = Path(scrapy_ext.__file__).parent
 
@@ -25,16 +25,21 @@ ABOVE = {"__init__", "__main__"}
 SQL = re.compile(r"\b(SELECT \S+ FROM|SELECT \*|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\b")
 
 
+#: The module of an import, and the names; much faster than Python's parser.
+IMPORT = re.compile(r"^[ \t]*(?:from (\S+) )?import (\([^)]*\)|[^(\n]+)", re.MULTILINE)
+COMMENT = re.compile("#.*")
+
+
 @cache
 def imported_by(module: Path) -> frozenset[str]:
     """All that a module imports, with the names that it takes from there."""
-    found = set[str]()
-    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return frozenset(found)
+    found = IMPORT.findall(COMMENT.sub("", module.read_text("utf-8")))
+    return frozenset(
+        ".".join(filter(None, (origin, name.split()[0])))
+        for origin, names in found
+        for name in names.strip("() \n").split(",")
+        if name.strip()
+    )
 
 
 def modules(folder: str) -> Iterator[Path]:
@@ -89,9 +94,45 @@ def test_what_a_folder_knows_nothing_of(folder: str, foreign: set[str]) -> None:
     assert not {(module, name) for module, name in found if name.split(".")[0] in foreign}
 
 
+#: The folders of the server that extraction stands on.
+BELOW_EXTRACTION = {"auth", "computing", "config", "extraction", "http", "logs", "metrics", "net"}
+
+
+def test_extraction_knows_nothing_of_the_platform() -> None:
+    """So that it could be shipped alone."""
+    found = {name.split(".")[2] for name in _of_extraction("scrapy_ext.server.") if name.count(".") > 2}
+    assert found <= BELOW_EXTRACTION
+    assert not set(_of_extraction("scrapy_ext.api.platform"))
+
+
+def _of_extraction(beginning: str) -> Iterator[str]:
+    for module in modules("server/extraction"):
+        yield from (name for name in imported_by(module) if name.startswith(beginning))
+
+
+@pytest.mark.parametrize("folder", ["server/computing", "server/net", "server/logs", "server/metrics"])
+def test_nothing_of_the_platform_is_below_extraction(folder: str) -> None:
+    found = {name for module in modules(folder) for name in imported_by(module)}
+    assert not {name for name in found if name.startswith(("scrapy_ext.api.platform.", "scrapy_ext.server.store"))}
+
+
 def test_the_server_does_not_need_scrapy() -> None:
     needs = {module.name for module in modules("server") if any(n.startswith("scrapy.") for n in imported_by(module))}
     assert needs <= {"spider_list.py"}  # which runs in a project's own environment
+
+
+def test_nothing_outside_the_extraction_service_knows_its_inside() -> None:
+    inside = "scrapy_ext.server.extraction."
+    outside = (module for module in modules("") if PACKAGE / "server/extraction" not in module.parents)
+    known = {name.removeprefix(inside) for module in outside for name in imported_by(module) if name.startswith(inside)}
+    assert known == set(extraction.__all__)
+
+
+def test_the_tools_of_agents_stand_on_the_api_alone() -> None:
+    found = {name for module in modules("server/mcp/tools") for name in imported_by(module)}
+    beside = {name for name in found if name.startswith("scrapy_ext.") and not name.startswith("scrapy_ext.api.")}
+    assert all(name.startswith("scrapy_ext.server.mcp.") for name in beside)
+    assert beside < found
 
 
 def test_sql_is_written_in_the_store_alone() -> None:

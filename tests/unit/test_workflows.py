@@ -71,9 +71,8 @@ def test_each_make_target_and_script_of_a_step_exists():
 def test_the_tests_of_a_change_are_those_of_ci_run():
     runs = [step.get("run") for step in steps(load(ROOT / ".github/workflows/checks.yml"))]
     assert ".ci/run" in runs
-    lines = (ROOT / ".ci/run").read_text("utf-8").splitlines()
-    assert "make check" in lines
-    assert "make test" in lines
+    made = re.findall(r"(?m)^make (.*)$", (ROOT / ".ci/run").read_text("utf-8"))
+    assert {"check", "test"} <= {target for line in made for target in line.split()}
 
 
 def test_a_workflow_has_least_permissions_a_timeout_and_one_run_at_a_time(path):
@@ -149,7 +148,7 @@ def test_hooks_of_pre_commit_run_the_tools_of_make_check():
 
 def test_the_pythons_of_the_matrix_are_set_up_where_it_runs():
     wanted = re.findall(r'Row\("[\w.]+", "(3\.\d+)", \[[^]]*\], \["ci"\]\)', (ROOT / "noxfile.py").read_text("utf-8"))
-    assert len(wanted) == 3
+    assert len(wanted) == 1
     setup = next(
         each
         for each in load(ROOT / ".github/workflows/checks.yml")["jobs"]["tests"]["steps"]

@@ -48,7 +48,7 @@ def read_attributes(attributes: dict[str, Any]) -> dict[str, Attribute]:
     return msgspec.convert(attributes, dict[str, Attribute])
 
 
-def answer_of(value: Any, attribute: Attribute) -> Any:
+def answer_of(value: object, attribute: Attribute) -> Any:
     """Return a value as the answer for an attribute; None if it has another type or is not in ``enum``."""
     fitted = _FITTED[attribute.type](value, attribute)
     if fitted is not None and attribute.enum is not None and attribute.type not in ("array", "object"):
@@ -56,30 +56,30 @@ def answer_of(value: Any, attribute: Attribute) -> Any:
     return fitted
 
 
-def _alike(choice: Any, value: Any) -> bool:
+def _alike(choice: object, value: object) -> bool:
     """Return true when both are booleans or neither is: to Python, True equals 1."""
     return isinstance(choice, bool) == isinstance(value, bool)
 
 
-def _string(value: Any, _: Attribute) -> str | None:
+def _string(value: object, _: Attribute) -> str | None:
     return value[:MAX_TEXT_LENGTH] or None if isinstance(value, str) else None
 
 
-def _integer(value: Any, _: Attribute) -> int | None:
+def _integer(value: object, _: Attribute) -> int | None:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _number(value: Any, _: Attribute) -> int | float | None:
+def _number(value: object, _: Attribute) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _boolean(value: Any, _: Attribute) -> bool | None:
+def _boolean(value: object, _: Attribute) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _array(value: Any, attribute: Attribute) -> list[Any] | None:
+def _array(value: object, attribute: Attribute) -> list[Any] | None:
     if not isinstance(value, list):
         return None
     inner = attribute.items or Attribute("string", enum=attribute.enum)
@@ -87,7 +87,7 @@ def _array(value: Any, attribute: Attribute) -> list[Any] | None:
     return found if found or not value else None
 
 
-def _object(value: Any, attribute: Attribute) -> dict[str, Any] | None:
+def _object(value: object, attribute: Attribute) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
     asked = attribute.properties or {}
@@ -118,7 +118,7 @@ def _faults_of_members(place: str, members: dict[str, Any], depth: int, left: li
         yield from _faults_of_one(f"{place}.{shown}", description, depth, left)
 
 
-def _faults_of_one(place: str, attribute: Any, depth: int, left: list[int]) -> Iterator[Violation]:
+def _faults_of_one(place: str, attribute: object, depth: int, left: list[int]) -> Iterator[Violation]:
     if not isinstance(attribute, dict) or not isinstance(attribute.get("type"), str):
         yield Violation(place, "must be an object with a type", 'Write {"type": "string", "description": "..."}.')
         return

@@ -121,7 +121,7 @@ def _unknown(place: str, members: dict[str, Any], known: tuple[str, ...]) -> Ite
             yield Violation(f"{place}.{name[:_SHOWN]}", rule, remedy)
 
 
-def _objects(place: str, values: Any) -> Iterator[Violation]:
+def _objects(place: str, values: object) -> Iterator[Violation]:
     if not isinstance(values, list):
         yield Violation(place, "must be an array of objects", "Change its type.")
         return
@@ -130,11 +130,11 @@ def _objects(place: str, values: Any) -> Iterator[Violation]:
             yield Violation(f"{place}[{index}]", "must be an object", "Change its type.")
 
 
-def _text(place: str, value: Any, longest: int, remedy: str) -> Iterator[Violation]:
+def _text(place: str, value: object, longest: int, remedy: str) -> Iterator[Violation]:
     if not isinstance(value, str) or not 1 <= len(value) <= longest:
         yield Violation(place, f"must be a string of 1 to {longest} characters", remedy)
 
 
-def _switch(place: str, value: Any) -> Iterator[Violation]:
+def _switch(place: str, value: object) -> Iterator[Violation]:
     if not isinstance(value, bool):
         yield Violation(place, "must be true or false", "Change its type.")

@@ -159,6 +159,7 @@ FIELDS: Final[dict[str, Field]] = {
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
         Field("fieldSources", _BOOLEAN, "Return the source of each field.", extension=True),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
+        Field("includeShadowRoots", _BOOLEAN, "Write open shadow roots into browserHtml.", _BROWSER, extension=True),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),
         Field("responseCookies", _BOOLEAN, "Return the cookies after the last response.", extension=True),
         Field("viewport", _OBJECT, "Size of the browser window in pixels: width, height.", _BROWSER, extension=True),
@@ -200,3 +201,17 @@ def sources_in_options(fields: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(options, Mapping) and options.get("extractFrom") is not None:
             found[name] = options["extractFrom"]
     return found
+
+
+def kind_of(fields: Mapping[str, Any]) -> str:
+    """Return the kind of request that the service makes for these fields, ``"http"`` or ``"browser"`` (rules 2 and
+    3)."""
+    if fields.get("browserHtml") or fields.get("screenshot"):
+        return RequestKind.BROWSER.value
+    if fields.get("httpResponseBody"):
+        return RequestKind.HTTP.value
+    if fields.get("serp"):
+        return RequestKind.BROWSER.value if source_of(fields) == "browserHtml" else RequestKind.HTTP.value
+    if any(fields.get(name) for name in MADE_OF_PAGE) and source_of(fields) != "httpResponseBody":
+        return RequestKind.BROWSER.value
+    return RequestKind.HTTP.value

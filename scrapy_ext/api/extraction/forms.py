@@ -41,7 +41,7 @@ def check_url(url: str, place: str) -> Iterator[Violation]:
         yield Violation(place, fault.rule, fault.remedy)
 
 
-def form_of(field: Field, value: Any) -> Iterator[Violation]:
+def form_of(field: Field, value: object) -> Iterator[Violation]:
     if value is None:
         if not field.nullable:
             yield Violation(field.name, "must not be null", "Leave the field out instead.")
@@ -58,7 +58,7 @@ def form_of(field: Field, value: Any) -> Iterator[Violation]:
         yield from further(value)
 
 
-def _not_a_choice(field: str, choices: tuple[str, ...], value: Any) -> Violation:
+def _not_a_choice(field: str, choices: tuple[str, ...], value: object) -> Violation:
     return Violation(field, f"must be one of {', '.join(choices)}, got {shown(value)}", "Use one of these values.")
 
 
@@ -145,7 +145,7 @@ def _too_many(field: str, values: list[Any]) -> Violation:
     return Violation(field, rule, "Send fewer headers.")
 
 
-def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
+def _form_of_header(place: str, header: object) -> Iterator[Violation]:
     if not isinstance(header, dict) or set(header) != {"name", "value"}:
         yield Violation(place, "must be an object of name and value", 'Write {"name": "X-Name", "value": "text"}.')
         return
@@ -220,7 +220,7 @@ _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
 }
 
 
-def _json_type(value: Any) -> str:
+def _json_type(value: object) -> str:
     if isinstance(value, bool):
         return "a boolean"
     if value is None:
@@ -229,7 +229,7 @@ def _json_type(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value for an error message, cut to a readable length."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

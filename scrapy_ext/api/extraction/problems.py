@@ -138,7 +138,7 @@ class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):
         Absent members and those of a wrong type are derived from the HTTP status (extraction-api.md, Errors).
         """
         try:
-            decoded: Any = msgspec.json.decode(body)
+            decoded: object = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             decoded = None
         members: dict[str, Any] = decoded if isinstance(decoded, dict) else {}

@@ -1,4 +1,8 @@
-"""Typed records of the extraction service (extraction-api.md, Resources and their fields)."""
+"""Typed records of the extraction service (extraction-api.md, Resources and their fields), and of its proxies.
+
+The success of a server's proxies is reported by the platform's API. Numbers are those of one server process since its
+start.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +53,7 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     custom_attributes: dict[str, Any] = {}
     field_sources: bool = False
     include_iframes: bool = False
+    include_shadow_roots: bool = False
     request_cookies: list[dict[str, Any]] = []
     response_cookies: bool = False
     viewport: dict[str, Any] = {}
@@ -161,3 +166,31 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
 
 
 _ATTRIBUTES = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractRequest)}
+
+
+class ProxyFigures(msgspec.Struct, frozen=True):
+    """Requests by one proxy, to a site or (``site`` null) to all. ``proxy`` is ``direct`` for no proxy.
+
+    ``site`` is a host, with its port unless that is the usual one; ``by`` is ``http`` or ``browser``, null as ``site``.
+    """
+
+    proxy: str
+    #: Scheme, host and port, without credentials; empty for no proxy.
+    address: str
+    site: str | None
+    by: str | None
+    #: Requests by result: the page, a ban, a failure of the proxy.
+    passed: int
+    banned: int
+    failed: int
+    #: Recent success, from 0 to 1.
+    success: float
+    #: Seconds that its cool-down still takes; 0: none.
+    cooling: int
+
+
+class Proxies(msgspec.Struct, frozen=True):
+    """The proxies of a server, and each of them at the sites that were requested last."""
+
+    proxies: list[ProxyFigures]
+    sites: list[ProxyFigures]

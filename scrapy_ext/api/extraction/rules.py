@@ -47,6 +47,7 @@ BROWSER_ONLY: Final = (
     "screenshotOptions",
     "actions",
     "includeIframes",
+    "includeShadowRoots",
     "viewport",
     "networkCapture",
 )

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
+from msgspec import Meta
 
+from scrapy_ext.api.fields import Field, checked
 from scrapy_ext.api.platform.jobs import MAX_NAME
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import Violation
 
 MAX_TARGETS: Final = 20
 MAX_URL: Final = 2000
-FIELDS: Final = ("name", "url")
 
 #: Kinds of messages.
 ALERT: Final = "alert"
@@ -92,42 +93,23 @@ class AlertEvent(msgspec.Struct, kw_only=True):
     message: str
 
 
-class NewTarget(msgspec.Struct, frozen=True):
-    """A target as it is added."""
-
-    name: str
-    url: str
-
-
 def masked(url: str) -> str:
     """Return an address without anything that may be a secret: ``slack://***``."""
     match = _SCHEME.match(url)
     return f"{match[1].lower() if match else ''}://***"
 
 
-def target_of(fields: Mapping[str, Any]) -> NewTarget:
-    """Return the target with these fields; raises :class:`ContractError` with every broken rule."""
-    faults = [*_unknown_faults(fields), *_name_faults(fields.get("name")), *url_faults(fields.get("url"))]
-    if faults:
-        raise ContractError(faults)
-    return NewTarget(fields["name"], fields["url"].strip())
+_NAME_RULE: Final = f"must be printable text of 1 to {MAX_NAME} characters"
+_NAME_REMEDY: Final = 'Write "on-call".'
+_URL_RULE: Final = f"must be printable text of at most {MAX_URL} characters"
+#: Pattern of addresses in the OpenAPI document.
+_URL: Final = rf"^\s*({'|'.join(sorted(SCHEMES))})://[^\x00-\x1f]*$"
 
 
-def _unknown_faults(fields: Mapping[str, Any]) -> Iterator[Violation]:
-    for name in fields:
-        if name not in FIELDS:
-            yield Violation(str(name)[:60], "is no field of a target", f"The fields are {', '.join(FIELDS)}.")
-
-
-def _name_faults(name: Any) -> Iterator[Violation]:
-    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        yield Violation("name", f"must be printable text of 1 to {MAX_NAME} characters", 'Write "on-call".')
-
-
-def url_faults(url: Any) -> Iterator[Violation]:
+def url_faults(url: str) -> Iterator[Violation]:
     """Yield the violations of the address of a target."""
-    if not isinstance(url, str) or not 0 < len(url.strip()) <= MAX_URL or not url.strip().isprintable():
-        yield Violation("url", f"must be printable text of at most {MAX_URL} characters", _EXAMPLE)
+    if not 0 < len(url.strip()) <= MAX_URL or not url.strip().isprintable():
+        yield Violation("url", _URL_RULE, _EXAMPLE)
         return
     match = _SCHEME.match(url.strip())
     if match is None:
@@ -145,6 +127,52 @@ def url_faults(url: Any) -> Iterator[Violation]:
         return
     for name in sorted(parameters & _FILES):
         yield Violation("url", f"has the parameter {name}, which names files of the server", "Leave it out.")
+
+
+def _name_faults(field: str, name: str) -> Iterator[Violation]:
+    if not name.isprintable():
+        yield Violation(field, _NAME_RULE, _NAME_REMEDY)
+
+
+def _url_faults(_: str, url: str) -> Iterator[Violation]:
+    return url_faults(url)
+
+
+_Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+_Url = Annotated[str, Meta(min_length=1, extra_json_schema={"pattern": _URL})]
+
+
+class NewTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A target as it is added."""
+
+    name: Annotated[
+        _Name,
+        Field(
+            _NAME_RULE,
+            _NAME_REMEDY,
+            check=_name_faults,
+            help="name in lists and messages",
+            option="name",
+            metavar="NAME",
+        ),
+    ]
+    url: Annotated[
+        _Url,
+        Field(
+            _URL_RULE,
+            _EXAMPLE,
+            check=_url_faults,
+            help="address of Apprise, such as slack://TOKEN_A/TOKEN_B/TOKEN_C",
+            option="url",
+            metavar="URL",
+        ),
+    ]
+
+
+def target_of(fields: Mapping[str, Any]) -> NewTarget:
+    """Return the target with these fields; raises :class:`ContractError` with every broken rule."""
+    new = checked(NewTarget, fields, "a target")
+    return msgspec.structs.replace(new, url=new.url.strip())
 
 
 def settings_faults(settings: Mapping[str, Any]) -> Iterator[Violation]:

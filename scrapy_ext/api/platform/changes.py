@@ -52,7 +52,7 @@ def change_event(event: str, user: str, fields: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode({"event": event, "user": user, **shown})
 
 
-def _bounded(value: Any) -> Any:
+def _bounded(value: object) -> Any:
     if isinstance(value, str):
         return value[:_LONGEST]
     return [_bounded(each) for each in value[:_MOST]] if isinstance(value, list) else value

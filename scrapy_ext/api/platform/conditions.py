@@ -11,6 +11,7 @@ any depth, for the operators ``hastext`` and ``hasnottext``.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
@@ -18,8 +19,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from scrapy_ext.api.json_decoder import decoder
+from scrapy_ext.api.platform.expressions import MAX_EXPRESSIONS, Expression, SlowTime, compiled
 from scrapy_ext.api.violations import refused
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 
 T = TypeVar("T")
 
@@ -28,14 +29,8 @@ EVERYWHERE: Final = "*"
 #: Maximum conditions of a read, and arguments of a condition.
 MAX_CONDITIONS: Final = 50
 _MAX_ARGUMENTS: Final = 1000
-#: Maximum characters of an expression, and seconds of a search in one value.
-_MAX_PATTERN: Final = 256
-_PATTERN_SECONDS: Final = 0.01
-#: Nested counted repetitions multiply, so that a short expression may take all memory.
-_COUNTED: Final = re.compile(r"(?<!\\)(?:\\\\)*\{")
-#: Maximum nested groups of an expression: each repetition of a repetition doubles the time that compiling takes, to
-#: 18 seconds for 20 of them (regex 2026, 63 characters), and 15 ms for 10.
-_MAX_NESTED: Final = 8
+#: Seconds after which a step of a read ends, so that other reads have their turn.
+STEP_SECONDS: Final = 0.1
 #: Maximum characters of a text that may be a number, and parts of a path.
 _MAX_NUMBER: Final = 40
 _MAX_PATH: Final = 20
@@ -65,6 +60,9 @@ class RecordFilter:
     """Conditions of which a record must meet all of ``every``, and at least one of ``some``, if there are any."""
 
     def __init__(self, every: Sequence[Condition], some: Sequence[Condition] = ()) -> None:
+        self._slow = SlowTime()
+        for expression in _expressions_of(*every, *some):
+            expression.slow = self._slow
         self._every = list(enumerate(every))
         self._some = list(enumerate(some, len(every)))
         self._reader = FieldReader([condition.field for condition in (*every, *some)])
@@ -73,6 +71,11 @@ class RecordFilter:
             for condition in every
             if condition.field is None and condition.test is _has_text
         ]
+
+    @property
+    def is_slow(self) -> bool:
+        """True after a slow search of an expression."""
+        return self._slow.is_any
 
     def chooses(self, line: bytes) -> bool:
         """Return true for a JSON record that is selected; raises ``ContractError`` when an expression takes too
@@ -92,15 +95,29 @@ class RecordFilter:
         lowered = line.decode().lower()
         return all(any(text in lowered for text in texts) for texts in self._texts)
 
-    def chosen(self, stored: Sequence[T], line_of: Callable[[T], bytes]) -> list[T]:
-        return [each for each in stored if self.chooses(line_of(each))]
+    def chosen(self, stored: Sequence[T], line_of: Callable[[T], bytes], first: int = 0) -> tuple[list[T], int]:
+        """Return the selected of some records from ``first`` on, and where to continue: a step takes a bounded time."""
+        until, found = time.monotonic() + STEP_SECONDS, []
+        for place in range(first, len(stored)):
+            if self.chooses(line_of(stored[place])):
+                found.append(stored[place])
+            if time.monotonic() > until:
+                return found, place + 1
+        return found, len(stored)
 
 
 def filter_of(every: Sequence[Condition], some: Sequence[Condition] = ()) -> RecordFilter | None:
     """Return the filter of some conditions, None without any; raises ``ContractError`` for too many."""
-    if len(every) + len(some) > MAX_CONDITIONS:
-        raise refused("filter", f"may have {MAX_CONDITIONS} conditions at most", "Use fewer conditions.")
+    check_number([*every, *some])
     return RecordFilter(every, some) if every or some else None
+
+
+def check_number(conditions: Sequence[Condition]) -> None:
+    """Raise ``ContractError`` for more conditions or expressions than a read may have."""
+    if len(conditions) > MAX_CONDITIONS:
+        raise refused("filter", f"may have {MAX_CONDITIONS} conditions at most", "Use fewer conditions.")
+    if len(list(_expressions_of(*conditions))) > MAX_EXPRESSIONS:
+        raise refused("filter", f"may have {MAX_EXPRESSIONS} regular expressions at most", "Join them with |.")
 
 
 def parse_condition(text: str, name: str) -> Condition:
@@ -112,7 +129,7 @@ def parse_condition(text: str, name: str) -> Condition:
     return condition_of(given, name)
 
 
-def condition_of(given: Any, name: str) -> Condition:
+def condition_of(given: object, name: str) -> Condition:
     """Return the condition of a decoded array; raises ``ContractError``."""
     if not isinstance(given, list) or len(given) not in (2, 3):
         raise refused(name, "must be an array of a field, an operator and an array of arguments", _EXAMPLE)
@@ -179,7 +196,7 @@ def _picker(names: tuple[str, ...]) -> Callable[[bytes], Any]:
     return decoder(msgspec.defstruct("Picked", fields, rename=rename, gc=False))
 
 
-def _within(value: Any, path: Sequence[str]) -> Any:
+def _within(value: object, path: Sequence[str]) -> Any:
     for part in path:
         if isinstance(value, dict):
             value = value.get(part, ABSENT)
@@ -202,7 +219,7 @@ _GROUPED_BY_POINTS: Final = re.compile(r"[+-]?[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]{1,2}")
 
 
-def number_in(value: Any) -> float | int | None:
+def number_in(value: object) -> float | int | None:
     """Return a number, or that of a text such as ``37.50``, ``$1,299.00``, ``59,90 €`` or ``5 kg``; None for others.
 
     A comma before exactly three digits groups them, a point never does unless a comma follows.
@@ -226,7 +243,7 @@ def number_in(value: Any) -> float | int | None:
     return float(text.replace(",", ".")) if _DECIMAL_COMMA.fullmatch(text) else None
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Yield the texts of a value at any depth; of other values, their JSON. The keys of objects are not among them."""
     waiting = [value]
     while waiting:
@@ -261,49 +278,23 @@ def _lowered(arguments: Sequence[Any], name: str) -> Sequence[str]:
     return [text.lower() for text in _texts(arguments, name)]
 
 
-def _patterns(arguments: Sequence[Any], name: str) -> Sequence[Any]:
-    remedy = 'Write ["url","matches",["/item/\\\\d+$"]], for example.'
-    for text in _texts(arguments, name):
-        if len(text) > _MAX_PATTERN:
-            raise refused(name, f"must have expressions of at most {_MAX_PATTERN} characters", remedy)
-        if _COUNTED.search(text):
-            raise refused(name, "must have expressions without braces", "Repeat with *, + or ?, and write \\{ as text.")
-        if _nested(text) > _MAX_NESTED:
-            raise refused(name, f"must have expressions with at most {_MAX_NESTED} groups in one another", remedy)
-    try:
-        import regex  # two megabytes of memory, which most servers never need
-    except ImportError:
-        raise refused(
-            name, "has a regular expression, for which a library is missing here", "Run pip install regex."
-        ) from None
-    try:
-        return [regex.compile(text) for text in arguments]
-    except (regex.error, RecursionError, OverflowError) as error:
-        raise refused(name, f"is not a regular expression: {error}", remedy) from None
+def _expressions_of(*conditions: Condition) -> Iterator[Expression]:
+    return (each for condition in conditions for each in condition.arguments if isinstance(each, Expression))
 
 
-def _nested(pattern: str) -> int:
-    """Return how many groups of an expression are in one another at most."""
-    depth = most = 0
-    for mark in re.findall(r"\\.|[()]", pattern, re.DOTALL):
-        depth += {"(": 1, ")": -1}.get(mark, 0)
-        most = max(most, depth)
-    return most
-
-
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     # In JSON true is not 1.
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
-def _is_one_of(value: Any, arguments: Sequence[Any]) -> bool:
+def _is_one_of(value: object, arguments: Sequence[Any]) -> bool:
     return any(_same(value, argument) for argument in arguments)
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Test:
     """Return a comparison of numbers with numbers or of text with text; other values are not ordered."""
 
-    def test(value: Any, arguments: Sequence[Any]) -> bool:
+    def test(value: object, arguments: Sequence[Any]) -> bool:
         kind = kind_of(value)
         return kind is not None and any(
             kind is kind_of(argument) and compare(value, argument) for argument in arguments
@@ -315,14 +306,14 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Test:
 def _as_number(compare: Callable[[Any, Any], bool]) -> Test:
     """Return a comparison of numbers, also in text (:func:`number_in`); other values do not compare."""
 
-    def test(value: Any, arguments: Sequence[Any]) -> bool:
+    def test(value: object, arguments: Sequence[Any]) -> bool:
         number = number_in(value)
         return number is not None and any(compare(number, argument) for argument in arguments)
 
     return test
 
 
-def kind_of(value: Any) -> type | None:
+def kind_of(value: object) -> type | None:
     """Return the type as which a value is ordered: float, str, or None."""
     if isinstance(value, bool):
         return None
@@ -331,13 +322,13 @@ def kind_of(value: Any) -> type | None:
     return str if isinstance(value, str) else None
 
 
-def _contains(value: Any, arguments: Sequence[Any]) -> bool:
+def _contains(value: object, arguments: Sequence[Any]) -> bool:
     if isinstance(value, str):
         return any(isinstance(argument, str) and argument in value for argument in arguments)
     return _has_element(value, arguments)
 
 
-def _contains_lowered(value: Any, arguments: Sequence[str]) -> bool:
+def _contains_lowered(value: object, arguments: Sequence[str]) -> bool:
     if isinstance(value, str):
         lowered = value.lower()
         return any(argument in lowered for argument in arguments)
@@ -346,25 +337,20 @@ def _contains_lowered(value: Any, arguments: Sequence[str]) -> bool:
     )
 
 
-def _has_text(value: Any, arguments: Sequence[str]) -> bool:
+def _has_text(value: object, arguments: Sequence[str]) -> bool:
     return any(argument in text.lower() for text in texts_in(value) for argument in arguments)
 
 
-def _has_element(value: Any, arguments: Sequence[Any]) -> bool:
+def _has_element(value: object, arguments: Sequence[Any]) -> bool:
     return isinstance(value, list) and any(_is_one_of(element, arguments) for element in value)
 
 
-def _is_empty(value: Any, _arguments: Sequence[Any]) -> bool:
+def _is_empty(value: object, _arguments: Sequence[Any]) -> bool:
     return value is ABSENT or value is None or (isinstance(value, str | list | dict) and not value)
 
 
-def _matches(value: Any, patterns: Sequence[Any]) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        return any(pattern.search(value, timeout=_PATTERN_SECONDS) is not None for pattern in patterns)
-    except (*TIMEOUT_ERRORS, MemoryError):
-        raise refused("filter", "has an expression that takes too long on a record", "Use a simpler one.") from None
+def _matches(value: object, patterns: Sequence[Expression]) -> bool:
+    return isinstance(value, str) and any(pattern.is_in(value) for pattern in patterns)
 
 
 def _not(test: Test) -> Test:
@@ -390,7 +376,7 @@ _OPERATORS: Final = {
     "<=": _Operator(_ordered(lambda value, argument: bool(value <= argument))),
     "contains": _Operator(_contains),
     "icontains": _Operator(_contains_lowered, _lowered),
-    "matches": _Operator(_matches, _patterns),
+    "matches": _Operator(_matches, lambda arguments, name: compiled(_texts(arguments, name), name)),
     "haselement": _Operator(_has_element),
     "hasnotelement": _Operator(_not(_has_element)),
     "exists": _Operator(lambda value, _: value is not ABSENT, takes_arguments=False),

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import quote, urlsplit
 
 import msgspec
+from msgspec import Meta
 
+from scrapy_ext.api.fields import Field, checked, flag, one_of
 from scrapy_ext.api.platform import rules
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.rules import (
-    CONDITIONS,
     KINDS,
     JobConditions,
-    check_rule,
-    field_faults,
+    JobsPreview,
+    RuleSort,
     jobs_in_words,
     joined,
-    what_faults,
 )
 from scrapy_ext.api.violations import Violation
 
@@ -41,29 +41,101 @@ EMPTY_AFTER: Final = 60 * 60 * 1000
 #: Event of an activity message about delivered jobs.
 DELIVERED_EVENT: Final = "delivery:completed"
 
-FIELDS: Final = ("target", "what", *CONDITIONS, "compression", "parquet", "enabled")
-
 _EXAMPLE: Final = "Write one such as s3://bucket/prefix or file:///srv/archive."
 #: The rest of a URL. Without percent signs, a URL is the same text as the path of its objects.
-_PLAIN: Final = re.compile(r"[A-Za-z0-9._~/\-]*", re.ASCII)
+_PLAIN_CHARACTERS: Final = r"A-Za-z0-9._~\-"
+_PLAIN: Final = re.compile(rf"[{_PLAIN_CHARACTERS}/]*", re.ASCII)
 #: Maximum characters of a spider's name in the name of a folder, which has at most 255.
 _LONGEST_NAME: Final = 180
 
 
-class NewDeliveryRule(JobConditions, frozen=True, kw_only=True):
+_TARGET_RULE: Final = f"must be a URL of at most {MAX_TARGET} characters"
+#: Pattern of targets in the OpenAPI document: a folder, or a bucket with a prefix.
+_TARGET: Final = rf"^(file:///|({'|'.join(SCHEMES[1:])})://)[{_PLAIN_CHARACTERS}]+(/[{_PLAIN_CHARACTERS}]+)*/*$"
+
+
+def target_faults(url: str) -> Iterator[Violation]:
+    """Yield the violations of the URL of a target, in which credentials are refused."""
+    if not 0 < len(url) <= MAX_TARGET:
+        yield Violation("target", _TARGET_RULE, _EXAMPLE)
+        return
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        yield Violation("target", "is not a URL", _EXAMPLE)
+        return
+    segments = parts.path.strip("/").split("/")
+    if parts.scheme not in SCHEMES:
+        yield Violation("target", f"must begin with {', '.join(f'{scheme}://' for scheme in SCHEMES)}", _EXAMPLE)
+    elif parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        yield Violation(
+            "target",
+            "must have no credentials, query and fragment",
+            "Set credentials in the environment of the server.",
+        )
+    elif not _PLAIN.fullmatch(url.partition("://")[2]) or {"", ".", ".."} & set(segments) - {parts.path}:
+        rule = "must be made of letters, digits and -._~ between single slashes, without . and .. alone"
+        yield Violation("target", rule, _EXAMPLE)
+    elif parts.scheme == "file" and (parts.netloc or parts.path == "/"):
+        yield Violation("target", "must be file:/// and the absolute path of a folder", _EXAMPLE)
+    elif parts.scheme != "file" and not parts.netloc:
+        yield Violation("target", "must name a bucket or container", _EXAMPLE)
+
+
+def _url_faults(_: str, url: str) -> Iterator[Violation]:
+    return target_faults(url)
+
+
+_Target = Annotated[str, Meta(min_length=1, max_length=MAX_TARGET, extra_json_schema={"pattern": _TARGET})]
+_Kind = Annotated[str, one_of(KINDS)]
+_Compression = Annotated[str, one_of(COMPRESSIONS)]
+
+
+class NewDeliveryRule(JobConditions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A delivery rule as it is added."""
 
     #: URL of the folder or prefix, without a slash at its end.
-    target: str
+    target: Annotated[
+        _Target,
+        Field(
+            _TARGET_RULE,
+            _EXAMPLE,
+            check=_url_faults,
+            help="folder or prefix of a bucket that the operator of the server allows",
+            option="target",
+            metavar="URL",
+            label="Target: a folder, or a bucket with a prefix",
+            placeholder="s3://bucket/prefix",
+        ),
+    ]
     #: The kinds of records to deliver, in the order of :data:`KINDS`.
-    what: tuple[str, ...]
-    compression: str = "gz"
+    what: Annotated[
+        tuple[_Kind, ...],
+        Meta(min_length=1),
+        Field(
+            f"must be an array of some of {', '.join(KINDS)}",
+            "Leave it out for all of them.",
+            help=f"records to deliver: {', '.join(KINDS)} (default: all of them)",
+            option="what",
+            metavar="WHAT",
+            label="Records to deliver",
+        ),
+    ] = KINDS
+    compression: Annotated[
+        _Compression,
+        Field(
+            f"must be {' or '.join(COMPRESSIONS)}",
+            "Leave it out for gzip.",
+            help="gzip or Zstandard (default: gz)",
+            label="Compression",
+        ),
+    ] = "gz"
     #: Deliver tables, too.
-    parquet: bool = False
-    enabled: bool = False
+    parquet: Annotated[bool, flag("the records as Parquet, too")] = False
+    enabled: Annotated[bool, flag()] = False
 
 
-class DeliveryRule(NewDeliveryRule, frozen=True, kw_only=True):
+class DeliveryRule(NewDeliveryRule, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """A delivery rule."""
 
     id: int
@@ -129,49 +201,11 @@ class DeliveryList(msgspec.Struct, kw_only=True):
     deliveries: list[JobDelivery]
 
 
-def target_faults(url: Any) -> Iterator[Violation]:
-    """Yield the violations of the URL of a target, in which credentials are refused."""
-    if not isinstance(url, str) or not 0 < len(url) <= MAX_TARGET:
-        yield Violation("target", f"must be a URL of at most {MAX_TARGET} characters", _EXAMPLE)
-        return
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        yield Violation("target", "is not a URL", _EXAMPLE)
-        return
-    segments = parts.path.strip("/").split("/")
-    if parts.scheme not in SCHEMES:
-        yield Violation("target", f"must begin with {', '.join(f'{scheme}://' for scheme in SCHEMES)}", _EXAMPLE)
-    elif parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        yield Violation(
-            "target",
-            "must have no credentials, query and fragment",
-            "Set credentials in the environment of the server.",
-        )
-    elif not _PLAIN.fullmatch(url.partition("://")[2]) or {"", ".", ".."} & set(segments) - {parts.path}:
-        rule = "must be made of letters, digits and -._~ between single slashes, without . and .. alone"
-        yield Violation("target", rule, _EXAMPLE)
-    elif parts.scheme == "file" and (parts.netloc or parts.path == "/"):
-        yield Violation("target", "must be file:/// and the absolute path of a folder", _EXAMPLE)
-    elif parts.scheme != "file" and not parts.netloc:
-        yield Violation("target", "must name a bucket or container", _EXAMPLE)
-
-
 def rule_of(fields: Mapping[str, Any]) -> NewDeliveryRule:
     """Return the rule with these fields; raises :class:`ContractError` with every broken rule of the fields."""
-    given = check_rule(_rule_faults(fields), fields)
-    given["target"] = given["target"].rstrip("/")
-    given["what"] = tuple(kind for kind in KINDS if kind in given.get("what", KINDS))
-    return NewDeliveryRule(**given)
-
-
-def _rule_faults(fields: Mapping[str, Any]) -> Iterator[Violation]:
-    yield from target_faults(fields.get("target"))
-    yield from field_faults(fields, FIELDS, ("parquet", "enabled"))
-    if (what := fields.get("what")) is not None:
-        yield from what_faults(what, KINDS, "Leave it out for all of them.")
-    if fields.get("compression") not in (None, *COMPRESSIONS):
-        yield Violation("compression", f"must be {' or '.join(COMPRESSIONS)}", "Leave it out for gzip.")
+    rule = checked(NewDeliveryRule, fields, "a rule")
+    what = tuple(kind for kind in KINDS if kind in rule.what)
+    return msgspec.structs.replace(rule, target=rule.target.rstrip("/"), what=what)
 
 
 def is_within(url: str, targets: Sequence[str]) -> bool:
@@ -204,3 +238,20 @@ def limits_in_words(rule: NewDeliveryRule) -> str:
 def format_in_words(rule: NewDeliveryRule) -> str:
     """Return the formats of a rule: ``jsonl.gz, parquet``."""
     return f"jsonl.{rule.compression}" + (", parquet" if rule.parquet else "")
+
+
+SORT: Final = RuleSort(
+    name="deliveries",
+    noun="delivery rule",
+    verb="deliver",
+    does="delivers",
+    done="delivered",
+    new=NewDeliveryRule,
+    rule=DeliveryRule,
+    preview=JobsPreview,
+    parse=rule_of,
+    data=data_in_words,
+    limits=limits_in_words,
+    example='{"target": "s3://bucket/prefix", "older_than": 30}',
+    columns={"format": format_in_words},
+)

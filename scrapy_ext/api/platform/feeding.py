@@ -2,7 +2,7 @@
 
 A line is a URL, or a JSON object with the attributes of a request under the names of Scrapy (:data:`MEMBERS`). It
 becomes the form in which crawls store requests (:mod:`scrapy_ext.crawl.frontier.serialize`), with the fingerprint that
-Scrapy computes by default, and the slot of :mod:`~scrapy_ext.api.platform.frontier_slots`. So a request that was pushed
+Scrapy computes by default, and the slot of :mod:`~scrapy_ext.api.platform.frontier`. So a request that was pushed
 and the same request of the crawl are one.
 
 A request with ``dont_filter`` has a fingerprint of its own, as in a crawl. It is made of Scrapy's, the ID of the
@@ -22,8 +22,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.json_decoder import decoder
-from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, FrontierRequest
-from scrapy_ext.api.platform.frontier_slots import META_KEY, slot_of_url
+from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, META_KEY, FrontierRequest, slot_of_url
 from scrapy_ext.api.violations import ContractError, Violation
 
 #: Version of the stored form.
@@ -36,7 +35,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 #: Maximum violations that are collected of one push.
 MAX_VIOLATIONS: Final = 100
 #: Pattern of the ID of a push.
-PUSH_PATTERN: Final = r"[A-Za-z0-9_.\-]{1,64}"
+PUSH_PATTERN: Final = r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,64}"
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 _METHOD: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}")
@@ -105,7 +104,7 @@ def parsed(line: bytes | str, place: str) -> Fed:
     text = text.strip()
     if len(text) > MAX_REQUEST_BYTES:
         raise ContractError([_too_large(place, len(text))])
-    value: Any
+    value: object
     try:
         value = _decode(text) if text[:1] in (b"{", b'"', b"[") else text.decode()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -147,7 +146,7 @@ def fingerprint(form: Mapping[str, Any]) -> str:
     """
     from w3lib.url import canonicalize_url  # with the first push
 
-    meta: Any = form.get("meta", {})
+    meta: Mapping[str, Any] = form.get("meta", {})
     url = form["url"] if meta.get("verbatim_url") else canonicalize_url(form["url"])
     data = {
         "method": form.get("method", "GET"),
@@ -158,7 +157,7 @@ def fingerprint(form: Mapping[str, Any]) -> str:
     return hashlib.sha1(json.dumps(data, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
 
 
-def body_of(stored: Any) -> bytes:
+def body_of(stored: str | Mapping[str, str]) -> bytes:
     """Return the body of a stored form: text, or bytes in Base64."""
     return stored.encode() if isinstance(stored, str) else base64.b64decode(stored["value"], validate=True)
 
@@ -176,7 +175,7 @@ def _safe_url(form: Mapping[str, Any]) -> str:
     """Return the URL of a form as Scrapy's requests have it; raises ``ValueError``."""
     from w3lib.url import safe_url_string  # with the first push
 
-    meta: Any = form.get("meta", {})
+    meta: Mapping[str, Any] = form.get("meta", {})
     url: str = form["url"]
     if not meta.get("verbatim_url"):
         url = safe_url_string(url, form.get("encoding", "utf-8"))
@@ -188,11 +187,11 @@ def _safe_url(form: Mapping[str, Any]) -> str:
 # ── members of a line ──
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_body(value: Any) -> bool:
+def _is_body(value: object) -> bool:
     if not isinstance(value, dict):
         return isinstance(value, str)
     try:
@@ -201,31 +200,31 @@ def _is_body(value: Any) -> bool:
         return False
 
 
-def _is_headers(value: Any) -> bool:
+def _is_headers(value: object) -> bool:
     return isinstance(value, dict) and all(
         _HEADER.fullmatch(name) and all(map(_is_header_value, each if isinstance(each, list) else [each]))
         for name, each in value.items()
     )
 
 
-def _is_header_value(value: Any) -> bool:
+def _is_header_value(value: object) -> bool:
     return isinstance(value, str) and not _NOT_IN_HEADERS.search(value) and all(ord(char) < 256 for char in value)
 
 
-def _is_cookies(value: Any) -> bool:
+def _is_cookies(value: object) -> bool:
     if isinstance(value, dict):
         return True
     return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
-def _is_meta(value: Any) -> bool:
+def _is_meta(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     slot = value.get(META_KEY)
     return slot is None or (isinstance(slot, int | str) and not isinstance(slot, bool))
 
 
-def _is_priority(value: Any) -> bool:
+def _is_priority(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(2**53) <= value <= 2**53
 
 
@@ -233,7 +232,7 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
-def _is_encoding(value: Any) -> bool:
+def _is_encoding(value: object) -> bool:
     try:
         return isinstance(value, str) and "".encode(value) == b""
     except (LookupError, ValueError):

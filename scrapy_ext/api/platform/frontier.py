@@ -1,10 +1,18 @@
-"""The frontier (platform-api.md, Frontier objects; Frontier)."""
+"""The frontier (platform-api.md, Frontier objects; Frontier), and the slot of a request.
+
+The slot is a pure function of the host over a fixed number of slots. Crawls and whoever feeds them choose slots by
+this rule alone. A slot has its own set of fingerprints, so a request in another slot than the crawl's would not be
+recognized as a duplicate.
+"""
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
+from urllib.parse import ParseResult, urlparse
 
 import msgspec
 
@@ -16,8 +24,14 @@ DEFAULT_PRIORITY: Final = 0
 #: One request object, as JSON: the limit of any stored record.
 MAX_REQUEST_BYTES: Final = 1024 * 1024
 
-#: Pattern of the names of frontiers and slots.
-NAME_PATTERN: Final = r"[A-Za-z0-9_.\-]{1,255}"
+#: Number of slots of a frontier without FRONTIER_SLOTS, and its maximum.
+DEFAULT_SLOTS: Final = 8
+MAX_SLOTS: Final = 1024
+#: Meta key that overrides the slot of a request.
+META_KEY: Final = "frontier_slot"
+
+#: Pattern of the names of frontiers and slots, which are no steps of a path.
+NAME_PATTERN: Final = r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}"
 _NAME: Final = re.compile(NAME_PATTERN)
 
 
@@ -61,7 +75,9 @@ def check_name(name: str, field: str) -> None:
     """Raise :class:`ContractError` for a name of a frontier or slot that no path can hold."""
     if not _NAME.fullmatch(name):
         raise refused(
-            field, f"must be 1 to 255 letters, digits, '_', '-' or '.', got {name[:60]!r}", "Choose another name."
+            field,
+            f"must be 1 to 255 letters, digits, '_', '-' or '.', and not '.' or '..', got {name[:60]!r}",
+            "Choose another name.",
         )
 
 
@@ -99,7 +115,7 @@ class PutBack(NamedTuple):
     request: FrontierRequest
 
 
-def dead_letter(slot: int, fp: str, form: Any, error: str) -> FrontierRequest:
+def dead_letter(slot: int, fp: str, form: object, error: str) -> FrontierRequest:
     """Return the dead letter of a request of ``slot``, with its error."""
     letter = {"slot": slot, "fp": fp, "request": form, "error": encodable(error[:_MAX_ERROR])}
     # Two slots may have the same fingerprint.
@@ -115,7 +131,7 @@ def revived(key: str, letter: Any) -> PutBack:
     return PutBack(slot, _requeued(fp, form))
 
 
-def _requeued(fp: str, form: Any) -> FrontierRequest:
+def _requeued(fp: str, form: object) -> FrontierRequest:
     """Return the request with a new fingerprint, since its slot has seen the old one."""
     if not isinstance(form, dict):
         return FrontierRequest(next_fingerprint(fp), form)
@@ -129,3 +145,37 @@ def next_fingerprint(fp: str) -> str:
     if separator and times.isascii() and times.isdigit():
         return f"{original}{_PUT_BACK}{int(times) + 1}"
     return f"{fp}{_PUT_BACK}1"
+
+
+# ── slots ──
+
+
+def slot_of_url(url: str, chosen: object, slots: int) -> int:
+    """Return the slot of a request, 0 to ``slots - 1``; ``chosen`` is its meta ``frontier_slot``."""
+    return slot_of_netloc(urlparse(url).netloc, slots) if chosen is None else chosen_slot(chosen, slots)
+
+
+def chosen_slot(chosen: object, slots: int) -> int:
+    """Return the slot that meta ``frontier_slot`` names: a number is the slot itself, text is hashed in place of the
+    host."""
+    if isinstance(chosen, int) and not isinstance(chosen, bool):
+        return chosen % slots
+    return _slot_of_key(str(chosen), slots)
+
+
+# Most requests are for few hosts.
+
+
+@lru_cache(maxsize=10_000)
+def hostname(netloc: str) -> str:
+    """Return the host of a URL's authority, in lower case; "" without one."""
+    return ParseResult("", netloc, "", "", "", "").hostname or ""
+
+
+@lru_cache(maxsize=10_000)
+def slot_of_netloc(netloc: str, slots: int) -> int:
+    return _slot_of_key(hostname(netloc), slots)
+
+
+def _slot_of_key(key: str, slots: int) -> int:
+    return zlib.crc32(key.lower().encode("utf-8", "surrogatepass")) % slots

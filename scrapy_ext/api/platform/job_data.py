@@ -18,6 +18,8 @@ COMMITS_COLLECTION: Final = "scrapy_commits"
 SNAPSHOTS_COLLECTION: Final = "scrapy_snapshots"
 #: Prefix of the slots of commit journals.
 JOURNAL_PREFIX: Final = "commits-"
+#: Slot of the journal with the assignment of slots.
+ASSIGNMENT: Final = "assignment"
 _FRONTIER_PREFIX: Final = "job-"
 _NUMBERS: Final = re.compile(r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})", re.ASCII)
 
@@ -45,6 +47,11 @@ def snapshots_prefix(key: JobKey) -> str:
 def job_of_frontier(project: int, frontier: str) -> JobKey | None:
     """Return the job of a name of :func:`frontier_of`; None for another name."""
     return _job(project, frontier, _FRONTIER_PREFIX)
+
+
+def is_journal(slot: str) -> bool:
+    """Return true for the slots of a frontier in which crawls note their commits; the others have requests."""
+    return slot == ASSIGNMENT or slot.startswith(JOURNAL_PREFIX)
 
 
 def job_of_journal(project: int, slot: str) -> JobKey | None:

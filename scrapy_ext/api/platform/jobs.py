@@ -1,8 +1,7 @@
-"""Jobs: states, the record of the job list, job metadata (platform-api.md, Job; Job metadata; Jobs)."""
+"""Jobs: states, outcomes, the record of the job list, job metadata (platform-api.md, Job; Job metadata; Jobs)."""
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.platform.keys import STEPS
 from scrapy_ext.api.violations import Violation
 
 MIN_PRIORITY: Final = 0
@@ -30,6 +30,14 @@ FAILED: Final = "failed"
 SHUTDOWN: Final = "shutdown"
 #: Member of a job's metadata with the stats of its crawl.
 CRAWL_STATS: Final = "frameworkstats"
+#: Members of a job's metadata that it was started with, which may have secrets: arguments, settings, variables.
+GIVEN: Final = ("spider_args", "job_settings", "environment")
+#: Member of a job's metadata with a row for each run of its crawl: its times (ms), items, responses and close reason.
+RUNS: Final = "runs"
+#: Prefix of the tag of a job whose client, one of Scrapyd, chose an ID: the job is found by it.
+CHOSEN_ID_TAG: Final = "scrapyd:"
+#: Variable of the environment of such a job, with the ID.
+CHOSEN_ID_VARIABLE: Final = "SCRAPY_JOB"
 #: The setting that limits the run time of a job (s).
 JOB_TIMEOUT: Final = "PLATFORM_JOB_TIMEOUT"
 #: Message (403) for an attempt that the job has left.
@@ -74,7 +82,7 @@ RUN_PARAMETERS: Final = (
 
 def is_name(text: str) -> bool:
     """Return true for a possible name of a spider or tag. Databases cannot store NUL."""
-    return 0 < len(text) <= MAX_NAME and "\0" not in text
+    return 0 < len(text) <= MAX_NAME and "\0" not in text and text not in STEPS
 
 
 class JobState(str, Enum):
@@ -126,6 +134,25 @@ class JobList(msgspec.Struct):
     jobs: list[Job]
 
 
+class JudgedJob(Job, kw_only=True, omit_defaults=True):
+    """A row of ``/api/projects/<project>/verdicts``, which is this package's own.
+
+    ``verdict``: red, amber, green, or none for a cancelled job; None for one that has not finished. ``error``: the most
+    frequent error of its log, with its count and place.
+    """
+
+    verdict: str | None = None
+    reasons: list[str] = []
+    error: str = ""
+
+
+class JudgedJobs(msgspec.Struct):
+    """Some of the ``total`` jobs."""
+
+    total: int
+    jobs: list[JudgedJob]
+
+
 # ── the job queue (platform-api.md, Finished-job queue), with further calls of its real client ──
 
 #: Maximum jobs in an answer of ``list``, and its default.
@@ -171,7 +198,6 @@ class RefusedPush(msgspec.Struct):
 
 # ── rules of a job's metadata, checked when it is scheduled ──
 
-_OBJECTS: Final = ("job_settings", "environment", "spider_args")
 _SET_BY_NODE: Final = "is set by the node that runs the job"
 #: Project settings of the platform: settings of all jobs, settings by spider, and the maximum of running jobs.
 PROJECT_SETTINGS: Final = "job_settings"
@@ -189,7 +215,7 @@ def violations_of_job(spider: str, metadata: Mapping[str, Any]) -> Iterator[Viol
         value = metadata.get(name, low)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             yield Violation(name, f"must be a whole number from {low} to {high}, got {value!r}"[:120], "Correct it.")
-    for name in _OBJECTS:
+    for name in GIVEN:
         if not isinstance(metadata.get(name, {}), dict):
             yield Violation(name, "must be a JSON object", f'Write "{name}": {{"NAME": "value"}}.')
     yield from violations_of_settings("job_settings", metadata.get("job_settings"))
@@ -203,7 +229,7 @@ def violations_of_job(spider: str, metadata: Mapping[str, Any]) -> Iterator[Viol
         yield Violation("version", "must be the name of a deployed version", "Leave it out for the current one.")
 
 
-def violations_of_settings(field: str, settings: Any) -> Iterator[Violation]:
+def violations_of_settings(field: str, settings: object) -> Iterator[Violation]:
     """Yield the violations of job settings; anything but an object is ignored."""
     if not isinstance(settings, dict):
         return
@@ -232,7 +258,7 @@ def violations_of_project(settings: Mapping[str, Any]) -> Iterator[Violation]:
         yield Violation(MAX_RUNNING, f"must be a whole number, 0 or more, got {most!r}"[:120], "null: no limit.")
 
 
-def _of_environment(environment: Any) -> Iterator[Violation]:
+def _of_environment(environment: object) -> Iterator[Violation]:
     if not isinstance(environment, dict):
         return
     for name, value in environment.items():
@@ -245,7 +271,7 @@ def _of_environment(environment: Any) -> Iterator[Violation]:
             yield Violation(field, "must not have the character NUL", "Remove it.")
 
 
-def _of_words(spider: str, words: Any) -> Iterator[Violation]:
+def _of_words(spider: str, words: object) -> Iterator[Violation]:
     if words is None:
         return
     if not isinstance(words, str) or "\0" in words:
@@ -257,9 +283,70 @@ def _of_words(spider: str, words: Any) -> Iterator[Violation]:
             yield Violation("cmd_args", f"cannot be split into words: {error}", "Close what is quoted.")
 
 
-def _is_time(value: Any) -> bool:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+def _is_time(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
-    return 0 <= number < 1e9
+    try:
+        return 0 <= float(value) < 1e9
+    except (ValueError, OverflowError):
+        return False
+
+
+def without_chosen_id(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a job for another run of it, which has an ID of its own in place of the chosen one."""
+    tags, environment = metadata.get("tags"), metadata.get("environment")
+    found = dict(metadata)
+    if isinstance(tags, list) and (kept := [tag for tag in tags if not str(tag).startswith(CHOSEN_ID_TAG)]) != tags:
+        found["tags"] = kept
+        if isinstance(environment, Mapping):
+            found["environment"] = {name: value for name, value in environment.items() if name != CHOSEN_ID_VARIABLE}
+    return found
+
+
+class Outcome(str, Enum):
+    """Group of close reasons; the value is that of filters."""
+
+    OK = "ok"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LIMIT = "limit"
+    OTHER = "other"
+
+
+#: The groups in words.
+OUTCOME_NAMES: Final = {
+    Outcome.OK: "finished",
+    Outcome.FAILED: "failed",
+    Outcome.CANCELLED: "cancelled or interrupted",
+    Outcome.LIMIT: "over a limit",
+    Outcome.OTHER: "another reason",
+}
+_BY_REASON: Final = {
+    **dict.fromkeys(("", FINISHED), Outcome.OK),
+    **dict.fromkeys(("cancelled", SHUTDOWN), Outcome.CANCELLED),
+    **dict.fromkeys(
+        ("timed out", "killed by oom", "memusage_exceeded", "extract_api_max_requests", "extract_api_max_cost"),
+        Outcome.LIMIT,
+    ),
+    **dict.fromkeys(
+        (FAILED, "spider_not_found", "script_not_found", "no_version", "build_failed", "node_lost"), Outcome.FAILED
+    ),
+    "start_error": Outcome.FAILED,  # Scrapy's, for a start() that raised
+}
+#: Beginnings of other reasons: Scrapy's CloseSpider extension, signals, and failures of this package.
+_BY_START: Final = {
+    "closespider_": Outcome.LIMIT,
+    "killed by ": Outcome.FAILED,
+    "extract_api_": Outcome.FAILED,
+    "platform_": Outcome.FAILED,
+    "embedded_server_": Outcome.FAILED,
+    "frontier_": Outcome.FAILED,
+}
+
+
+def outcome_of(reason: str | None) -> Outcome:
+    """Return the group of a close reason; a job without one has finished."""
+    text = reason or ""
+    if (known := _BY_REASON.get(text)) is not None:
+        return known
+    return next((outcome for start, outcome in _BY_START.items() if text.startswith(start)), Outcome.OTHER)

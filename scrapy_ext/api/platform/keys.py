@@ -14,6 +14,10 @@ _DIGITS: Final = len(str(MAX_NUMBER))
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 
+#: Steps of a path. Clients remove them from addresses, so nothing can be named after them.
+STEPS: Final = (".", "..")
+
+
 def is_number(text: str) -> bool:
     """Return true for a possible number of a project, a spider, a job or a record."""
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) <= MAX_NUMBER

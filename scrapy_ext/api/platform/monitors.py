@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
+from scrapy_ext.api.fields import Field, checked, flag
 from scrapy_ext.api.platform.jobs import MAX_NAME
-from scrapy_ext.api.platform.monitor_checks import Check, parse_check
-from scrapy_ext.api.platform.rules import check_rule, condition_faults
+from scrapy_ext.api.platform.monitor_checks import MAX_CHECK, Check, parse_check
+from scrapy_ext.api.platform.rules import JobScope, RuleSort
+from scrapy_ext.api.platform.schema_bounds import schema_faults
 from scrapy_ext.api.violations import ContractError, Violation
 
 #: Outcomes of a check, and of a monitor.
@@ -52,27 +55,141 @@ PREVIEWED: Final = 20
 #: Name of the check by a schema in results.
 SCHEMA_CHECK: Final = "schema"
 
-FIELDS: Final = ("name", "spider", "tag", "args", "checks", "schema", "sample", "expect", "enabled")
-_EXPECT: Final = re.compile(r"([0-9]{1,6})\s*(h|d)", re.ASCII)
+
+def _up_to(most: int) -> str:
+    """Return the pattern of the numbers from 1 to ``most``, with zeros before them."""
+    text = str(most)
+    shorter = [f"[1-9][0-9]{{{length}}}" for length in range(len(text) - 1)]
+    lower = [
+        f"{text[:place]}[{int(place == 0)}-{int(digit) - 1}][0-9]{{{len(text) - place - 1}}}"
+        for place, digit in enumerate(text)
+        if int(digit) > int(place == 0)
+    ]
+    return f"0{{0,5}}({'|'.join([*shorter, *lower, text])})"
 
 
-class NewMonitor(msgspec.Struct, frozen=True, kw_only=True):
+#: Hours, or days, up to :data:`MAX_HOURS`; or :data:`SCHEDULE`.
+EXPECT_PATTERN: Final = rf"^({_up_to(MAX_HOURS)}\s*h|{_up_to(MAX_HOURS // 24)}\s*d|{SCHEDULE})$"
+_EXPECT: Final = re.compile(r"([0-9]+)\s*(h|d)", re.ASCII)
+
+
+def _name_faults(field: str, name: str) -> Iterator[Violation]:
+    if not name.isprintable():
+        yield Violation(field, _NAME_RULE, "Correct the name.")
+
+
+def _check_faults(field: str, checks: Sequence[str]) -> Iterator[Violation]:
+    for place, text in enumerate(checks):
+        try:
+            parse_check(text, f"{field}[{place}]")
+        except ContractError as error:
+            yield from error.violations
+
+
+def _schema_faults(field: str, schema: dict[str, Any] | bool) -> Iterator[Violation]:
+    try:
+        size = len(msgspec.json.encode(schema))
+    except UnicodeEncodeError:
+        yield Violation(field, "has half of a surrogate pair, which no encoding can hold", "Correct the text.")
+        return
+    if size > MAX_SCHEMA:
+        yield Violation(field, f"must be at most {MAX_SCHEMA} bytes of JSON", "Shorten it.", 413)
+    else:
+        yield from schema_faults(schema)
+
+
+_NAME_RULE: Final = f"must be printable text of at most {MAX_NAME} characters"
+_Name = Annotated[str, Meta(max_length=MAX_NAME)]
+_Argument = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+_Check = Annotated[str, Meta(min_length=1, max_length=MAX_CHECK)]
+_Sample = Annotated[int, Meta(ge=0, le=MAX_SAMPLE)]
+_Expect = Annotated[str, Meta(pattern=EXPECT_PATTERN)]
+
+
+class NewMonitor(JobScope, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A monitor as it is added."""
 
-    name: str = ""
-    spider: str | None = None
-    tag: str | None = None
+    name: Annotated[
+        _Name,
+        Field(
+            _NAME_RULE,
+            "Correct the name.",
+            check=_name_faults,
+            metavar="NAME",
+            help="name in results and messages",
+            placeholder="enough items",
+        ),
+    ] = ""
     #: Spider arguments that a job has, among others.
-    args: dict[str, Any] = {}
+    args: Annotated[
+        dict[_Argument, Any],
+        Meta(max_length=MAX_ARGUMENTS),
+        Field(
+            f"must be an object of at most {MAX_ARGUMENTS} arguments with names of 1 to {MAX_NAME} characters",
+            'Write {"NAME": "value"}.',
+            option="--arg",
+            metavar="NAME=VALUE",
+            help="only jobs with this spider argument",
+            label="Arguments of the jobs, one name=value per line (empty: all)",
+        ),
+    ] = msgspec.field(default_factory=dict)
     #: Canonical texts of checks.
-    checks: tuple[str, ...] = ()
+    checks: Annotated[
+        tuple[_Check, ...],
+        Meta(max_length=MAX_CHECKS),
+        Field(
+            f"must be an array of at most {MAX_CHECKS} texts",
+            'Write ["items >= 100"].',
+            item_rule=f"must be text of 1 to {MAX_CHECK} characters",
+            numbered=True,
+            check=_check_faults,
+            option="--check",
+            metavar="CHECK",
+            help='such as "items >= 100", "coverage price >= 95%" or "errors == 0"',
+            label="Checks, one per line",
+            placeholder="items >= 0.8 x median",
+            lines=5,
+        ),
+    ] = ()
     #: JSON Schema that every item must match.
-    schema: dict[str, Any] | bool | None = None
+    schema: Annotated[
+        dict[str, Any] | bool | None,
+        Field(
+            "must be a JSON Schema: an object",
+            'Write {"required": ["name"]}.',
+            check=_schema_faults,
+            metavar="FILE",
+            help="file with a JSON Schema of the items",
+            label="Schema",
+            lines=8,
+            group="JSON Schema of the items",
+        ),
+    ] = None
     #: Number of items that the schema is compared with, spread over the job; 0: all.
-    sample: int = DEFAULT_SAMPLE
+    sample: Annotated[
+        _Sample,
+        Field(
+            f"must be a whole number from 0 (all) to {MAX_SAMPLE}",
+            "Correct the number.",
+            metavar="N",
+            help=f"compare N items with the schema; 0: all (default: {DEFAULT_SAMPLE})",
+            label="Number of items to compare, spread over the job (0: all)",
+            group="JSON Schema of the items",
+        ),
+    ] = DEFAULT_SAMPLE
     #: ``24h``, ``7d``: time within which a successful run is expected; :data:`SCHEDULE`; None: about finished jobs.
-    expect: str | None = None
-    enabled: bool = False
+    expect: Annotated[
+        _Expect | None,
+        Field(
+            f"must be hours (24h) or days (7d) up to a year, or {SCHEDULE}",
+            'Write "24h".',
+            metavar="TIME",
+            help=f"a successful run at least every TIME (24h, 7d), or {SCHEDULE}",
+            label=f"A successful run at least every (24h, 7d), or {SCHEDULE}: each periodic job starts at its time",
+            group="Runs that are expected, instead of checks",
+        ),
+    ] = None
+    enabled: Annotated[bool, flag()] = False
 
     @property
     def parsed(self) -> tuple[Check, ...]:
@@ -96,7 +213,7 @@ class NewMonitor(msgspec.Struct, frozen=True, kw_only=True):
         return all(name in args and args[name] == value for name, value in self.args.items())
 
 
-class Monitor(NewMonitor, frozen=True, kw_only=True):
+class Monitor(NewMonitor, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """A monitor."""
 
     id: int
@@ -175,7 +292,10 @@ class Incident(msgspec.Struct, kw_only=True):
 
 
 class MonitorEvent(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The activity message about the result of a job, about a run that is missing, or about a recovery."""
+    """The activity message about the result of a job, about a run that is missing, or about a recovery.
+
+    ``verdict``: the verdict on the job; ``errors``: the most frequent errors of its log, each group in a line.
+    """
 
     event: str
     user: str
@@ -184,6 +304,8 @@ class MonitorEvent(msgspec.Struct, kw_only=True, omit_defaults=True):
     outcome: str | None = None
     job: str | None = None
     since: int | None = None
+    verdict: str | None = None
+    errors: list[str] = []
     monitors: list[MonitorResult] = []
 
 
@@ -194,88 +316,36 @@ def outcome_of(outcomes: Sequence[str]) -> str:
 
 def monitor_of(fields: Mapping[str, Any], *, of_server: bool = False) -> NewMonitor:
     """Return the monitor with these fields; raises :class:`ContractError` with every broken rule of the fields."""
-    given = check_rule(_monitor_faults(fields, of_server), fields)
-    given["checks"] = tuple(dict.fromkeys(str(parse_check(text)) for text in given.get("checks", ())))
-    if "expect" in given and given["expect"] != SCHEDULE:
-        given["expect"] = "".join(given["expect"].split())
-    return NewMonitor(**given)
-
-
-def _monitor_faults(fields: Mapping[str, Any], of_server: bool) -> Iterator[Violation]:
-    for name in fields:
-        if name not in FIELDS:
-            yield Violation(str(name)[:60], "is no field of a monitor", f"The fields are {', '.join(FIELDS)}.")
-    yield from condition_faults({name: fields.get(name) for name in ("spider", "tag")})
-    if not isinstance(fields.get("enabled", False), bool):
-        yield Violation("enabled", "must be true or false", 'Write "enabled": true, or leave it out.')
-    yield from _name_faults(fields.get("name"))
-    yield from _args_faults(fields.get("args"))
-    yield from _checks_faults(fields.get("checks"))
-    yield from _schema_faults(fields)
-    yield from _expect_faults(fields, of_server)
-
-
-def _name_faults(name: Any) -> Iterator[Violation]:
-    if name is not None and not (isinstance(name, str) and len(name) <= MAX_NAME and name.isprintable()):
-        yield Violation("name", f"must be printable text of at most {MAX_NAME} characters", "Correct the name.")
-
-
-def _args_faults(args: Any) -> Iterator[Violation]:
-    if args is None:
-        return
-    if not isinstance(args, dict) or len(args) > MAX_ARGUMENTS:
-        yield Violation("args", f"must be an object of at most {MAX_ARGUMENTS} arguments", 'Write {"NAME": "value"}.')
-    elif not all(isinstance(name, str) and 0 < len(name) <= MAX_NAME for name in args):
-        yield Violation("args", f"must have names of 1 to {MAX_NAME} characters", "Correct the names.")
-
-
-def _checks_faults(checks: Any) -> Iterator[Violation]:
-    if checks is None:
-        return
-    if not isinstance(checks, (list, tuple)) or len(checks) > MAX_CHECKS:
-        yield Violation("checks", f"must be an array of at most {MAX_CHECKS} texts", 'Write ["items >= 100"].')
-        return
-    for place, text in enumerate(checks):
-        try:
-            parse_check(text, f"checks[{place}]")
-        except ContractError as error:
-            yield from error.violations
-
-
-def _schema_faults(fields: Mapping[str, Any]) -> Iterator[Violation]:
-    schema, sample = fields.get("schema"), fields.get("sample")
-    if schema is not None:
-        if not isinstance(schema, (dict, bool)):
-            yield Violation("schema", "must be a JSON Schema: an object", 'Write {"required": ["name"]}.')
-        elif len(msgspec.json.encode(schema)) > MAX_SCHEMA:
-            yield Violation("schema", f"must be at most {MAX_SCHEMA} bytes of JSON", "Shorten it.", 413)
-    if sample is not None:
-        if isinstance(sample, bool) or not isinstance(sample, int) or not 0 <= sample <= MAX_SAMPLE:
-            yield Violation("sample", f"must be a whole number from 0 (all) to {MAX_SAMPLE}", "Correct the number.")
-        elif schema is None:
-            yield Violation("sample", "is for monitors with a schema", "Leave it out.")
-
-
-def _expect_faults(fields: Mapping[str, Any], of_server: bool) -> Iterator[Violation]:
     expect = fields.get("expect")
-    checks = bool(fields.get("checks")) or fields.get("schema") is not None
-    if expect is None:
+    given = {**fields, "expect": "".join(expect.split())} if isinstance(expect, str) else fields
+    new = checked(NewMonitor, given, "a monitor")
+    faults = [*_sample_faults(new, fields), *_expect_faults(new, of_server)]
+    if faults:
+        raise ContractError(faults)
+    checks = tuple(dict.fromkeys(str(parse_check(text)) for text in new.checks))
+    return msgspec.structs.replace(new, checks=checks)
+
+
+def _sample_faults(new: NewMonitor, fields: Mapping[str, Any]) -> Iterator[Violation]:
+    if fields.get("sample") is not None and new.schema is None:
+        yield Violation("sample", "is for monitors with a schema", "Leave it out.")
+
+
+def _expect_faults(new: NewMonitor, of_server: bool) -> Iterator[Violation]:
+    checks = bool(new.checks) or new.schema is not None
+    if new.expect is None:
         if not checks:
             yield Violation("checks", "or schema or expect is required", 'Write "checks": ["items >= 100"].')
         return
-    match = _EXPECT.fullmatch("".join(expect.split())) if isinstance(expect, str) else None
-    hours = 0 if match is None else int(match[1]) * (24 if match[2] == "d" else 1)
-    if expect != SCHEDULE and not 1 <= hours <= MAX_HOURS:
-        yield Violation("expect", f"must be hours (24h) or days (7d) up to a year, or {SCHEDULE}", 'Write "24h".')
     if checks:
         yield Violation("expect", "is for monitors without checks and schema", "Add another monitor for these.")
-    if expect == SCHEDULE:
+    if new.expect == SCHEDULE:
         for name in ("tag", "args"):
-            if fields.get(name):
+            if getattr(new, name):
                 yield Violation(name, "is not for monitors of periodic jobs", "Leave it out, or name the spider.")
     elif of_server:
         yield Violation("expect", f"of the server must be {SCHEDULE}", "Add the monitor to a project.")
-    elif fields.get("spider") is None:
+    elif new.spider is None:
         yield Violation("spider", "is required for runs that are expected", "Name the spider.")
 
 
@@ -304,3 +374,20 @@ def conditions_in_words(monitor: NewMonitor) -> str:
 def schema_in_words(monitor: NewMonitor) -> str:
     """Return the check by a schema: ``items match the schema (1000 of them)``."""
     return f"items match the schema ({f'{monitor.sample} of them' if monitor.sample else 'all'})"
+
+
+SORT: Final = RuleSort(
+    name="monitors",
+    noun="monitor",
+    verb="check",
+    does="checks",
+    done="checked",
+    new=NewMonitor,
+    rule=Monitor,
+    preview=MonitorPreview,
+    parse=monitor_of,
+    data=jobs_in_words,
+    limits=conditions_in_words,
+    example='{"spider": "books", "checks": ["items >= 100"]}',
+    columns={"name": lambda monitor: monitor.name},
+)

@@ -13,6 +13,8 @@ from scrapy_ext.api.violations import Violation, refused
 
 #: One item, as the JSON that is sent; a larger one gets 413.
 MAX_ITEM_BYTES: Final = 1024 * 1024
+#: Characters of a log message: as JSON, a character has six bytes at most.
+MAX_MESSAGE: Final = MAX_ITEM_BYTES // 8
 #: Prefix of internal names: ``_type``, ``_template``, ``_cached_page_id``. ``stats`` omits them without ``all``.
 HIDDEN_PREFIX: Final = "_"
 
@@ -110,3 +112,11 @@ class Stats(msgspec.Struct):
 
     counts: dict[str, int]
     totals: Totals
+
+
+def shortened(message: str, most: int = MAX_MESSAGE) -> str:
+    """Return a message of at most ``most`` characters; of a longer one its beginning, with the number left out."""
+    if len(message) <= most:
+        return message
+    kept = max(most - 60, 0)
+    return f"{message[:kept]}… ({len(message) - kept} more characters of this line are left out)"

@@ -6,23 +6,23 @@ Rules are independent of each other: each removes the data that it covers, so th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
+from scrapy_ext.api.fields import Field, checked, flag, one_of
 from scrapy_ext.api.platform import rules
 from scrapy_ext.api.platform.collections import NAME_PATTERN, check_name
+from scrapy_ext.api.platform.jobs import MAX_NAME
 from scrapy_ext.api.platform.rules import (
-    CONDITIONS,
     KEEP,
     KINDS,
     JobConditions,
     JobsPreview,
-    check_rule,
-    field_faults,
+    RuleSort,
     jobs_in_words,
     joined,
-    what_faults,
 )
 from scrapy_ext.api.violations import ContractError, Violation
 
@@ -40,19 +40,61 @@ MAX_COLLECTIONS: Final = 50
 #: Event of an activity message about removed data.
 REMOVED_EVENT: Final = "retention:removed"
 
-FIELDS: Final = (*CONDITIONS, "what", "collections", "only_delivered", "enabled")
+_NAMES_RULE: Final = f"must be an array of 1 to {MAX_COLLECTIONS} names"
+_NAMES_REMEDY: Final = f'Write ["prices"], or ["{EVERY}"] for all of them.'
 
 
-class NewRule(JobConditions, frozen=True, kw_only=True):
+def _collection_faults(field: str, names: Sequence[str]) -> Iterator[Violation]:
+    for name in names:
+        if name == EVERY:
+            continue
+        if name in INTERNAL_COLLECTIONS:
+            yield Violation(field, f"must not have {name}, in which jobs keep their unstored items", _NAMES_REMEDY)
+            return
+        try:
+            check_name(name, field)
+        except ContractError as error:
+            yield from error.violations
+
+
+_What = Annotated[str, one_of(WHAT)]
+_Collection = Annotated[str, Meta(max_length=MAX_NAME)]
+
+
+class NewRule(JobConditions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A retention rule as it is added."""
 
     #: :data:`JOBS` or :data:`COLLECTIONS` alone, or some of :data:`KINDS`, each once and in this order.
-    what: tuple[str, ...]
+    what: Annotated[
+        tuple[_What, ...],
+        Meta(min_length=1),
+        Field(
+            f"must be an array of some of {', '.join(WHAT)}",
+            'Write ["jobs"], or ["items"].',
+            help=f"data to remove: {', '.join(WHAT)}",
+            option="what",
+            metavar="WHAT",
+            label="Data to remove",
+        ),
+    ]
     #: Names of collections or :data:`EVERY`, if ``what`` is :data:`COLLECTIONS`.
-    collections: tuple[str, ...] = ()
+    collections: Annotated[
+        tuple[_Collection, ...],
+        Meta(max_length=MAX_COLLECTIONS),
+        Field(
+            _NAMES_RULE,
+            _NAMES_REMEDY,
+            item_rule=f"must be names ({NAME_PATTERN}) or {EVERY}",
+            check=_collection_faults,
+            help="for collections: the name of one, or * for all",
+            option="--collection",
+            metavar="NAME",
+            label="Collections, one per line; * for all (only if collections are removed)",
+        ),
+    ] = ()
     #: Remove only records that were delivered, and have not changed since.
-    only_delivered: bool = False
-    enabled: bool = False
+    only_delivered: Annotated[bool, flag("only records that were delivered")] = False
+    enabled: Annotated[bool, flag()] = False
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -73,7 +115,7 @@ class NewRule(JobConditions, frozen=True, kw_only=True):
         return every or collection in self.collections
 
 
-class Rule(NewRule, frozen=True, kw_only=True):
+class Rule(NewRule, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """A retention rule. Its conditions never change; it is removed and added anew."""
 
     id: int
@@ -106,69 +148,43 @@ class RetentionEvent(msgspec.Struct, omit_defaults=True):
 
 def rule_of(fields: Mapping[str, Any]) -> NewRule:
     """Return the rule with these fields; raises :class:`ContractError` with every broken rule of the fields."""
-    given = check_rule(rule_faults(fields), fields)
-    given["what"] = tuple(name for name in WHAT if name in given["what"])
-    given["collections"] = tuple(dict.fromkeys(given.get("collections", ())))
-    return NewRule(**given)
+    rule = checked(NewRule, fields, "a rule")
+    if faults := [*_rule_faults(rule)]:
+        raise ContractError(faults)
+    what = tuple(name for name in WHAT if name in rule.what)
+    return msgspec.structs.replace(rule, what=what, collections=tuple(dict.fromkeys(rule.collections)))
 
 
-def rule_faults(fields: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield the violations of a rule's fields."""
-    yield from field_faults(fields, FIELDS, ("only_delivered", "enabled"))
-    if fields.get("tag") == KEEP:
+def _rule_faults(rule: NewRule) -> Iterator[Violation]:
+    if rule.tag == KEEP:
         yield Violation("tag", f"must not be {KEEP}: jobs with this tag are never touched", "Use another tag.")
-    what = fields.get("what")
-    faults = list(what_faults(what, WHAT, 'Write ["jobs"], or ["items"].'))
-    yield from faults or _what_faults(set(what or ()), fields)
-
-
-def _what_faults(what: set[str], fields: Mapping[str, Any]) -> Iterator[Violation]:
     for alone in (JOBS, COLLECTIONS):
-        if alone in what and len(what) > 1:
+        if alone in rule.what and len(set(rule.what)) > 1:
             yield Violation("what", f"must have {alone} alone", "Add another rule for the others.")
             return
-    if COLLECTIONS not in what:
-        if fields.get("collections"):
-            yield Violation("collections", "is for rules about collections", 'Write "what": ["collections"].')
-        if fields.get("older_than") is None and fields.get("keep_last") is None:
-            yield Violation("older_than", "or keep_last is required", "Give the age, the number of jobs, or both.")
-        if fields.get("only_delivered") is True:
-            yield from _delivered_faults(what)
-        return
-    for name in ("spider", "tag", "keep_last"):
-        if fields.get(name) is not None:
-            yield Violation(name, "is for rules about jobs", f"Leave {name} out; collections have older_than only.")
-    if fields.get("only_delivered"):
-        yield Violation("only_delivered", "is for rules about jobs", "Leave it out; collections are not delivered.")
-    if fields.get("older_than") is None:
-        yield Violation("older_than", "is required for collections", "Give the days since a record's last write.")
-    yield from _collection_faults(fields.get("collections"))
+    yield from _faults_about_collections(rule) if rule.is_about_collections else _faults_about_jobs(rule)
 
 
-def _delivered_faults(what: set[str]) -> Iterator[Violation]:
-    if JOBS in what:
+def _faults_about_jobs(rule: NewRule) -> Iterator[Violation]:
+    if rule.collections:
+        yield Violation("collections", "is for rules about collections", 'Write "what": ["collections"].')
+    if rule.older_than is None and rule.keep_last is None:
+        yield Violation("older_than", "or keep_last is required", "Give the age, the number of jobs, or both.")
+    if rule.only_delivered and rule.removes_jobs:
         remedy = "Use it with items, requests, logs and samples; another rule may remove the jobs later."
         yield Violation("only_delivered", "is not possible for jobs, of which only records are delivered", remedy)
 
 
-def _collection_faults(names: Any) -> Iterator[Violation]:
-    remedy = f'Write ["prices"], or ["{EVERY}"] for all of them.'
-    if not isinstance(names, (list, tuple)) or not 1 <= len(names) <= MAX_COLLECTIONS:
-        yield Violation("collections", f"must be an array of 1 to {MAX_COLLECTIONS} names", remedy)
-        return
-    for name in names:
-        if name == EVERY:
-            continue
-        if name in INTERNAL_COLLECTIONS:
-            yield Violation("collections", f"must not have {name}, in which jobs keep their unstored items", remedy)
-            return
-        if not isinstance(name, str):
-            yield Violation("collections", f"must be names ({NAME_PATTERN}) or {EVERY}", remedy)
-            return
-        try:
-            check_name(name, "collections")
-        except ContractError as error:
-            yield from error.violations
+def _faults_about_collections(rule: NewRule) -> Iterator[Violation]:
+    for name in ("spider", "tag", "keep_last"):
+        if getattr(rule, name) is not None:
+            yield Violation(name, "is for rules about jobs", f"Leave {name} out; collections have older_than only.")
+    if rule.only_delivered:
+        yield Violation("only_delivered", "is for rules about jobs", "Leave it out; collections are not delivered.")
+    if rule.older_than is None:
+        yield Violation("older_than", "is required for collections", "Give the days since a record's last write.")
+    if not rule.collections:
+        yield Violation("collections", _NAMES_RULE, _NAMES_REMEDY)
 
 
 # ── words for pages and commands ──
@@ -190,3 +206,19 @@ def limits_in_words(rule: NewRule) -> str:
 
 def _listed(noun: str, names: Sequence[str]) -> str:
     return f"{noun} {names[0]}" if len(names) == 1 else f"{noun}s {joined(names)}"
+
+
+SORT: Final = RuleSort(
+    name="retention",
+    noun="retention rule",
+    verb="remove",
+    does="removes",
+    done="removed",
+    new=NewRule,
+    rule=Rule,
+    preview=Preview,
+    parse=rule_of,
+    data=data_in_words,
+    limits=limits_in_words,
+    example='{"what": ["items"], "older_than": 90}',
+)

@@ -18,13 +18,16 @@ With both conditions, a job matches when it is old enough and outside the newest
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec import Meta
 
+from scrapy_ext.api.fields import ROW, Field
 from scrapy_ext.api.platform.jobs import MAX_NAME, is_name
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import Violation
 
 #: Tag of jobs whose data no rule removes.
 KEEP: Final = "keep"
@@ -39,18 +42,57 @@ DAY_MS: Final = 24 * 60 * 60 * 1000
 #: Days for which retention rules leave a job that was restored as it is.
 RESTORED_DAYS: Final = 7
 
-CONDITIONS: Final = ("spider", "tag", "older_than", "keep_last")
+
+def _scope(name: str, metavar: str, help: str) -> Field:
+    """Return the words of a condition on the spider or a tag of jobs."""
+    rule, remedy = f"must be 1 to {MAX_NAME} characters, and none of them NUL", f"Correct the {name}."
+
+    def faults(name: str, value: str) -> Iterator[Violation]:
+        if not (is_name(value) and _is_text(value)):
+            yield Violation(name, rule, remedy)
+
+    label = f"{name.capitalize()} (empty: all)"
+    return Field(rule, remedy, check=faults, metavar=metavar, help=help, label=label, group=ROW)
 
 
-class JobConditions(msgspec.Struct, frozen=True, kw_only=True):
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
+def _number(most: int, unit: str, metavar: str, help: str, label: str) -> Field:
+    rule = f"must be a whole number of {unit} from 1 to {most}"
+    return Field(rule, "Correct the number.", metavar=metavar, help=help, label=label, group=ROW)
+
+
+_Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+_Days = Annotated[int, Meta(ge=1, le=MAX_DAYS)]
+_Kept = Annotated[int, Meta(ge=1, le=MAX_KEPT)]
+
+
+class JobScope(msgspec.Struct, frozen=True, kw_only=True):
     """The jobs that a rule covers; a condition that is None does not limit them."""
 
-    spider: str | None = None
-    tag: str | None = None
+    spider: Annotated[_Name | None, _scope("spider", "NAME", "only jobs of this spider")] = None
+    tag: Annotated[_Name | None, _scope("tag", "TAG", "only jobs with this tag")] = None
+
+
+class JobConditions(JobScope, frozen=True, kw_only=True):
+    """The jobs that a rule covers, by their age and their number, too."""
+
     #: Days since the end of a job or the last write of a collection's record.
-    older_than: int | None = None
+    older_than: Annotated[
+        _Days | None,
+        _number(MAX_DAYS, "days", "DAYS", "only what is older than so many days", "Older than (days)"),
+    ] = None
     #: Number of the newest jobs of each spider that stay.
-    keep_last: int | None = None
+    keep_last: Annotated[
+        _Kept | None,
+        _number(MAX_KEPT, "jobs", "N", "not the newest N jobs of each spider", "Not the newest (jobs)"),
+    ] = None
 
     def before(self, now: int) -> int | None:
         """Return the time (ms) before which a job has ended, or a record was written, that is old enough."""
@@ -97,53 +139,36 @@ class JobsPreview(msgspec.Struct, kw_only=True):
     next: list[NextJob] = msgspec.field(default_factory=list)
 
 
-def check_rule(faults: Iterator[Violation], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a new rule that are given; raise :class:`ContractError` with every violation."""
-    if found := list(faults):
-        raise ContractError(found)
-    return {name: value for name, value in fields.items() if value is not None}
+NewT = TypeVar("NewT", bound=msgspec.Struct)
+RuleT = TypeVar("RuleT", bound=RuleRecord)
+PreviewT = TypeVar("PreviewT")
 
 
-def field_faults(fields: Mapping[str, Any], known: Sequence[str], flags: Sequence[str]) -> Iterator[Violation]:
-    """Yield the violations of fields that rules of no sort have, of the conditions, and of the ``flags``."""
-    for name in fields:
-        if name not in known:
-            yield Violation(str(name)[:60], "is no field of a rule", f"The fields are {', '.join(known)}.")
-    yield from condition_faults(fields)
-    for name in flags:
-        if not isinstance(fields.get(name, False), bool):
-            yield Violation(name, "must be true or false", f'Write "{name}": true, or leave it out.')
+@dataclass(frozen=True)
+class RuleSort(Generic[NewT, RuleT, PreviewT]):
+    """A sort of rules: its records and words, from which its paths, client calls, command and page are made."""
 
-
-def condition_faults(fields: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield the violations of the fields of :class:`JobConditions`."""
-    for name in ("spider", "tag"):
-        value = fields.get(name)
-        if value is not None and not (isinstance(value, str) and is_name(value) and _is_text(value)):
-            yield Violation(name, f"must be 1 to {MAX_NAME} characters, and none of them NUL", f"Correct the {name}.")
-    yield from _number_faults(fields, "older_than", MAX_DAYS, "days")
-    yield from _number_faults(fields, "keep_last", MAX_KEPT, "jobs")
-
-
-def what_faults(what: Any, known: Sequence[str], remedy: str) -> Iterator[Violation]:
-    """Yield the violation of the field ``what``."""
-    is_array = isinstance(what, (list, tuple)) and bool(what) and all(isinstance(each, str) for each in what)
-    if not is_array or not set(what).issubset(known):
-        yield Violation("what", f"must be an array of some of {', '.join(known)}", remedy)
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
-
-
-def _number_faults(fields: Mapping[str, Any], name: str, most: int, unit: str) -> Iterator[Violation]:
-    value = fields.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
-        yield Violation(name, f"must be a whole number of {unit} from 1 to {most}", "Correct the number.")
+    #: Last part of the paths, and the name of the command and the page: ``retention``.
+    name: str
+    #: The rule in sentences: ``retention rule``.
+    noun: str
+    #: Its effect on data, as a verb in the infinitive and the third person, and as a past participle.
+    verb: str
+    does: str
+    done: str
+    #: Records of a rule as it is added, as it is stored, and of its preview.
+    new: type[NewT]
+    rule: type[RuleT]
+    preview: type[PreviewT]
+    #: Returns the rule with the given fields; raises :class:`ContractError`.
+    parse: Callable[[Mapping[str, Any]], NewT]
+    #: The data of a rule, and its limits, in words.
+    data: Callable[[Any], str]
+    limits: Callable[[Any], str]
+    #: Fields of a rule, as JSON.
+    example: str
+    #: Further columns of tables: the title, and the text of a rule.
+    columns: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
 
 
 # ── words for messages, pages and commands ──

@@ -157,7 +157,7 @@ class UserChange(msgspec.Struct):
     roles: dict[int | None, Role | None]
 
 
-def parse_role(text: Any, field: str = "role") -> Role:
+def parse_role(text: object, field: str = "role") -> Role:
     """Return a role; raises ``ContractError``."""
     try:
         return Role(text)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
 import msgspec
 
+from scrapy_ext.api.platform.keys import STEPS
 from scrapy_ext.api.violations import Violation
 
 #: The version for the server's own project folder.
@@ -16,12 +18,16 @@ LOCAL: Final = "local"
 MAX_ARCHIVE: Final = 50 * 1024 * 1024
 #: Maximum characters of a version's requirements.
 MAX_REQUIREMENTS: Final = 256 * 1024
+#: Maximum bytes of the record of a spider.
+MAX_SPIDER: Final = 64 * 1024
 #: Number of runnable versions that are kept.
 KEPT: Final = 20
 
 _NAME: Final = re.compile(r"[\w.+!\-]{1,100}")
 _MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _MAX_MODULE: Final = 200
+#: Maximum names in a warning.
+_NAMED: Final = 10
 
 
 class VersionState(str, Enum):
@@ -44,20 +50,24 @@ class SpiderArgument(msgspec.Struct, omit_defaults=True):
 
 
 class SpiderInfo(msgspec.Struct, omit_defaults=True):
-    """A spider of a version, or a script (``py:`` name). ``custom``: it accepts further arguments."""
+    """A spider of a version, or a script (``py:`` name). ``custom``: it accepts further arguments.
+
+    ``kind`` is its class, and ``hidden`` are the classes of other spiders with its name, which no job runs.
+    """
 
     name: str
     arguments: list[SpiderArgument] = []
     summary: str = ""
     custom: bool = True
     kind: str = ""
+    hidden: list[str] = []
 
 
 class Version(msgspec.Struct, kw_only=True):
     """A deployed version.
 
     ``deploy_id`` counts the deploys of the project; ``created`` in milliseconds, ``size`` in bytes. ``message`` is the
-    progress of the check, or its error. ``spiders`` is None unless requested.
+    progress of the check, its error, or a warning about a version that is ready. ``spiders`` is None unless requested.
     """
 
     version: str
@@ -83,10 +93,20 @@ class Versions(msgspec.Struct):
 def version_faults(name: str) -> list[Violation]:
     if name == LOCAL:
         return [Violation("version", f"cannot be {LOCAL}, which stands for the server's own folder", "Choose another.")]
-    if not _NAME.fullmatch(name) or name in (".", ".."):
+    if not _NAME.fullmatch(name) or name in STEPS:
         rule = f"must be 1 to 100 letters, digits or characters of ._+!-, got {name[:60]!r}"
         return [Violation("version", rule, "Choose another name, such as 1.0.")]
     return []
+
+
+def warning_of(spiders: Sequence[SpiderInfo]) -> str:
+    """Return a sentence about the spiders whose name others have too; "" for none."""
+    twins = [spider for spider in spiders if spider.hidden]
+    if not twins:
+        return ""
+    named = "; ".join(f"{each.name}: {', '.join(each.hidden)} and {each.kind}" for each in twins[:_NAMED])
+    more = f"; and {len(twins) - _NAMED} more" if len(twins) > _NAMED else ""
+    return f"several spiders have the same name, and jobs run the last of them ({named}{more}). Rename the others."
 
 
 def settings_faults(module: str) -> list[Violation]:

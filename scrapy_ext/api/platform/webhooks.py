@@ -1,14 +1,24 @@
-"""Webhooks: HTTP notifications of a project's activity. Not part of the hosted platform's API."""
+"""Webhooks: HTTP notifications of a project's activity. Not part of the hosted platform's API.
+
+Deliveries are signed by Standard Webhooks (https://www.standardwebhooks.com/): an HMAC-SHA256 of
+``<id>.<timestamp>.<body>`` with the Base64-decoded secret after its prefix.
+"""
 
 from __future__ import annotations
 
+import base64
+import hmac
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from hashlib import sha256
+from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
+from scrapy_ext.api.fields import Field, checked
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.violations import Violation
 
@@ -30,7 +40,65 @@ TIMESTAMP_HEADER: Final = "webhook-timestamp"
 SIGNATURE_HEADER: Final = "webhook-signature"
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - prefix of a secret
 
-_EVENT: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,100}\*?|\*", re.ASCII)
+_URL_RULE: Final = f"must be a URL of at most {MAX_URL} characters"
+_URL_REMEDY: Final = "Write one such as https://hooks.example.com/jobs."
+#: Pattern of URLs in the OpenAPI document.
+_URL: Final = r"^https?://[A-Za-z0-9.:_\[\]\-]+([/?#][!-\[\]-~]*)?$"
+_EVENT_PATTERN: Final = r"([A-Za-z0-9_.:\-]{1,100}\*?|\*)"
+_EVENT: Final = re.compile(_EVENT_PATTERN, re.ASCII)
+
+
+def _url_faults(field: str, url: str) -> Iterator[Violation]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        yield Violation(field, "is not a URL", _URL_REMEDY)
+        return
+    if not url.isascii() or re.search(r"[\x00-\x20\x7f\\]", url) or not parts.hostname or port == 0:
+        yield Violation(field, "is not a URL", _URL_REMEDY)
+    elif parts.scheme not in ("http", "https"):
+        yield Violation(field, "must begin with https:// or http://", _URL_REMEDY)
+    elif parts.username is not None or parts.password is not None:
+        yield Violation(field, "must have no user name and no password", "Verify the signature instead.")
+
+
+def _event_faults(field: str, events: Sequence[str]) -> Iterator[Violation]:
+    for event in events:
+        if not _EVENT.fullmatch(event):
+            yield Violation(field, f"has {event[:60]!r}, which is not an event", "Write job:completed, job:* or *.")
+
+
+_Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL, extra_json_schema={"pattern": _URL})]
+_Event = Annotated[str, Meta(extra_json_schema={"pattern": f"^{_EVENT_PATTERN}$"})]
+
+
+class NewWebhook(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A webhook as it is added."""
+
+    url: Annotated[
+        _Url,
+        Field(
+            _URL_RULE,
+            _URL_REMEDY,
+            check=_url_faults,
+            label="URL",
+            placeholder="https://hooks.example.com/jobs",
+        ),
+    ]
+    #: Names of events; one that ends in ``*`` stands for those that begin with it.
+    events: Annotated[
+        list[_Event],
+        Meta(min_length=1, max_length=MAX_EVENTS),
+        Field(
+            f"must be an array of 1 to {MAX_EVENTS} names",
+            'Write ["job:completed"], or ["*"].',
+            check=_event_faults,
+            label="Events, one per line",
+            placeholder="job:completed",
+            lines=3,
+        ),
+    ]
 
 
 class Webhook(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -81,35 +149,10 @@ class WebhookEvent(msgspec.Struct):
     message: str
 
 
-def webhook_faults(url: Any, events: Any) -> Iterator[Violation]:
-    """Yield the violations of a webhook's URL and events."""
-    yield from _url_faults(url)
-    if not isinstance(events, list) or not 1 <= len(events) <= MAX_EVENTS:
-        yield Violation("events", f"must be an array of 1 to {MAX_EVENTS} names", 'Write ["job:completed"], or ["*"].')
-        return
-    for event in events:
-        if not isinstance(event, str) or not _EVENT.fullmatch(event):
-            shown = str(event)[:60]
-            yield Violation("events", f"has {shown!r}, which is not an event", "Write job:completed, job:* or *.")
-
-
-def _url_faults(url: Any) -> Iterator[Violation]:
-    remedy = "Write one such as https://hooks.example.com/jobs."
-    if not isinstance(url, str) or not 0 < len(url) <= MAX_URL:
-        yield Violation("url", f"must be a URL of at most {MAX_URL} characters", remedy)
-        return
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        yield Violation("url", "is not a URL", remedy)
-        return
-    if not url.isascii() or re.search(r"[\x00-\x20\x7f\\]", url) or not parts.hostname or port == 0:
-        yield Violation("url", "is not a URL", remedy)
-    elif parts.scheme not in ("http", "https"):
-        yield Violation("url", "must begin with https:// or http://", remedy)
-    elif parts.username is not None or parts.password is not None:
-        yield Violation("url", "must have no user name and no password", "Verify the signature instead.")
+def webhook_of(fields: Mapping[str, Any]) -> NewWebhook:
+    """Return the webhook with these fields; raises :class:`ContractError` with every broken rule of the fields."""
+    new = checked(NewWebhook, fields, "a webhook")
+    return msgspec.structs.replace(new, events=list(dict.fromkeys(new.events)))
 
 
 def wants(events: Sequence[str], event: str) -> bool:
@@ -157,3 +200,20 @@ class PeriodicEvent(msgspec.Struct, omit_defaults=True):
     periodic_job_id: int
     message: str
     job: str | None = None
+
+
+# ── signatures ──
+
+_SECRET_BYTES: Final = 32
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+
+
+def signed_headers(secret: str, id: str, seconds: int, body: bytes) -> dict[str, str]:
+    """Return the headers that prove sender and time (seconds since 1970) of a body."""
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    digest = hmac.digest(key, f"{id}.{seconds}.".encode() + body, sha256)
+    signature = base64.b64encode(digest).decode()
+    return {ID_HEADER: id, TIMESTAMP_HEADER: str(seconds), SIGNATURE_HEADER: f"v1,{signature}"}

@@ -24,6 +24,8 @@ from scrapy_ext.api.violations import ContractError, refused
 
 #: Maximum characters of a text.
 MAX_WHERE: Final = 2000
+#: Name of the parameter in errors.
+_PARAMETER: Final = "where"
 
 #: The operators of numbers where the value is a number, and of text elsewhere.
 _COMPARISONS: Final = {each: (f"num{each}", each) for each in ("=", "!=", ">", ">=", "<", "<=")}
@@ -59,11 +61,11 @@ class Clause(NamedTuple):
     condition: Condition
 
 
-def parse_where(text: str, name: str = "where") -> list[Clause]:
-    """Return the conditions of a text, at least one; raises ``ContractError`` that names the parameter ``name``."""
+def parse_where(text: str) -> list[Clause]:
+    """Return the conditions of a text, at least one; raises ``ContractError`` that names the parameter ``where``."""
     if len(text) > MAX_WHERE:
-        raise refused(name, f"must be {MAX_WHERE} characters at most", "Use fewer conditions.")
-    return _Parser(text, name).clauses()
+        raise refused(_PARAMETER, f"must be {MAX_WHERE} characters at most", "Use fewer conditions.")
+    return _Parser(text).clauses()
 
 
 def written(field: str, operator: str, value: str) -> str:
@@ -99,9 +101,8 @@ class _Token(NamedTuple):
 class _Parser:
     """A text and the place that was reached in it."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._name = name
         self._at = 0
 
     def clauses(self) -> list[Clause]:
@@ -112,7 +113,7 @@ class _Parser:
                     token.start, f"has {_shown(token.text)} where the next condition begins", _joined(token)
                 )
             if len(clauses) == MAX_CONDITIONS:
-                raise refused(self._name, f"may have {MAX_CONDITIONS} conditions at most", "Use fewer conditions.")
+                raise refused(_PARAMETER, f"may have {MAX_CONDITIONS} conditions at most", "Use fewer conditions.")
             clauses.append(self._clause())
         return clauses
 
@@ -134,7 +135,7 @@ class _Parser:
         if name == EVERYWHERE and form[1] not in ("hastext", "hasnottext"):
             raise self._wrong(start, "has * with an operator other than ~ and !~", "Write * ~ kettle, for example.")
         try:
-            return Clause(self._text[start : self._at].strip(), form, condition_of(form, self._name))
+            return Clause(self._text[start : self._at].strip(), form, condition_of(form, _PARAMETER))
         except ContractError as error:
             (fault,) = error.violations
             raise self._wrong(start, fault.rule, fault.remedy) from None
@@ -214,7 +215,7 @@ class _Parser:
         return token
 
     def _wrong(self, place: int, rule: str, remedy: str) -> ContractError:
-        return refused(self._name, f"{rule} (at character {place + 1})", remedy)
+        return refused(_PARAMETER, f"{rule} (at character {place + 1})", remedy)
 
 
 def _joined(token: _Token) -> str:

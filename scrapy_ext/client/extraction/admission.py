@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -29,6 +29,8 @@ _REMEMBERED = 600.0
 #: pages that the site bans hold back nothing, and many do.
 _BACKING_OFF = 4
 _LEAST_BACKING_OFF = 32
+#: Domains whose last start is kept, before those without a start for so long are forgotten.
+_LEAST_STARTED = 1000
 
 
 class Window:
@@ -41,6 +43,12 @@ class Window:
         self._size = self._most
         #: Time of the last decrease.
         self.cut_at = _LONG_AGO
+
+    def limit(self, most: int) -> None:
+        """Change the limit; a window that was cut grows to it."""
+        is_whole = self._size >= self._most
+        self._most = most or math.inf
+        self._size = self._most if is_whole else min(self._size, self._most)
 
     def is_cut(self, now: float) -> bool:
         """Return whether it is smaller than its limit by a recent decrease."""
@@ -84,21 +92,28 @@ class _Domain(Generic[T]):
 class Admission(Generic[T]):
     """The state machine. A ticket identifies a waiting request; a cap of 0 is none.
 
-    ``caps`` overrides ``per_domain`` for single domains; ``delay_of(domain)`` returns the seconds between the starts of
-    two requests to a domain.
+    ``cap_of(domain)`` replaces ``per_domain``, and may change at any time. ``delay_of(domain)`` returns the seconds
+    between the starts of two requests to a domain. As in Scrapy's downloader, it is called anew whenever a request
+    could start, and after each start.
     """
 
     def __init__(
         self,
         total: int,
         per_domain: int,
-        caps: Mapping[str, int] | None = None,
+        cap_of: Callable[[str], int] | None = None,
         delay_of: Callable[[str], float] | None = None,
     ) -> None:
         self._window = Window(total)
         self._per_domain = per_domain
-        self._caps = caps or {}
+        self._cap_of = cap_of
         self._delay_of = delay_of
+        #: Start of the last request of each domain, if there are delays.
+        self._started: dict[str, float] = {}
+        #: Whether a request has finished. A service that has just started may take a second for the first one, so that
+        #: the next one would reach the site at the same time: until then a delay begins at the end of a request.
+        self._has_finished = False
+        self._most_started = _LEAST_STARTED
         self._domains: dict[str, _Domain[T]] = {}
         #: Domains with a request that neither window nor pause of the domain holds back, in the order of their turns.
         self._ready: OrderedDict[str, None] = OrderedDict()
@@ -111,6 +126,10 @@ class Admission(Generic[T]):
         self.active = 0
         #: Requests that wait for admission.
         self.waiting = 0
+
+    @property
+    def has_delays(self) -> bool:
+        return self._delay_of is not None
 
     def held(self, now: float) -> int:
         """Return the number of requests that wait for the end of a limit of the service. Delays and caps of the caller
@@ -176,8 +195,8 @@ class Admission(Generic[T]):
             return False
         if now < state.paused_until or not state.window.has_room(state.active):
             return False
-        if self._ready:
-            return False  # Others come first.
+        if self._ready or self._must_wait(domain, state, now):
+            return False  # Others come first, or a delay has grown.
         self._activate(domain, state, now)
         return True
 
@@ -200,12 +219,23 @@ class Admission(Generic[T]):
                 del self._queued[domain]
             self._forget(domain, state)
 
-    def finish(self, domain: str) -> None:
+    def finish(self, domain: str, now: float | None = None) -> None:
+        """Count a request no longer as active; ``now`` if it was sent."""
         state = self._domains[domain]
         self.active -= 1
         state.active -= 1
+        if not self._has_finished:
+            self._first_finished(domain, state, now)
         self._offer(domain, state)
         self._forget(domain, state)
+
+    def _first_finished(self, domain: str, state: _Domain[T], now: float | None) -> None:
+        self._has_finished = True
+        if now is not None and self._delay_of is not None:
+            self._note_start(domain, now)
+            self._must_wait(domain, state, now)
+        for name, other in self._queued.items():
+            self._offer(name, other)
 
     def succeeded(self, domain: str) -> None:
         """Record the success of a request, before it finishes."""
@@ -245,7 +275,7 @@ class Admission(Generic[T]):
         while self._ready and self._window.has_room(self.active):
             domain, _ = self._ready.popitem(last=False)
             state = self._domains.get(domain)
-            if state is None or not self._may_go(state, now):
+            if state is None or not self._may_go(state, now) or self._must_wait(domain, state, now):
                 continue
             ticket, _ = state.waiting.popitem(last=False)
             if not state.waiting:
@@ -292,16 +322,21 @@ class Admission(Generic[T]):
         return now < state.limited_until or state.window.is_cut(now) or state.backing_off >= self._backoff_limit(domain)
 
     def _backoff_limit(self, domain: str) -> int:
-        return max(_LEAST_BACKING_OFF, _BACKING_OFF * self._caps.get(domain, self._per_domain))
+        return max(_LEAST_BACKING_OFF, _BACKING_OFF * self._cap(domain))
 
     def _domain(self, name: str) -> _Domain[T]:
         state = self._domains.get(name)
         if state is None:
             state = self._domains[name] = _Domain(self._new_window(name))
+        elif self._cap_of is not None:
+            state.window.limit(self._cap_of(name))
         return state
 
+    def _cap(self, domain: str) -> int:
+        return self._per_domain if self._cap_of is None else self._cap_of(domain)
+
     def _new_window(self, domain: str) -> Window:
-        return Window(self._caps.get(domain, self._per_domain))
+        return Window(self._cap(domain))
 
     def _forget(self, name: str, state: _Domain[T], now: float = _LONG_AGO) -> None:
         """Forget an unused domain. Without a time, a pause or smaller window counts until its end was processed."""
@@ -312,9 +347,27 @@ class Admission(Generic[T]):
     def _activate(self, domain: str, state: _Domain[T], now: float) -> None:
         self.active += 1
         state.active += 1
-        delay = self._delay_of(domain) if self._delay_of is not None else 0
-        if delay > 0:
-            self._hold(domain, state, now + delay)
+        if self._delay_of is not None:
+            self._note_start(domain, now)
+            self._must_wait(domain, state, now)  # Scrapy draws the next delay at once.
+
+    def _must_wait(self, domain: str, state: _Domain[T], now: float) -> bool:
+        """Return whether a delay forbids a start now, and hold back the domain until its end."""
+        if self._delay_of is None:
+            return False
+        delay = self._delay_of(domain)
+        if delay > 0 and state.active and not self._has_finished:
+            return True
+        until = self._started.get(domain, _LONG_AGO) + delay
+        if until > now:
+            self._hold(domain, state, until)
+        return until > now
+
+    def _note_start(self, domain: str, now: float) -> None:
+        self._started[domain] = now
+        if len(self._started) > self._most_started:
+            self._started = {name: start for name, start in self._started.items() if start > now - _REMEMBERED}
+            self._most_started = max(_LEAST_STARTED, 2 * len(self._started))
 
     def _may_go(self, state: _Domain[T], now: float) -> bool:
         return bool(state.waiting) and now >= state.paused_until and state.window.has_room(state.active)

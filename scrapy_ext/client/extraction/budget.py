@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.extraction import MADE_OF_PAGE, OUTPUTS
-from scrapy_ext.api.extraction.fields import RequestKind, source_of
+from scrapy_ext.api.extraction import OUTPUTS
+from scrapy_ext.api.extraction.fields import RequestKind
 from scrapy_ext.api.violations import ContractError, Violation
 
 logger = logging.getLogger(__name__)
@@ -23,20 +23,6 @@ logger = logging.getLogger(__name__)
 _WARNING: Final = 0.8
 #: Sums of floats are compared with this tolerance: 0.1 + 0.2 costs 0.3.
 _TOLERANCE: Final = 1e-9
-
-
-def kind_of(fields: Mapping[str, Any]) -> str:
-    """Return the kind of request that the service makes for these fields, ``"http"`` or ``"browser"`` (rules 2 and
-    3)."""
-    if fields.get("browserHtml") or fields.get("screenshot"):
-        return RequestKind.BROWSER.value
-    if fields.get("httpResponseBody"):
-        return RequestKind.HTTP.value
-    if fields.get("serp"):
-        return RequestKind.BROWSER.value if source_of(fields) == "browserHtml" else RequestKind.HTTP.value
-    if any(fields.get(name) for name in MADE_OF_PAGE) and source_of(fields) != "httpResponseBody":
-        return RequestKind.BROWSER.value
-    return RequestKind.HTTP.value
 
 
 class MissingPriceError(ContractError):
@@ -63,11 +49,10 @@ class Prices:
         if faults:
             raise ContractError(faults)
 
-    def of(self, fields: Mapping[str, Any]) -> float:
-        """Return the price of a request with these fields. Raises :class:`MissingPriceError`."""
+    def of(self, fields: Mapping[str, Any], kind: str) -> float:
+        """Return the price of a request with these fields, of this kind. Raises :class:`MissingPriceError`."""
         if not self._kinds and not self._required:
             return 0.0
-        kind = kind_of(fields)
         price = self._kinds.get(kind)
         if price is None:
             if self._required:
@@ -79,7 +64,7 @@ class Prices:
                 price += by_kind.get(kind, 0.0)
         return price
 
-    def _add(self, name: str, price: Any) -> None:
+    def _add(self, name: str, price: object) -> None:
         if name in _KINDS:
             self._kinds[name] = _amount(price)
         elif name not in OUTPUTS:
@@ -96,7 +81,7 @@ _KINDS: Final = (RequestKind.HTTP.value, RequestKind.BROWSER.value)
 _REMEDY: Final = 'Write {"http": 0.0002, "browser": 0.001, "screenshot": 0.0005}, for example.'
 
 
-def _amount(value: Any) -> float:
+def _amount(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise ValueError("must be a price, a number of at least 0")
     return float(value)

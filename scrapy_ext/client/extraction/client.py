@@ -8,7 +8,6 @@ waits. Between two attempts it has no permit.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from copy import deepcopy
@@ -17,29 +16,33 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from scrapy_ext.api.extraction import OUTPUTS, PROBLEM_TYPES, check
-from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
+from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES, kind_of
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
+from scrapy_ext.client.extraction.budget import Budget, Prices
 from scrapy_ext.client.extraction.errors import (
+    AccountSuspendedError,
     ExtractError,
     IncompleteAnswerError,
+    KeyRefusedError,
     OverMemoryError,
     UnexpectedAnswerError,
     UnreachableServiceError,
     error_of,
+    redacted,
 )
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.limiter import Closing, Limiter
-from scrapy_ext.client.extraction.memory import AnswerMemory, HeldResult, Hold, decoded_size, hold_of
-from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.retry_policy import LONGEST_WAIT, NO_CONNECTION, RetryPolicy, row_of
+from scrapy_ext.client.extraction.memory import AnswerMemory, HeldResult, Hold, decoded_size, hold_of, seconds_of
+from scrapy_ext.client.extraction.retry_policy import NO_CONNECTION, ConnectionRounds, Failures, RetryPolicy, pause_of
 from scrapy_ext.client.extraction.transport import UNBOUNDED, Bounds, ExtractTransport, RawAnswer
-from scrapy_ext.client.retry import repeat
 from scrapy_ext.telemetry.spans import Span, client_span
 
 T = TypeVar("T")
+
+#: Statuses of an address without the operation.
+_NO_SUCH_PATH: Final = (404, 405)
 
 #: Members that distinguish a result of the service from other JSON.
 _MARKS: Final = ("url", "statusCode")
@@ -65,6 +68,10 @@ class _Call(msgspec.Struct, frozen=True):
     """Conditions of an extraction. Coalesced requests have equal ones."""
 
     domain: str
+    #: ``"http"`` or ``"browser"``.
+    kind: str
+    #: Presumed cost of an attempt.
+    price: float
     policy: RetryPolicy
     bounds: Bounds
 
@@ -75,25 +82,6 @@ class _Attempt(msgspec.Struct, frozen=True):
     sent: float
     seconds: float
     cost: float
-
-
-class _Rounds:
-    """Counter of failed connections in a row, by rounds: requests that were sent together count as one."""
-
-    def __init__(self) -> None:
-        self._rounds = 0
-        self._counted_at = float("-inf")
-
-    def round(self, sent: float) -> int:
-        """Return the number of the round of a request that was sent at this time, from 1."""
-        if sent >= self._counted_at:
-            self._rounds += 1
-            self._counted_at = asyncio.get_running_loop().time()
-        return self._rounds
-
-    def end(self) -> None:
-        """End the row: the service answered."""
-        self._rounds = 0
 
 
 class Coalescing:
@@ -116,13 +104,13 @@ class Coalescing:
             try:
                 with self._waiting():
                     return await outcome, True
-            except _LeaderCancelled:
+            except _LeaderCancelledError:
                 continue
         return await self._lead(key, work), False
 
     async def _lead(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
         followers = self._followers[key] = []
-        failure: Exception = _LeaderCancelled()
+        failure: Exception = _LeaderCancelledError()
         try:
             result = await work()
         except Exception as error:
@@ -138,7 +126,7 @@ class Coalescing:
                 follower.set_exception(failure)
 
 
-class _LeaderCancelled(Exception):  # noqa: N818  # it does not leave this module
+class _LeaderCancelledError(Exception):
     """The caller that did the work was cancelled."""
 
 
@@ -179,7 +167,7 @@ class ExtractClient:
         self._ledger = ledger
         self._observe = observe or (lambda _attempt: None)
         self._coalescing = Coalescing(limiter.aside)
-        self._rounds = _Rounds()
+        self._rounds = ConnectionRounds()
         #: True once the service has answered with a result, or with a problem of the contract.
         self.is_there = False
         #: Extractions that needed no POST: they had the result of an identical one, or an answer of a former run.
@@ -197,21 +185,22 @@ class ExtractClient:
         fields: Mapping[str, Any],
         *,
         domain: str,
+        kind: str | None = None,
         policy: RetryPolicy | None = None,
         bounds: Bounds = UNBOUNDED,
         ledger_key: bytes = b"",
     ) -> dict[str, Any]:
         """Return the decoded body of the 200 answer to these fields. Identical requests under way share one POST.
 
-        ``domain`` is the one that the limits of a site refer to; ``policy`` replaces the client's own; ``ledger_key``
-        is the request's key in the ledger, if the caller has it. Raises :class:`ContractError` with every broken rule,
-        before anything is sent, :class:`~scrapy_ext.client.extraction.errors.ExtractError`,
+        ``domain`` is the one that the limits of a site refer to; ``policy`` replaces the client's own; ``kind`` and
+        ``ledger_key`` are those of the fields, if the caller has them. Raises :class:`ContractError` with every broken
+        rule, before anything is sent, :class:`~scrapy_ext.client.extraction.errors.ExtractError`,
         :class:`~scrapy_ext.client.extraction.budget.OverBudgetError`, and
         :class:`~scrapy_ext.client.extraction.limiter.Closing`.
         """
         body = self.encoded(fields)
-        self._prices.of(fields)  # Raises before anything waits.
-        call = _Call(domain, policy or self._policy, bounds)
+        kind = kind or kind_of(fields)
+        call = _Call(domain, kind, self._prices.of(fields, kind), policy or self._policy, bounds)
         self._limiter.begin(domain)
         try:
             if not _is_repeatable(fields):
@@ -231,7 +220,7 @@ class ExtractClient:
         with closing(await self._memory.hold()) as hold:
             shared = hold_of(result)
             await hold.resize(shared.size if shared is not None else 0)
-            return HeldResult(deepcopy(dict(result)), hold)
+            return HeldResult(deepcopy(dict(result)), hold, seconds_of(result))
 
     async def _extract(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> dict[str, Any]:
         if self._ledger is not None:
@@ -240,15 +229,11 @@ class ExtractClient:
             if paid is not None:
                 self.reused += 1
                 return paid
-        failures: Counter[str] = Counter()
-        wait: float | None = None
-        transport = self.transport
-
-        async def once() -> dict[str, Any]:
-            nonlocal wait
+        failures, transport = Failures(self._rounds), self.transport
+        while True:
             # Until the service has answered once, no other request goes in the place of a failed one.
-            async with self._limiter.permit(call.domain, again=bool(failures) and self.is_there):
-                with client_span("POST", f"{transport.url}/extract", transport.path, failures.total()) as span:
+            async with self._limiter.permit(call.domain, again=failures.total > 0 and self.is_there):
+                with client_span("POST", f"{transport.url}/extract", transport.path, failures.total) as span:
                     attempt = await self._attempt(fields, body, call, ledger_key, span.headers)
                     if span.is_recorded:
                         _describe(span, attempt.result)
@@ -257,17 +242,13 @@ class ExtractClient:
                     return attempt.result
                 # Reported while it has its permit, also without another attempt: the request that is admitted next must
                 # not meet the same limit.
-                wait = self._failed(attempt, attempt.result, call, failures)
-            raise attempt.result
-
-        async def failed(error: Exception) -> None:
-            if not isinstance(error, ExtractError) or wait is None:
+                error = attempt.result
+                wait = self._failed(attempt, error, call, failures)
+            if wait is None:
                 raise error
             # A limit pauses its scope in the limiter, where the request waits.
             if error.scope is Scope.NONE:
                 await self._limiter.back_off(call.domain, wait, lend=self.is_there)
-
-        return await repeat(once, failed)
 
     async def _paid(self, key: bytes, fields: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the result that a former run paid for, if the ledger has it."""
@@ -296,7 +277,7 @@ class ExtractClient:
         *,
         headers: Mapping[str, str],
     ) -> _Attempt:
-        price = self._prices.of(fields)
+        price = call.price
         await self._reserve(price, call.domain)
         ledger = self._ledger
         if ledger is not None:
@@ -326,7 +307,9 @@ class ExtractClient:
                 else:
                     ledger.failed(ledger_key, refund)
         seconds = asyncio.get_running_loop().time() - sent
-        return _Attempt(result, kind_of(fields), sent, seconds, price - refund)
+        if isinstance(result, HeldResult):
+            result.seconds = seconds
+        return _Attempt(result, call.kind, sent, seconds, price - refund)
 
     async def _reserve(self, price: float, domain: str) -> None:
         await self._budget.reserve(price)
@@ -342,27 +325,26 @@ class ExtractClient:
         self._rounds.end()
         self._observe(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost))
 
-    def _failed(self, attempt: _Attempt, error: ExtractError, call: _Call, failures: Counter[str]) -> float | None:
-        """Record a failure. Returns the seconds until the next attempt; None: there is none."""
-        domain, row = call.domain, row_of(error)
+    def _failed(self, attempt: _Attempt, error: ExtractError, call: _Call, failures: Failures) -> float | None:
+        """Report a failure. Returns the seconds until the next attempt; None: there is none."""
         self.is_there |= error.type in PROBLEM_TYPES or isinstance(error, IncompleteAnswerError)
-        policy = call.policy.later if self.is_there else call.policy
-        failures[row] += 1
-        if row == NO_CONNECTION:
-            # All requests fail together, so that rounds are counted and not attempts.
-            rounds = self._rounds.round(attempt.sent)
-            wait = policy.wait(error, rounds)
-            if isinstance(error, UnreachableServiceError):
-                error.rounds = rounds
-        else:
-            self._rounds.end()
-            wait = policy.wait(error, failures[row])
+        wait = failures.wait(call.policy.later if self.is_there else call.policy, error, attempt.sent)
         paused = 0.0
         if error.scope is not Scope.NONE:
-            seconds = (error.retry_after if wait is None else wait) or 0.0
-            paused = self._limiter.refused(error.scope, domain, min(seconds, LONGEST_WAIT), attempt.sent)
-        self._observe(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost, error, wait, paused))
+            paused = self._limiter.refused(error.scope, call.domain, pause_of(error, wait), attempt.sent)
+        self._observe(RequestAttempt(call.domain, attempt.kind, attempt.seconds, attempt.cost, error, wait, paused))
         return wait
+
+    def is_fatal(self, error: ExtractError) -> bool:
+        """Return whether every further request would fail in the same way. Until the service has answered, any other
+        answer means that it is not at this address."""
+        match error:
+            case KeyRefusedError() | AccountSuspendedError():
+                return True
+            case UnreachableServiceError():
+                policy = self._policy.later if self.is_there else self._policy
+                return not error.ambiguous and error.rounds >= policy.attempts(NO_CONNECTION)
+        return not self.is_there and (error.status in _NO_SUCH_PATH or isinstance(error, UnexpectedAnswerError))
 
     def encoded(self, fields: Mapping[str, Any]) -> bytes:
         """Return the request body of these fields. Raises :class:`ContractError`."""
@@ -397,7 +379,7 @@ async def _result(answer: RawAnswer, fields: Mapping[str, Any], hold: Hold) -> d
     """Return the decoded body, or the error that it reports; raises :class:`OverMemoryError`."""
     await hold.resize(len(answer.body) + decoded_size(answer.body))
     if answer.status != 200:
-        return error_of(answer.status, answer.headers, answer.body, redacted(fields))
+        return error_of(answer.status, answer.headers, answer.body, fields)
     try:
         decoded = msgspec.json.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -421,4 +403,4 @@ def _not_a_result(
     kind = answer.headers.get("Content-Type", "no content type")
     beginning = " ".join(answer.body[:400].decode("utf-8", "replace").split())[:100]
     detail = f"{fault}, {kind}: {beginning or 'an empty body'}"
-    return made(detail, status=answer.status, sent=redacted(fields))
+    return made(detail, status=answer.status, sent=fields)

@@ -1,16 +1,76 @@
 """Errors of an extraction request: one class per reaction of the caller.
 
-Every error has the problem that the service reported and, redacted, the fields that were sent. Rules of the contract
+Every error has the problem that the service reported and, redacted as in logs and request records, the fields that were
+sent. Rules of the contract
 are checked before anything is sent: those raise :class:`~scrapy_ext.api.violations.ContractError` instead.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from scrapy_ext.api.extraction.problems import CAUSE_HEADER, PROBLEM_TYPES, Cause, Problem, Scope
+from scrapy_ext.api.masking import HIDDEN, without_user
 from scrapy_ext.client.retry import parse_retry_after
+
+#: Characters of a string that are shown.
+LONGEST: Final = 200
+#: Items of an array that are shown.
+MOST_ITEMS: Final = 20
+
+#: Names of headers and members whose values are credentials, without regard to case and dashes.
+_SECRET_NAME: Final = re.compile(
+    r"auth|cookie|token|secret|password|api-?key|session|csrf|xsrf|credential", re.IGNORECASE
+)
+#: Fields of the request body, which may be a login form.
+_BODIES: Final = ("httpRequestBody", "httpRequestText")
+
+
+def redacted(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields without credentials, cookies and bodies, and with long values cut."""
+    return {name: _field(name, value) for name, value in fields.items()}
+
+
+def _field(name: str, value: object) -> Any:
+    if name in _BODIES and isinstance(value, str):
+        return f"({len(value)} characters)"
+    if name == "url" and isinstance(value, str):
+        return _cut(without_user(value))
+    return _value(name, value)
+
+
+def _value(name: str, value: object) -> Any:
+    if isinstance(value, Mapping):
+        return _object(name, value)
+    if isinstance(value, list | tuple):
+        shown = [_value(name, item) for item in value[:MOST_ITEMS]]
+        return shown if len(value) <= MOST_ITEMS else [*shown, f"(and {len(value) - MOST_ITEMS} more)"]
+    return _cut(value) if isinstance(value, str) else value
+
+
+def _object(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {member: _value(member, inner) for member, inner in value.items()}
+    for member in shown:
+        if _SECRET_NAME.search(member):
+            shown[member] = HIDDEN
+    # {name, value} pairs: the value of a secret name is secret, and so are all cookies. The text of an action may be a
+    # password.
+    secret_pair = name == "requestCookies" or _SECRET_NAME.search(str(value.get("name", "")))
+    if "value" in shown and secret_pair:
+        shown["value"] = HIDDEN
+    if name == "actions" and "text" in shown:
+        shown["text"] = HIDDEN
+    return shown
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text)} characters)"
+
+
+#: Message for an answer, or a page, of more bytes than DOWNLOAD_MAXSIZE.
+TOO_LARGE: Final = "%d bytes are more than the %d that DOWNLOAD_MAXSIZE allows"
 
 
 class ExtractError(Exception):
@@ -21,7 +81,7 @@ class ExtractError(Exception):
     - ``cause``: the reason why the site could not be downloaded, a value of
       :class:`~scrapy_ext.api.extraction.problems.Cause`; empty when it is unknown.
     - ``retry_after``: seconds.
-    - ``sent``: the fields of the request, with secrets and long values cut.
+    - ``sent``: the fields of the request, with secrets and long values cut (:func:`.redacted`).
     - ``ambiguous``: the service may have done, and billed, the work all the same.
     """
 
@@ -47,7 +107,7 @@ class ExtractError(Exception):
         self.blocked_domain = blocked_domain
         self.retry_after = retry_after
         self.cause = cause
-        self.sent: Mapping[str, Any] = sent or {}
+        self.sent: Mapping[str, Any] = redacted(sent) if sent else {}
         super().__init__(detail)
 
     def __str__(self) -> str:
@@ -174,20 +234,6 @@ class IncompleteAnswerError(UnexpectedAnswerError):
     """A result without a requested output."""
 
 
-def is_fatal(error: ExtractError, *, has_answered: bool, attempts: int) -> bool:
-    """Return whether every further request would fail in the same way. ``has_answered``: the service has answered
-    before; without that, any other answer means that it is not at this address. ``attempts``: failed connections in a
-    row that are fatal."""
-    if isinstance(error, KeyRefusedError | AccountSuspendedError):
-        return True
-    if isinstance(error, UnreachableServiceError):
-        return not error.ambiguous and error.rounds >= attempts
-    if has_answered:
-        return False
-    return error.status in _NO_SUCH_PATH or isinstance(error, UnexpectedAnswerError)
-
-
-_NO_SUCH_PATH: Final = (404, 405)
 _SCOPE_BY_STATUS: Final[Mapping[int, Scope]] = {429: Scope.DOMAIN, 503: Scope.GLOBAL}
 
 _BY_STATUS: Final[Mapping[int, type[ExtractError]]] = {

@@ -35,14 +35,14 @@ import math
 import sqlite3
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.client.extraction.budget import Spent
-from scrapy_ext.client.extraction.ledger_file import ROW_BYTES, LedgerChanges, LedgerError, LedgerFile
+from scrapy_ext.client.extraction.ledger_entries import LedgerEntries, Opened
+from scrapy_ext.client.extraction.ledger_file import ROW_BYTES, LedgerError, LedgerFile
 
 logger = logging.getLogger(__name__)
 
@@ -67,12 +67,10 @@ class Ledger:
     """The ledger of one crawl, created by :meth:`open` and used in the thread of its event loop."""
 
     def __init__(self, path: Path, flush_interval: float, hold_time: float, max_bytes: int) -> None:
-        self._path = path
         self._flush_interval = flush_interval
         self._hold_time = hold_time
-        self._max_bytes = max_bytes
-        #: Spent by all runs with this file, this one included. The ledger updates it: copy it to count elsewhere.
-        self.spent = Spent()
+        self._file = LedgerFile(path, max_bytes)
+        self._entries = LedgerEntries(Opened(Spent(), 0, set()))
         #: Requests of former runs that had no answer when these ended: they may have been billed.
         self.unanswered = 0
         #: Answers that were not stored for lack of room.
@@ -80,21 +78,15 @@ class Ledger:
         #: The error that disabled the ledger; None: it is enabled.
         self.error: Exception | None = None
         self._closed = False
-        self._file = LedgerFile(path, max_bytes)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="extract-ledger")
         self._loop = asyncio.get_running_loop()
-        self._former: set[bytes] = set()
-        #: Keys that have a row, or will have once the current flush is done.
-        self._rows: set[bytes] = set()
-        self._in_flight: set[bytes] = set()
-        #: Answers that are not written, the oldest first, with the time from which they may be.
-        self._pending: dict[bytes, tuple[float, bytes | bytearray]] = {}
-        self._pending_bytes = 0
-        #: Keys whose rows the next flush deletes.
-        self._removed: set[bytes] = set()
-        self._has_changed = False
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Future[list[bytes]] | None = None
+
+    @property
+    def spent(self) -> Spent:
+        """Spent by all runs with this file, this one included. The ledger updates it: copy it to count elsewhere."""
+        return self._entries.spent
 
     @classmethod
     async def open(
@@ -114,23 +106,22 @@ class Ledger:
             ledger._thread.shutdown(wait=False)
             raise
         else:
-            ledger.spent, ledger.unanswered = opened.spent, opened.unanswered
-            ledger._former, ledger._rows = opened.keys, set(opened.keys)
+            ledger._entries, ledger.unanswered = LedgerEntries(opened), opened.unanswered
         return ledger
 
     def __repr__(self) -> str:
-        return f"<Ledger {self._path}>"
+        return f"<Ledger {self._file.path}>"
 
     def may_have(self, key: bytes) -> bool:
         """Return whether :meth:`stored` may have an answer."""
-        return key in self._former and not self._is_off
+        return self._entries.is_former(key) and not self._is_off
 
     async def stored(self, key: bytes) -> bytes | None:
         """Return an unfinished answer of a former run. Each is returned once per run, and stays on disk until it is
         :meth:`finished`."""
         if not self.may_have(key):
             return None
-        self._former.discard(key)
+        self._entries.take_former(key)
         try:
             answer = await self._loop.run_in_executor(self._thread, self._file.read, key)
         except (sqlite3.Error, OSError) as error:
@@ -140,49 +131,39 @@ class Ledger:
         return answer
 
     def sent(self, key: bytes, cost: float) -> None:
-        self.spent.requests += 1
-        self.spent.cost += cost
-        self._in_flight.add(key)
-        self._changed()
+        self._entries.sent(key, cost)
+        self._wait()
 
     def failed(self, key: bytes, refund: float = 0.0) -> None:
         """Record the failure of a request. ``refund``: the part of its cost that was not billed."""
-        self.spent.cost -= refund
-        self._in_flight.discard(key)
-        self._changed()
+        self._entries.failed(key, refund)
+        self._wait()
 
     def answered(self, key: bytes, answer: bytes | bytearray) -> None:
         """Store the body of the 200 answer to a request, in place of a former one."""
-        self._in_flight.discard(key)
-        self._former.discard(key)
+        entries = self._entries
+        entries.answered(key)
         if self._is_off:
             return
-        is_full = self._writing is not None and self._pending_bytes + len(answer) > BUFFER_BYTES
-        if is_full or len(answer) + ROW_BYTES > self._max_bytes:
+        is_full = self._writing is not None and entries.pending_bytes + len(answer) > BUFFER_BYTES
+        if is_full or len(answer) + ROW_BYTES > self._file.max_bytes:
             self.dropped += 1
             self.finished(key)
             return
-        self._take_pending(key)
-        self._pending[key] = (self._loop.time() + self._hold_time, answer)
-        self._pending_bytes += len(answer)
-        self._changed()
-        if self._pending_bytes >= WRITE_BYTES:
+        entries.add(key, answer, self._loop.time() + self._hold_time)
+        self._wait()
+        if entries.pending_bytes >= WRITE_BYTES:
             self._flush(all_answers=True)
 
     def finished(self, key: bytes) -> None:
         """Remove the answer to a request: the crawl does not need it again."""
-        if key in self._pending:
-            self._take_pending(key)
-        if key in self._rows:
-            self._rows.discard(key)
-            self._former.discard(key)
-            self._removed.add(key)
-            self._changed()
+        self._entries.finished(key)
+        self._wait()
 
     async def flush(self) -> None:
         """Write all changes now; returns when they are on disk, or the ledger is disabled."""
         await self._written_out()
-        if self._has_changed or self._pending:
+        if self._entries.has_changed or self._entries.are_pending:
             self._flush(all_answers=True)
             await self._written_out()
 
@@ -203,24 +184,12 @@ class Ledger:
     def _is_off(self) -> bool:
         return self._closed or self.error is not None
 
-    def _changed(self) -> None:
-        self._has_changed = True
-        self._wait()
-
     def _wait(self) -> None:
         """Flush after the interval, if there is something to write then or later."""
-        if (self._has_changed or self._pending) and self._timer is None and self._writing is None and not self._is_off:
+        entries = self._entries
+        is_idle = self._timer is None and self._writing is None
+        if is_idle and (entries.has_changed or entries.are_pending) and not self._is_off:
             self._timer = self._loop.call_later(self._flush_interval, self._flush)
-
-    def _take_due(self, now: float) -> dict[bytes, bytes | bytearray]:
-        """Return the pending answers that are old enough to be written."""
-        keys = list(takewhile(lambda key: self._pending[key][0] <= now, self._pending))
-        return {key: self._take_pending(key) for key in keys}
-
-    def _take_pending(self, key: bytes) -> bytes | bytearray:
-        _, answer = self._pending.pop(key, (0.0, b""))
-        self._pending_bytes -= len(answer)
-        return answer
 
     async def _written_out(self) -> None:
         while self._writing is not None:
@@ -230,16 +199,10 @@ class Ledger:
         self._stop_timer()
         if self._writing is not None or self._is_off:
             return
-        answers = self._take_due(math.inf if all_answers else self._loop.time())
-        if not answers and not self._has_changed:
+        changes = self._entries.take(math.inf if all_answers else self._loop.time())
+        if changes is None:
             self._wait()
             return
-        removed = self._removed.union(self._rows.intersection(answers))
-        self._rows.update(answers)
-        # Without its answer, a request counts as unanswered.
-        unanswered = len(self._in_flight.union(self._pending))
-        changes = LedgerChanges(answers, self.spent.requests, self.spent.cost, unanswered, removed)
-        self._removed, self._has_changed = set(), False
         self._writing = self._loop.run_in_executor(self._thread, self._file.write, changes)
         self._writing.add_done_callback(self._written)
 
@@ -253,9 +216,8 @@ class Ledger:
             return
         dropped = writing.result()
         self.dropped += len(dropped)
-        self._rows.difference_update(dropped)
-        self._former.difference_update(dropped)
-        if self._pending_bytes >= WRITE_BYTES:
+        self._entries.dropped(dropped)
+        if self._entries.pending_bytes >= WRITE_BYTES:
             self._flush(all_answers=True)
         else:
             self._wait()
@@ -265,11 +227,11 @@ class Ledger:
             return
         self.error = error if isinstance(error, Exception) else RuntimeError(str(error))
         self._stop_timer()
-        self._former, self._rows, self._removed, self._pending, self._pending_bytes = set(), set(), set(), {}, 0
+        self._entries.forget()
         logger.warning(
             "The ledger %s cannot be used (%s). The crawl goes on without it: when it is resumed, answers may "
             "be paid for twice. Free disk space and check the permissions; delete the file if it is damaged.",
-            self._path,
+            self._file.path,
             error,
         )
 

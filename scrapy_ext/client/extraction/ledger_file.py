@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from scrapy_ext.api.compression import crc32
 from scrapy_ext.client.extraction.budget import Spent
 from scrapy_ext.client.extraction.ledger_answers import AnswerFile, Place
+from scrapy_ext.client.extraction.ledger_entries import LedgerChanges, Opened
 from scrapy_ext.compatibility import sqlite
 
 T = TypeVar("T")
@@ -67,31 +68,12 @@ class LedgerError(Exception):
     """A ledger file that must not be used. The message names the file and what to do."""
 
 
-class LedgerChanges(NamedTuple):
-    """Changes that one flush writes: the totals, new rows, and before them the keys whose rows are deleted. The key of
-    a new row is one of these if it has a row already."""
-
-    answers: dict[bytes, bytes | bytearray]
-    requests: int
-    cost: float
-    in_flight: int
-    removed: Collection[bytes] = ()
-
-
-class Opened(NamedTuple):
-    """Totals and keys of former runs."""
-
-    spent: Spent
-    unanswered: int
-    keys: set[bytes]
-
-
 class LedgerFile:
     """The file at a path; :meth:`open` comes first."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
-        self._path = path
-        self._max_bytes = max_bytes
+        self.path = path
+        self.max_bytes = max_bytes
         self._connection: sqlite3.Connection | None = None
         self._answers: AnswerFile | None = None
         self._stored_bytes = 0
@@ -99,10 +81,10 @@ class LedgerFile:
     def open(self) -> Opened:
         """Open or create the file. Raises :class:`LedgerError` for a file that must not be touched, and
         ``sqlite3.Error`` or ``OSError`` when the system cannot open it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(OSError):  # SQLite says what is wrong with the path.
             # Answers are private to the user; SQLite gives the files beside this one the same mode.
-            self._path.touch(mode=0o600)
+            self.path.touch(mode=0o600)
         with self._classified_errors():
             try:
                 return self._begun(self._connect())
@@ -150,7 +132,7 @@ class LedgerFile:
         self._disconnect()
         if remove:
             for suffix in ("", "-wal", "-shm", "-journal", _ANSWERS):
-                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
     @property
     def _opened(self) -> tuple[sqlite3.Connection, AnswerFile]:
@@ -159,7 +141,7 @@ class LedgerFile:
         return self._connection, self._answers
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
         self._connection = connection
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
@@ -181,12 +163,10 @@ class LedgerFile:
             for statement in _TABLES:
                 connection.execute(statement)
         elif application != APPLICATION_ID:
-            raise LedgerError(
-                f"{self._path} is a database of something else, not a ledger. Delete it, or move it away."
-            )
+            raise LedgerError(f"{self.path} is a database of something else, not a ledger. Delete it, or move it away.")
         elif version != FORMAT:
             raise LedgerError(
-                f"{self._path} is a ledger of format {version}, and this version reads format {FORMAT}. Go on with the "
+                f"{self.path} is a ledger of format {version}, and this version reads format {FORMAT}. Go on with the "
                 "version that wrote it, or delete it: at worst, answers are paid for twice."
             )
 
@@ -198,7 +178,7 @@ class LedgerFile:
         ((requests, cost, unanswered, self._stored_bytes),) = execute(
             "SELECT requests, cost, unanswered, stored_bytes FROM totals"
         ).fetchall()
-        answers = self._path.with_name(self._path.name + _ANSWERS)
+        answers = self.path.with_name(self.path.name + _ANSWERS)
         length = answers.stat().st_size if answers.exists() else 0
         # Rows of a damaged database, and of answers that a power failure has lost.
         self._deleted(
@@ -219,7 +199,7 @@ class LedgerFile:
         """Delete the oldest rows while there are too many bytes; return their keys and places."""
         dropped: list[bytes] = []
         freed: list[Place] = []
-        while self._stored_bytes > self._max_bytes:
+        while self._stored_bytes > self.max_bytes:
             oldest = connection.execute(
                 "DELETE FROM answers WHERE id = (SELECT min(id) FROM answers) RETURNING key, place, size"
             ).fetchall()
@@ -274,11 +254,11 @@ class LedgerFile:
     def _message(self, code: int, error: Exception) -> str:
         if code in _LOCKED:
             return (
-                f"{self._path} is in use: another crawl that runs now writes this ledger. Wait until it ends, or give "
+                f"{self.path} is in use: another crawl that runs now writes this ledger. Wait until it ends, or give "
                 "this crawl another path."
             )
         return (
-            f"{self._path} is damaged or not a ledger ({error}). Delete it: at worst, answers are paid for twice. Or "
+            f"{self.path} is damaged or not a ledger ({error}). Delete it: at worst, answers are paid for twice. Or "
             "move it away."
         )
 

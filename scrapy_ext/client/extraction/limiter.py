@@ -8,8 +8,9 @@ scheduler. One that only waits for its turn is sent, as it is by Scrapy.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from enum import IntEnum
 
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.client.extraction.admission import Admission
@@ -22,6 +23,14 @@ class Closing(Exception):  # noqa: N818  # it is no error
         super().__init__(reason)
 
 
+class _State(IntEnum):
+    OPEN = 0
+    #: Waits for limits and for other attempts end, and the rest goes on.
+    CLOSING = 1
+    #: Every wait ends.
+    CLOSED = 2
+
+
 class Limiter:
     """Caps and pauses for requests of one event loop. See :class:`~scrapy_ext.client.extraction.admission.Admission`
     for the arguments."""
@@ -31,11 +40,10 @@ class Limiter:
         total: int,
         per_domain: int,
         *,
-        caps: Mapping[str, int] | None = None,
+        cap_of: Callable[[str], int] | None = None,
         delay_of: Callable[[str], float] | None = None,
     ) -> None:
-        self._admission: Admission[asyncio.Future[None]] = Admission(total, per_domain, caps, delay_of)
-        self._has_delays = delay_of is not None
+        self._admission: Admission[asyncio.Future[None]] = Admission(total, per_domain, cap_of, delay_of)
         self._timer: asyncio.TimerHandle | None = None
         self._backing_off: set[asyncio.Future[None]] = set()
         #: Requests that wait for another attempt, or for an identical request.
@@ -43,9 +51,7 @@ class Limiter:
         #: Requests that wait for a permit after a first attempt, and those that have it.
         self._again = 0
         self._repeated = 0
-        self._is_closing = False
-        #: True: nothing may be sent any more.
-        self.is_closed = False
+        self._state = _State.OPEN
         #: Called with a domain that may have room.
         self.on_room: list[Callable[[str], None]] = []
         #: Called with a domain that the service limits, and the seconds of the limit.
@@ -54,6 +60,11 @@ class Limiter:
         self.on_sleep: list[Callable[[], None]] = []
         #: Called when :attr:`held` may have changed.
         self.on_held: Callable[[], None] = lambda: None
+
+    @property
+    def is_closed(self) -> bool:
+        """True if nothing may be sent any more."""
+        return self._state is _State.CLOSED
 
     @property
     def active(self) -> int:
@@ -97,7 +108,7 @@ class Limiter:
 
     def check_open(self, domain: str) -> None:
         """Raise :class:`Closing` when nothing may be sent to a domain any more."""
-        if self.is_closed or (self._is_closing and (self.is_all_paused or self.is_limited(domain))):
+        if self._state and self._ends(domain):
             raise Closing
 
     @asynccontextmanager
@@ -111,7 +122,7 @@ class Limiter:
         try:
             yield
         finally:
-            self._admission.finish(domain)
+            self._admission.finish(domain, asyncio.get_running_loop().time())
             if self._admission.waiting:
                 self._advance()
             if again:
@@ -131,7 +142,7 @@ class Limiter:
 
     async def back_off(self, domain: str, seconds: float, *, lend: bool = True) -> None:
         """Wait before another attempt at an extraction; ``lend``: others may go meanwhile. Raises :class:`Closing`."""
-        if self.is_closed or self._is_closing:
+        if self._state:
             raise Closing
         if not lend:
             await self._sleep(seconds)
@@ -173,28 +184,33 @@ class Limiter:
         if scope in (Scope.DOMAIN, Scope.ORGANISATION_DOMAIN):
             for notify in self.on_pause:
                 notify(domain, seconds)
-        if self._is_closing:
+        if self._state:
             self._end_waits()
         self._advance()
         return max(0.0, now + seconds - max(before, now))
 
-    def wind_up(self) -> None:
-        """End the waits for limits and for other attempts, and refuse further ones. The rest goes on."""
-        self._is_closing = True
+    def wind_up(self, *, at_once: bool = False) -> None:
+        """End the waits for limits and for other attempts, and refuse further ones. The rest goes on; ``at_once``: only
+        requests that are being sent do."""
+        self._state = max(self._state, _State.CLOSED if at_once else _State.CLOSING)
         self._end_waits()
 
     def _end_waits(self) -> None:
         """End the waits for other attempts and for limits; if nothing may be sent any more, every wait."""
         for domain, ticket in self._admission.tickets():
-            if self.is_closed or self.is_all_paused or self.is_limited(domain):
+            if self._ends(domain):
                 self._admission.leave(domain, ticket)
                 _end(ticket)
         for waking in list(self._backing_off):
             _end(waking)
 
+    def _ends(self, domain: str) -> bool:
+        """Return whether a request to this domain may not wait for its turn when the crawl closes."""
+        return self.is_closed or self.is_all_paused or self.is_limited(domain)
+
     def close(self) -> None:
         """End every wait, and refuse further ones."""
-        self.is_closed = True
+        self._state = _State.CLOSED
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -203,9 +219,10 @@ class Limiter:
     async def _admitted(self, domain: str, again: bool) -> None:
         self.check_open(domain)
         loop = asyncio.get_running_loop()
-        if self._admission.enter_now(domain, loop.time()):
-            if self._has_delays:
-                self._advance()  # Sets the timer for the next one of the domain.
+        now = loop.time()
+        if self._admission.enter_now(domain, now):
+            if self._admission.has_delays:
+                self._set_timer(loop, self._admission.next_change(now))  # For the next one of the domain.
             return
         ticket: asyncio.Future[None] = loop.create_future()
         self._admission.enter(domain, ticket)

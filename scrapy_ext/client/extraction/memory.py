@@ -165,15 +165,21 @@ class Hold:
 class HeldResult(dict[str, Any]):
     """A result of the service with the hold of its answer."""
 
-    __slots__ = ("hold",)
+    __slots__ = ("hold", "seconds")
 
-    def __init__(self, result: dict[str, Any], hold: Hold) -> None:
+    def __init__(self, result: dict[str, Any], hold: Hold, seconds: float | None = None) -> None:
         super().__init__(result)
         self.hold = hold
+        #: Time from the POST that had this answer to the answer; None for one of a former run.
+        self.seconds = seconds
 
 
 def hold_of(result: object) -> Hold | None:
     return result.hold if isinstance(result, HeldResult) else None
+
+
+def seconds_of(result: object) -> float | None:
+    return result.seconds if isinstance(result, HeldResult) else None
 
 
 def _wake(waiting: asyncio.Future[None]) -> None:

@@ -4,12 +4,15 @@ The table is plain data, and the setting EXTRACT_API_RETRY_POLICY is merged over
 5}`` sets the attempts of one problem type, ``{"network": {"attempts": 2, "wait": 1}}`` more of its row. A failure
 without a row, such as every other 4xx, has one attempt: repeating a request that must fail costs money and earns bans.
 
-A limit is no failure of the request. The service says when it ends and the limiter holds all requests of that scope
-until then, so that limits have many attempts, each of which waits for its permit.
+A limit (429, 503, no connection) is no failure of the request. The service says when it ends and the limiter holds all
+requests of that scope until then, so that limits have many attempts, each of which waits for its permit. Its way: the
+error has the scope and the ``Retry-After`` of the answer (:mod:`.errors`), :class:`Failures` returns the wait and the
+pause, :meth:`.Limiter.refused` holds the scope back.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -127,6 +130,55 @@ class RetryPolicy:
         if failures >= rule.attempts or (error.retry_after or 0) > LONGEST_WAIT:
             return None
         return Backoff(rule.wait, rule.longest).wait(failures, error.retry_after)
+
+
+class ConnectionRounds:
+    """Counter of failed connections in a row, by rounds: requests that were sent together count as one."""
+
+    def __init__(self) -> None:
+        self._rounds = 0
+        self._counted_at = float("-inf")
+
+    def round(self, sent: float) -> int:
+        """Return the number of the round of a request that was sent at this time of the loop, from 1."""
+        if sent >= self._counted_at:
+            self._rounds += 1
+            self._counted_at = asyncio.get_running_loop().time()
+        return self._rounds
+
+    def end(self) -> None:
+        """End the row: the service answered."""
+        self._rounds = 0
+
+
+class Failures:
+    """Failures of one extraction, by row of the table. ``rounds``: failed connections of all extractions, which fail
+    together, so that their rounds are counted and not the attempts of each."""
+
+    def __init__(self, rounds: ConnectionRounds) -> None:
+        self.total = 0
+        self._rounds = rounds
+        self._by_row: dict[str, int] = {}
+
+    def wait(self, policy: RetryPolicy, error: ExtractError, sent: float) -> float | None:
+        """Count a failure of a request that was sent at this time of the loop. Returns the seconds until the next
+        attempt; None: there is none."""
+        row = row_of(error)
+        self.total += 1
+        self._by_row[row] = self._by_row.get(row, 0) + 1
+        if row != NO_CONNECTION:
+            self._rounds.end()
+            return policy.wait(error, self._by_row[row])
+        rounds = self._rounds.round(sent)
+        if isinstance(error, UnreachableServiceError):
+            error.rounds = rounds
+        return policy.wait(error, rounds)
+
+
+def pause_of(error: ExtractError, wait: float | None) -> float:
+    """Return the seconds for which the scope of a limit is held back, also where this request has no further
+    attempt."""
+    return min((error.retry_after if wait is None else wait) or 0.0, LONGEST_WAIT)
 
 
 def row_of(error: ExtractError) -> str:

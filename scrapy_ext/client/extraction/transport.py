@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
 from scrapy_ext.api.extraction import EXTENSIONS_HEADER
 from scrapy_ext.api.extraction.problems import Cause
-from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError
+from scrapy_ext.api.masking import without_user
+from scrapy_ext.client.extraction.errors import TOO_LARGE, TooLargeError, UnreachableServiceError
 from scrapy_ext.client.extraction.memory import AnswerMemory, Hold
-from scrapy_ext.client.extraction.redact import redacted, without_user
 from scrapy_ext.client.http import authorization, base_url, decompressed, is_compressed, proxy_of
 from scrapy_ext.client.http1 import Answer, AnswerError, Body, ConnectError, Connections
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_after
@@ -58,11 +58,10 @@ class ExtractTransport:
     """The service at an address ending in ``/v1``. It can be created anywhere; its connections belong to the event loop
     of the first call.
 
-    ``timeout``: seconds from the first byte of a request to the last one of its answer; ``connections``: open
-    connections at once (0: one for each request).
+    ``timeout``: seconds from the first byte of a request to the last one of its answer.
     """
 
-    def __init__(self, url: str, key: str, timeout: float, *, connections: int = 0) -> None:
+    def __init__(self, url: str, key: str, timeout: float) -> None:
         self.url = base_url(url, "EXTRACT_API_URL", "https://extract.example.com/v1")
         #: The path of the operation.
         self.path = f"{urlsplit(self.url).path}/extract"
@@ -75,7 +74,6 @@ class ExtractTransport:
         }
         self._proxy = proxy_of(self.url)
         self._timeout = timeout
-        self._limit = connections
         #: Fields of the service besides those of the contract, as its answers report; None: no answer yet.
         self.extensions: frozenset[str] | None = None
         self._opened: Connections | None = None
@@ -145,7 +143,7 @@ class ExtractTransport:
     @property
     def _connections(self) -> Connections:
         if self._opened is None:
-            self._opened = Connections(self.url, self._headers, limit=self._limit, proxy=self._proxy)
+            self._opened = Connections(self.url, self._headers, proxy=self._proxy)
         return self._opened
 
 
@@ -162,7 +160,7 @@ async def _body(answer: Answer, max_size: int, hold: Hold, deadline: Timeout) ->
         pieces = decompressed(pieces)
     elif expected is not None:
         if expected > most:
-            raise too_large(expected, max_size)
+            raise TooLargeError(TOO_LARGE % (expected, max_size))
         if expected <= _ONE_BUFFER:
             await hold.resize(expected, deadline)
             return await answer.read()
@@ -173,13 +171,7 @@ async def _body(answer: Answer, max_size: int, hold: Hold, deadline: Timeout) ->
         async for piece in pieces:
             size += len(piece)
             if size > most:
-                raise too_large(size, max_size)
+                raise TooLargeError(TOO_LARGE % (size, max_size))
             await hold.resize(_JOINED * size, deadline)
             found.append(piece)
     return b"".join(found)
-
-
-def too_large(size: int, max_size: int, fields: Mapping[str, Any] | None = None) -> TooLargeError:
-    """Return the error for an answer or a page of this size, requested with these fields."""
-    fault = f"{size} bytes are more than the {max_size} that DOWNLOAD_MAXSIZE allows"
-    return TooLargeError(fault, sent=redacted(fields or {}))

@@ -28,6 +28,72 @@ class AnswerError(OSError):
     """No whole answer, though the request was sent."""
 
 
+class ReceivedAnswer:
+    """An answer as it is received: its parser calls the methods ``on_…``. It has a status once its head is there."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.reason = ""
+        self.headers: CIMultiDict[str] = CIMultiDict()
+        self.length: int | None = None
+        self.is_whole = False
+        #: True if the server keeps the connection after it.
+        self.is_kept = False
+        self.head_bytes = 0
+        #: Received parts of the body.
+        self.parts: list[bytes] = []
+        #: Where the rest of a body with a length is received, and how much of the body is there.
+        self.into: memoryview[int] | None = None
+        self.filled = 0
+        #: None when the connection is done with it: the parser refers to this object.
+        self.parser: Any = HttpResponseParser(self)
+
+    @property
+    def is_until_eof(self) -> bool:
+        """True if the end of the connection is the end of the body."""
+        is_chunked = "chunked" in self.headers.get("Transfer-Encoding", "").lower()
+        return bool(self.status) and self.length is None and not is_chunked
+
+    def fill(self, size: int) -> bool:
+        """Count bytes that were received in the rest of the body; return true at its end."""
+        self.filled += size
+        if self.into is None or self.filled < len(self.into):
+            return False
+        self.into = None
+        self.is_whole = True
+        return True
+
+    def on_status(self, reason: bytes) -> None:
+        if not self.status:
+            self.reason = reason.decode("latin-1")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.status:  # not those after a chunked body
+            self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+
+    def on_headers_complete(self) -> None:
+        status = self.parser.get_status_code()
+        if status < 200:  # a preliminary answer; the one of the request follows
+            self.headers.clear()
+            return
+        if self.status:  # a second answer, to no request
+            self.is_kept = False
+            return
+        self.status = status
+        self.is_kept = self.parser.should_keep_alive()
+        # llhttp refuses an answer with several of these headers.
+        if (length := self.headers.get("Content-Length")) is not None:
+            self.length = int(length)
+
+    def on_body(self, part: bytes) -> None:
+        if not self.is_whole:
+            self.parts.append(part)
+
+    def on_message_complete(self) -> None:
+        if self.status:
+            self.is_whole = True
+
+
 class Connection(asyncio.BufferedProtocol):
     """One connection: idle, or with one request and its answer."""
 
@@ -41,18 +107,9 @@ class Connection(asyncio.BufferedProtocol):
         self._is_lost = False
         self._kept_until = 0.0
         self._is_paused = False
-        #: The parser of the answer, and what it has found.
-        self._parser = HttpResponseParser(self)
-        self._is_asked = False
-        #: The buffer for sending is full; the body of the request was not sent whole.
-        self._is_full = self._is_cut = False
-        self._has_head = self._is_kept = self._until_eof = False
-        self._head_bytes = 0
-        self._parts: list[bytes] = []
-        #: Where the rest of a body with a length is received, and how much of the body is there.
-        self._into: memoryview[int] | None = None
-        self._filled = 0
-        self._begin()
+        #: A request was sent. The buffer for sending is full; the body of the request was not sent whole.
+        self._is_asked = self._is_full = self._is_cut = False
+        self.answer = ReceivedAnswer()
 
     # ── one request ──
 
@@ -65,7 +122,7 @@ class Connection(asyncio.BufferedProtocol):
         """Send a body in pieces, until there is an answer or an error."""
         async with contextlib.aclosing(body):
             async for piece in body:
-                if self._has_head or self._error is not None:
+                if self.answer.status or self._error is not None:
                     self._is_cut = True
                     return
                 if piece:
@@ -77,29 +134,30 @@ class Connection(asyncio.BufferedProtocol):
 
     async def head(self) -> None:
         """Wait for the head of the answer."""
-        while not self._has_head:
+        while not self.answer.status:
             await self._wait()
 
     async def body(self) -> Body:
         """Return the whole body, of which the length is known."""
-        if self.is_whole:
-            return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        into = bytearray(self.length or 0)
+        answer = self.answer
+        if answer.is_whole:
+            return answer.parts[0] if len(answer.parts) == 1 else b"".join(answer.parts)
+        into = bytearray(answer.length or 0)
         for part in self.taken():
-            into[self._filled : self._filled + len(part)] = part
-            self._filled += len(part)
-        self._into = memoryview(into)
+            into[answer.filled : answer.filled + len(part)] = part
+            answer.filled += len(part)
+        answer.into = memoryview(into)
         await self._more()
         return into
 
     async def more(self) -> None:
         """Wait for more of the body, or for its end."""
-        if not self._parts:
+        if not self.answer.parts:
             await self._more()
 
     def taken(self) -> list[bytes]:
         """Remove and return the received parts of the body."""
-        parts, self._parts = self._parts, []
+        parts, self.answer.parts = self.answer.parts, []
         return parts
 
     def rest(self, seconds: float) -> bool:
@@ -107,7 +165,7 @@ class Connection(asyncio.BufferedProtocol):
         self._kept_until = self._loop.time() + seconds
         # A server may answer before it has read the request.
         is_sent = not (self._is_cut or self._transport.get_write_buffer_size())
-        if not (is_sent and self._is_kept and self.is_usable()) or self._is_paused:
+        if not (is_sent and self.answer.is_kept and self.is_usable()) or self._is_paused:
             return False
         self._begin()
         if len(self._buffer) > _READ:
@@ -124,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        if self._parts or self._error:
+        if self.answer.parts or self._error:
             raise AnswerError("the proxy sent data before the server")
         self._begin()
         self._transport = await self._loop.start_tls(self._transport, self, context, server_hostname=host)
@@ -132,16 +190,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _begin(self) -> None:
         """Forget the former answer."""
-        self.status = 0
-        self.reason = ""
-        self.headers: CIMultiDict[str] = CIMultiDict()
-        self.length: int | None = None
-        self.is_whole = False
-        self._parser = HttpResponseParser(self)
-        self._into = None
-        self._is_asked = self._is_cut = self._has_head = self._is_kept = self._until_eof = False
-        self._head_bytes = self._filled = 0
-        self._parts = []
+        self.answer.parser = None
+        self.answer = ReceivedAnswer()
+        self._is_asked = self._is_cut = False
 
     async def _more(self) -> None:
         if self._is_paused:
@@ -156,10 +207,7 @@ class Connection(asyncio.BufferedProtocol):
                 await self._waiter
             finally:
                 self._waiter = None
-        self._check()
-
-    def _check(self) -> None:
-        if self._error is not None and not self.is_whole:
+        if self._error is not None and not self.answer.is_whole:
             raise self._error
 
     def _wake(self) -> None:
@@ -177,50 +225,50 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
 
     def get_buffer(self, sizehint: int) -> memoryview[int]:
-        return self._buffer if self._into is None else self._into[self._filled :]
+        answer = self.answer
+        return self._buffer if answer.into is None else answer.into[answer.filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._into is not None:
-            self._filled += nbytes
-            if self._filled == len(self._into):
-                self._into = None
-                self.is_whole = True
+        answer = self.answer
+        if answer.into is not None:
+            if answer.fill(nbytes):
                 self._wake()
             return
-        if not self._is_asked or self.is_whole:
+        if not self._is_asked or answer.is_whole:
             self._fail(AnswerError("the server sent data without a request"))
             return
-        had_head = self._has_head
+        had_head = bool(answer.status)
         try:
-            self._parser.feed_data(self._buffer[:nbytes])
+            answer.parser.feed_data(self._buffer[:nbytes])
         except (HttpParserError, HttpParserUpgrade) as error:
             self._fail(AnswerError(f"the answer is not HTTP: {error or type(error).__name__}"))
             return
-        if not self._has_head:
-            self._head_bytes += nbytes
-            if self._head_bytes > _MOST_HEAD:
+        if not answer.status:
+            answer.head_bytes += nbytes
+            if answer.head_bytes > _MOST_HEAD:
                 self._fail(AnswerError(f"the head of the answer has more than {_MOST_HEAD} bytes"))
             return
         if had_head and nbytes == len(self._buffer) < _READ_MORE:
             self._buffer = _buffer(_READ_MORE)
-        if had_head and not (self.is_whole or self._parts):
+        if had_head and not (answer.is_whole or answer.parts):
             return
         # A caller that wants the body asks for it before the next read, so only a further one pauses.
-        if had_head and not (self.is_whole or self._is_paused):
+        if had_head and not (answer.is_whole or self._is_paused):
             self._is_paused = True
             self._transport.pause_reading()
         self._wake()
 
     def eof_received(self) -> None:
-        if self._until_eof and self._has_head:
-            self.is_whole = True
+        if self.answer.is_until_eof:
+            self.answer.is_whole = True
             self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._is_lost = True
-        if not self.is_whole:
+        if not self.answer.is_whole:
             reason = f": {error}" if error else ""
             self._error = self._error or AnswerError(f"the server closed the connection{reason}")
+        self.answer.parser = None
         self._wake()
 
     def pause_writing(self) -> None:
@@ -229,41 +277,6 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._is_full = False
         self._wake()
-
-    # ── from the parser ──
-
-    def on_status(self, reason: bytes) -> None:
-        if not self._has_head:
-            self.reason = reason.decode("latin-1")
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._has_head:  # not those after a chunked body
-            self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
-
-    def on_headers_complete(self) -> None:
-        status = self._parser.get_status_code()
-        if status < 200:  # a preliminary answer; the one of the request follows
-            self.headers.clear()
-            return
-        if self._has_head:  # a second answer, to no request
-            self._is_kept = False
-            return
-        self.status = status
-        self._has_head = True
-        self._is_kept = self._parser.should_keep_alive()
-        # llhttp refuses an answer with several of these headers.
-        if (length := self.headers.get("Content-Length")) is not None:
-            self.length = int(length)
-        else:
-            self._until_eof = "chunked" not in self.headers.get("Transfer-Encoding", "").lower()
-
-    def on_body(self, part: bytes) -> None:
-        if not self.is_whole:
-            self._parts.append(part)
-
-    def on_message_complete(self) -> None:
-        if self._has_head:
-            self.is_whole = True
 
 
 def _buffer(size: int) -> memoryview[int]:

@@ -181,8 +181,8 @@ class Connections:
         head = _lines({"Host": there, "User-Agent": _AGENT, **_credentials(proxy)})
         connection.send(b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (there.encode("ascii"), head))
         await connection.head()
-        if not 200 <= connection.status < 300:
-            raise ConnectError(f"the proxy answers {connection.status}")
+        if not 200 <= connection.answer.status < 300:
+            raise ConnectError(f"the proxy answers {connection.answer.status}")
         await connection.start_tls(self._context(), self._url.raw_host or "")
 
     def _context(self) -> ssl.SSLContext:
@@ -199,11 +199,12 @@ class Answer:
     def __init__(self, connection: Connection, connections: Connections) -> None:
         self._connection = connection
         self._connections = connections
-        self.status = connection.status
-        self.reason = connection.reason
-        self.headers = connection.headers
+        received = connection.answer
+        self.status = received.status
+        self.reason = received.reason
+        self.headers = received.headers
         #: Bytes of the body as it is sent; None: not known yet.
-        self.content_length = connection.length
+        self.content_length = received.length
 
     def __enter__(self) -> Self:
         return self
@@ -229,13 +230,13 @@ class Answer:
                 yield part
             if parts:
                 continue
-            if connection.is_whole:
+            if connection.answer.is_whole:
                 return
             await connection.more()
 
     def close(self) -> None:
         """Let the connection be used again after a whole answer; close it otherwise."""
-        self._connections._release(self._connection, whole=self._connection.is_whole)
+        self._connections._release(self._connection, whole=self._connection.answer.is_whole)
 
 
 def _host(url: URL) -> str:

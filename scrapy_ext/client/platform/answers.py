@@ -53,6 +53,12 @@ class Answer:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._unexpected(str(error)) from None
 
+    def array(self, type: type[T]) -> list[T]:
+        """Decode the body as a JSON array of this type; raises :class:`UnexpectedAnswer`."""
+        of_type: Any = list
+        found: list[T] = self.json(of_type[type])
+        return found
+
     def lines(self, type: type[T]) -> list[T]:
         """Decode the body as JSON lines of this type; raises :class:`UnexpectedAnswer`."""
         try:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Generic, TypeVar, overload
 
+from scrapy_ext.api.platform import retention
 from scrapy_ext.api.platform.keys import Host
-from scrapy_ext.client.platform.activity import Activity, Webhooks
-from scrapy_ext.client.platform.beginnings import Beginnings
+from scrapy_ext.client.platform.administration import ProxySuccess, StorageUsage, Users
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections
-from scrapy_ext.client.platform.deliveries import Deliveries
 from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.client.platform.imports import Imports
 from scrapy_ext.client.platform.jobs import JobQueue, Jobs, Periodic
-from scrapy_ext.client.platform.monitors import Alerts, Monitors
-from scrapy_ext.client.platform.projects import Projects
-from scrapy_ext.client.platform.proxies import ProxySuccess
+from scrapy_ext.client.platform.projects import Activity, Projects
+from scrapy_ext.client.platform.receivers import ALERTS, WEBHOOKS, Receivers
 from scrapy_ext.client.platform.records import Items, Logs, Requests, Samples
-from scrapy_ext.client.platform.resource import Resource
-from scrapy_ext.client.platform.retention import Retention
+from scrapy_ext.client.platform.resource import Beginnings, Resource
+from scrapy_ext.client.platform.rules import Deliveries, Monitors, Rules
 from scrapy_ext.client.platform.snapshots import Snapshots
 from scrapy_ext.client.platform.transport import PlatformUrls, Transport
-from scrapy_ext.client.platform.usage import StorageUsage
-from scrapy_ext.client.platform.users import Users
 from scrapy_ext.client.platform.versions import DeployedVersions
 from scrapy_ext.client.retry import Backoff, Limits
+
+T = TypeVar("T")
 
 
 class System(Resource):
@@ -33,6 +33,31 @@ class System(Resource):
     async def timestamp(self) -> int:
         """Return the time by the platform's clock, in milliseconds since the epoch."""
         return await self._json(get(Host.STORAGE, "/system/ts", accept="text/plain"), int)
+
+
+class _Of(Generic[T]):
+    """A resource of a client, made when it is first used."""
+
+    def __init__(self, make: Callable[[Transport], T]) -> None:
+        self._make = make
+        self._name = ""
+
+    def __set_name__(self, owner: type[PlatformClient], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, client: None, owner: type[PlatformClient]) -> _Of[T]: ...
+
+    @overload
+    def __get__(self, client: PlatformClient, owner: type[PlatformClient]) -> T: ...
+
+    def __get__(self, client: PlatformClient | None, owner: type[PlatformClient]) -> _Of[T] | T:
+        if client is None:
+            return self
+        made = self._make(client._transport)
+        # From now on Python finds it there, before it asks this object.
+        vars(client)[self._name] = made
+        return made
 
 
 class PlatformClient:
@@ -44,6 +69,31 @@ class PlatformClient:
     ``attempts`` attempts, or, when ``retry_time`` is not 0, as many as fit in that number of seconds. ``compress``
     False sends and requests uncompressed bodies, which suits a fast network. ``pace`` is awaited before each attempt.
     """
+
+    activity = _Of(Activity)
+    alerts = _Of(partial(Receivers, sort=ALERTS))
+    beginnings = _Of(Beginnings)
+    collections = _Of(Collections)
+    deliveries = _Of(Deliveries)
+    frontier = _Of(Frontier)
+    imports = _Of(Imports)
+    items = _Of(Items)
+    jobq = _Of(JobQueue)
+    jobs = _Of(Jobs)
+    logs = _Of(Logs)
+    monitors = _Of(Monitors)
+    periodic = _Of(Periodic)
+    projects = _Of(Projects)
+    proxies = _Of(ProxySuccess)
+    requests = _Of(Requests)
+    retention = _Of(partial(Rules, sort=retention.SORT))
+    samples = _Of(Samples)
+    snapshots = _Of(lambda transport: Snapshots(Collections(transport)))
+    system = _Of(System)
+    usage = _Of(StorageUsage)
+    users = _Of(Users)
+    versions = _Of(DeployedVersions)
+    webhooks = _Of(partial(Receivers, sort=WEBHOOKS))
 
     def __init__(
         self,
@@ -59,32 +109,7 @@ class PlatformClient:
     ) -> None:
         limits = Limits(attempts, retry_time, backoff or Backoff())
         self.urls = urls
-        transport = Transport(urls, key, timeout=timeout, limits=limits, compress=compress, pace=pace)
-        self._transport = transport
-        self.activity = Activity(transport)
-        self.alerts = Alerts(transport)
-        self.beginnings = Beginnings(transport)
-        self.collections = Collections(transport)
-        self.deliveries = Deliveries(transport)
-        self.frontier = Frontier(transport)
-        self.imports = Imports(transport)
-        self.items = Items(transport)
-        self.jobq = JobQueue(transport)
-        self.jobs = Jobs(transport)
-        self.logs = Logs(transport)
-        self.monitors = Monitors(transport)
-        self.periodic = Periodic(transport)
-        self.projects = Projects(transport)
-        self.proxies = ProxySuccess(transport)
-        self.requests = Requests(transport)
-        self.samples = Samples(transport)
-        self.retention = Retention(transport)
-        self.snapshots = Snapshots(self.collections)
-        self.system = System(transport)
-        self.usage = StorageUsage(transport)
-        self.users = Users(transport)
-        self.webhooks = Webhooks(transport)
-        self.versions = DeployedVersions(transport)
+        self._transport = Transport(urls, key, timeout=timeout, limits=limits, compress=compress, pace=pace)
 
     def __repr__(self) -> str:
         hosts = dict.fromkeys((self.urls.app, self.urls.storage, self.urls.jobq))

@@ -20,7 +20,6 @@ from scrapy_ext.api.platform.frontier import (
     revived,
 )
 from scrapy_ext.api.platform.keys import Host
-from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, delete, get, path, post, put
 from scrapy_ext.client.platform.errors import UnexpectedAnswer
@@ -158,7 +157,7 @@ class Frontier(Resource):
 
     async def slots(self, project: int, frontier: str) -> list[str]:
         """Return the names of the slots of a frontier."""
-        _check(frontier, "frontier")
+        check_name(frontier, "frontier")
         return await self._json(get(Host.STORAGE, path("hcf", project, frontier, "list"), accept=JSON), list[str])
 
 
@@ -186,20 +185,14 @@ async def put_back(
 
 
 def _slot(project: int, frontier: str, slot: str) -> str:
-    _check(frontier, "frontier")
-    _check(slot, "slot")
+    check_name(frontier, "frontier")
+    check_name(slot, "slot")
     return path("hcf", project, frontier, "s", slot)
 
 
 def _feed(project: int, frontier: str) -> str:
-    _check(frontier, "frontier")
+    check_name(frontier, "frontier")
     return path("hcf", project, frontier, "feed")
-
-
-def _check(name: str, field: str) -> None:
-    check_name(name, field)
-    if name in (".", ".."):
-        raise ContractError([Violation(field, f"cannot be {name!r} in a path", "Choose another name.")])
 
 
 def _fingerprint(line: bytes) -> tuple[str, str]:

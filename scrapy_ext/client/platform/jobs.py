@@ -9,7 +9,7 @@ from typing import Any, TypedDict, cast
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList, PushedJob, QueueEntry
+from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList, JudgedJobs, PushedJob, QueueEntry
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.platform.periodic import PeriodicJob
 from scrapy_ext.api.violations import ContractError, Violation
@@ -94,6 +94,34 @@ class Jobs(Resource):
             accept=JSON,
         )
         return await self._transport.read(call, lambda answer: msgspec.convert(answer.app(), JobList))
+
+    async def judged(
+        self,
+        project: int,
+        *,
+        spider: str | None = None,
+        state: str | Sequence[str] | None = None,
+        has_tag: str | Sequence[str] | None = None,
+        needs_attention: bool = False,
+        count: int | None = None,
+        offset: int | None = None,
+    ) -> JudgedJobs:
+        """Return a page of the project's jobs with their verdicts, newest first.
+
+        The hosted platform does not have them: raises :class:`~scrapy_ext.client.platform.errors.NotFound`.
+        """
+        call = get(
+            Host.APP,
+            path("api", "projects", project, "verdicts"),
+            ("spider", spider),
+            ("state", state),
+            ("has_tag", has_tag),
+            ("needs_attention", "1" if needs_attention else None),
+            ("count", count),
+            ("offset", offset),
+            accept=JSON,
+        )
+        return await self._json(call, JudgedJobs)
 
     async def update_tags(
         self, project: int, job: JobKey, *, add: Sequence[str] = (), remove: Sequence[str] = ()

@@ -126,7 +126,7 @@ class _Pairs(list[tuple[str, Any]]):
     """An object whose names may repeat."""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, _Pairs):
         return {name: _plain(member) for name, member in value}
     if isinstance(value, list):

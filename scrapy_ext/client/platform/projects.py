@@ -1,9 +1,10 @@
-"""Projects as their real clients use them: numbers, settings, spiders, comments. The contract does not document these
-calls, so that a platform may not have them."""
+"""Projects as their real clients use them: numbers, settings, spiders, comments; and activity messages
+(platform-api.md, Activity). The contract documents only the latter, so that a platform may not have the other calls.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from scrapy_ext.api.platform.keys import Host, JobKey
 from scrapy_ext.api.platform.projects import Project
 from scrapy_ext.client.platform.calls import JSON, get, path, post, send_json
+from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.client.platform.resource import Resource
 
 
@@ -77,3 +79,34 @@ class Projects(Resource):
         """Return the comments on the items of a job, by ``<item>`` and ``<item>/<field>``."""
         call = get(Host.APP, path("api", "comments", *key), accept=JSON)
         return await self._json(call, dict[str, list[ItemComment]])
+
+
+Messages = list[dict[str, Any]]
+
+
+class Activity(Resource):
+    """Messages about events in projects."""
+
+    async def list(self, project: int, *, count: int | None = None, meta: Sequence[str] = ()) -> Messages:
+        """Return messages of a project, the newest first."""
+        return await self._lines(get(Host.STORAGE, _activity(project), ("count", count), ("meta", meta)), dict)
+
+    async def of_projects(
+        self,
+        projects: Sequence[int],
+        *,
+        count: int | None = None,
+        pcount: int | None = None,
+        meta: Sequence[str] = ("_project",),
+    ) -> Messages:
+        """Return messages of several projects, the newest first: at most ``count``, and ``pcount`` per project."""
+        parameters = (("p", projects), ("count", count), ("pcount", pcount), ("meta", meta))
+        return await self._lines(get(Host.STORAGE, "/activity/projects/", *parameters), dict)
+
+    async def post(self, project: int, message: Mapping[str, Any]) -> None:
+        """Add a message. Sent once: a second attempt could add it twice."""
+        await self._transport.send(post(Host.STORAGE, _activity(project), encode([message]), repeatable=False))
+
+
+def _activity(project: int) -> str:
+    return path("activity", project) + "/"

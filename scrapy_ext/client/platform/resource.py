@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.client.platform.calls import ClientCall, post
@@ -42,6 +42,9 @@ class Resource:
 
     async def _json(self, call: ClientCall, type: type[T]) -> T:
         return await self._transport.read(call, lambda answer: answer.json(type))
+
+    async def _array(self, call: ClientCall, type: type[T]) -> list[T]:
+        return await self._transport.read(call, lambda answer: answer.array(type))
 
     async def _lines(self, call: ClientCall, type: type[T]) -> list[T]:
         return await self._transport.read(call, lambda answer: answer.lines(type))
@@ -126,3 +129,26 @@ class Pages(Generic[T]):
         if not self._by_count:
             return None
         return PAGE if self._left is None else min(PAGE, self._left)
+
+
+class Beginning(NamedTuple):
+    """The first bytes of an answer; ``is_whole``: there are no more."""
+
+    body: bytes
+    is_whole: bool
+
+
+class Beginnings(Resource):
+    """Calls of any kind, each sent once, for callers that read only the beginning of an answer."""
+
+    async def read(self, call: ClientCall, limit: int) -> Beginning:
+        """Make a call, and read at most ``limit`` bytes of its answer."""
+        pieces: list[bytes] = []
+        size = 0
+        async with self._transport.stream(call) as stream:
+            async for piece in stream.pieces():
+                pieces.append(piece)
+                size += len(piece)
+                if size > limit:
+                    break
+        return Beginning(b"".join(pieces)[:limit], size <= limit)

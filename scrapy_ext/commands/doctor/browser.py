@@ -11,8 +11,12 @@ from typing import Final
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.commands.doctor.checking import Check, Finding, ok, problem, warning
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.browser import launcher
-from scrapy_ext.server.extraction.browser.executable import ENVIRONMENT_VARIABLE, HOW_TO_GET_ONE, BrowserNotFoundError
+from scrapy_ext.server.extraction import (
+    ENVIRONMENT_VARIABLE,
+    HOW_TO_GET_ONE,
+    BrowserNotFoundError,
+    Launcher,
+)
 
 _SUBJECT: Final = "browser"
 #: Seconds to start a browser, and to end it. A busy machine needs many.
@@ -33,11 +37,11 @@ def check(path: str | None) -> Check:
 
 async def _browser(path: str | None) -> list[Finding]:
     log = _Records()
-    logger = logging.getLogger(launcher.__name__)
+    logger = logging.getLogger(Launcher.__module__)
     level = logger.level
     logger.setLevel(logging.INFO)
     logger.addHandler(log)
-    starting = launcher.Launcher(ServiceLimits(launch=_START), path)
+    starting = Launcher(ServiceLimits(launch=_START), path)
     try:
         instance = await starting.launch(images=False)
         version = instance.chromium.version

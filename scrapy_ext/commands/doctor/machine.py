@@ -13,6 +13,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from scrapy_ext.commands.doctor.checking import Check, Finding, in_thread, ok, problem, warning
+from scrapy_ext.jobprocess.proc import SHARED_MEMORY
 
 _GIB: Final = 2**30
 #: Free bytes below which a disk is doubtful, and below which writes soon fail.
@@ -24,7 +25,7 @@ _FEW_INODES: Final = 10_000
 _FILES: Final = 4096
 #: Bytes of shared memory that Chromium needs for large pages; containers have 64 MiB.
 _SHARED_MEMORY: Final = 256 * 2**20
-_SHM: Final = Path("/dev/shm")  # noqa: S108 - the folder of shared memory
+_SHM: Final = Path(SHARED_MEMORY)
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 #: Types of file systems of other machines, whose locks SQLite does not trust.
 _NETWORK: Final = (

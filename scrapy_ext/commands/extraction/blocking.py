@@ -55,7 +55,7 @@ class BlockingCalls:
                 loop.call_soon_threadsafe(_settle, answer, value, error)
 
 
-def _settle(answer: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
+def _settle(answer: asyncio.Future[Any], value: object, error: Exception | None) -> None:
     if answer.done():
         return
     if error is not None:

@@ -21,9 +21,9 @@ from scrapy_ext.commands.extraction.progress import Numbers, ProgressDisplay, Pr
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
 from scrapy_ext.commands.extraction.run import ExtractRun, ExtractService
+from scrapy_ext.commands.output import status
 from scrapy_ext.commands.subcommand import FAILED, OK
-from scrapy_ext.commands.terminal.output import status
-from scrapy_ext.commands.terminal.text import counted, printable
+from scrapy_ext.commands.text import counted, printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.services import Configured

@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from scrapy_ext.commands.extraction.resume import Done
-from scrapy_ext.commands.terminal.output import one_line
-from scrapy_ext.commands.terminal.text import counted, length
+from scrapy_ext.commands.output import one_line
+from scrapy_ext.commands.text import counted, length
 
 #: Seconds over which the rate is measured, and between its samples.
 _RATE_SECONDS: Final = 20.0
@@ -93,7 +93,9 @@ class Numbers:
         outcome = f"{self.answered} answered, {self.failed} failed"
         if self.kinds:
             kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.most_common(_KINDS))
-            outcome += f" ({kinds}{', …' if len(self.kinds) > _KINDS else ''})"
+            # Rarer kinds, and lines of earlier runs, so that the numbers add up.
+            others = self.failed - sum(count for _, count in self.kinds.most_common(_KINDS))
+            outcome += f" ({kinds}{f', {others} others' if others > 1 else ', 1 other' if others else ''})"
         earlier = f", {self.earlier} of them before" if 0 < self.earlier < self.done else ""
         cost = f", cost {self.cost:.4g}" if self.cost is not None else ""
         ended = "all of them before" if self.earlier == self.done > 0 else f"in {_time(self.seconds)}"

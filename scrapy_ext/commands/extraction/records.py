@@ -22,8 +22,8 @@ from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
 from scrapy_ext.client.extraction.retry_policy import NETWORK, NO_CONNECTION, UNEXPECTED, row_of
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.extraction.input_lines import LineRequest
-from scrapy_ext.commands.terminal.text import printable_json
-from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.commands.text import printable_json
+from scrapy_ext.crawl.extraction.response import to_response
 
 #: The type of the error of a line that breaks a rule.
 NOT_SENT: Final = "not-sent"
@@ -74,7 +74,7 @@ class Recorder(msgspec.Struct, frozen=True):
         # The response class and the encoding are those of a crawl.
         response = to_response(Request(request.fields["url"]), result)
         for name, folder in changes.items():
-            if name == MARKDOWN and not _has_markdown(response):
+            if name == MARKDOWN and not _has_markdown(response, result):
                 continue
             content, suffix = _content(response, name)
             if folder is not None:
@@ -146,7 +146,7 @@ def _encoded(record: Mapping[str, Any]) -> bytes:
         return msgspec.json.encode(mended) + b"\n"
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):
@@ -154,9 +154,8 @@ def _whole(value: Any) -> Any:
     return [_whole(each) for each in value] if isinstance(value, list) else value
 
 
-def _has_markdown(response: Response) -> bool:
+def _has_markdown(response: Response, result: Mapping[str, Any]) -> bool:
     """Return whether there is Markdown of an answer, or HTML to make it of."""
-    result = response.extract_result  # type: ignore[attr-defined]
     return result.get(MARKDOWN) is not None or (isinstance(response, HtmlResponse) and bool(response.body))
 
 

@@ -17,12 +17,12 @@ from typing import Any, Final
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.extraction.fields import PAGE_OPTIONS
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget, OverBudgetError
-from scrapy_ext.client.extraction.errors import is_fatal
+from scrapy_ext.client.extraction.errors import BrowserMissingError
 from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.client.extraction.retry_policy import FIRST_ATTEMPTS, NO_CONNECTION
 from scrapy_ext.commands.extraction.input_lines import CallError, InputLine, LineRequest, SourceReader, StopError
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of
@@ -46,14 +46,12 @@ class ExtractService:
         self._settings = settings
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self._bounds = Bounds(max_size=settings.getint("DOWNLOAD_MAXSIZE"))
-        self._policy = policy_of(settings)
-        self._first_policy = self._policy.at_first()
         self._has_prices = bool(names.EXTRACT_API_PRICES.read(settings))
         self._budget = Budget(names.EXTRACT_API_MAX_REQUESTS.read(settings), names.EXTRACT_API_MAX_COST.read(settings))
         self._new_client = partial(
             ExtractClient,
             limiter=self.limiter,
-            policy=self._policy,
+            policy=policy_of(settings).at_first(),
             extra_fields=names.EXTRACT_API_EXTRA_FIELDS.read(settings),
             strict=names.EXTRACT_API_STRICT.read(settings),
             budget=self._budget,
@@ -91,13 +89,11 @@ class ExtractService:
 
     async def extract(self, fields: Mapping[str, Any], domain: str) -> dict[str, Any]:
         """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`."""
-        policy = None if self._client.is_there else self._first_policy
-        return await self._client.extract(fields, domain=domain, policy=policy, bounds=self._bounds)
+        return await self._client.extract(fields, domain=domain, bounds=self._bounds)
 
     def is_fatal(self, error: ExtractError) -> bool:
         """Return true when each further request would fail in the same way."""
-        attempts = self._policy.attempts(NO_CONNECTION) if self._client.is_there else FIRST_ATTEMPTS
-        return is_fatal(error, has_answered=self._client.is_there, attempts=attempts)
+        return self._client.is_fatal(error)
 
 
 #: Maximum requests of the window, and bytes of their lines from which on no further one is read.
@@ -151,6 +147,14 @@ class RequestWindow:
 _MOST_HELD: Final = 1000
 #: Prefix of violations of a setting, such as a table of prices without a required one.
 _SETTING: Final = "EXTRACT_API_"
+
+
+def _by_http(fields: Mapping[str, Any]) -> str:
+    """Return the way to load the page of a request without a browser; "" for outputs of a browser."""
+    if not any(fields.get(name) for name in PAGE_OPTIONS):
+        return ""
+    option = """--params '{"extractFrom": "httpResponseBody"}'"""
+    return f"Or load the pages by HTTP, without what their scripts add: {option}"
 
 
 class ExtractRun:
@@ -290,6 +294,8 @@ class ExtractRun:
         except ExtractError as error:
             if self._service.is_fatal(error):
                 raise StopError(str(error)) from None
+            if isinstance(error, BrowserMissingError) and not self._numbers.answered:
+                raise StopError(f"{error} {_by_http(request.fields)}".rstrip()) from None
             await self._writer.write(failed(request, error))
             self._numbers.add_failure(type_of(error), str(error))
 

@@ -22,7 +22,7 @@ from scrapy_ext.commands.importing.context import (
     ProjectImport,
     refusal,
 )
-from scrapy_ext.commands.terminal.text import counted
+from scrapy_ext.commands.text import counted
 
 #: Milliseconds that a pass reads again before the beginning of the last one: a record may become visible after the time
 #: that it has.

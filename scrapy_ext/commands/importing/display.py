@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from scrapy_ext.commands.importing.context import Row
-from scrapy_ext.commands.terminal.text import size
+from scrapy_ext.commands.text import size
 
 #: Seconds between two lines in a pipe.
 _EVERY: Final = 10.0

@@ -10,6 +10,7 @@ import msgspec
 from scrapy_ext.api.platform.imports import MAX_SPIDERS, ImportedSpider
 from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, PeriodicJob
 from scrapy_ext.client.platform.errors import BadRequest
+from scrapy_ext.client.platform.jobs import Periodic
 from scrapy_ext.client.platform.projects import ListedSpider
 from scrapy_ext.commands.importing.collections import CollectionsImport
 from scrapy_ext.commands.importing.context import (
@@ -156,7 +157,7 @@ async def _periodic(project: ProjectImport, progress: Progress) -> None:
         )
 
 
-async def _schedules(periodic: Any, project: int) -> list[PeriodicJob]:
+async def _schedules(periodic: Periodic, project: int) -> list[PeriodicJob]:
     found: list[PeriodicJob] = []
     while True:
         page = await periodic.list(project, count=MAX_PER_PAGE, offset=len(found))

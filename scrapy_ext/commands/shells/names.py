@@ -26,8 +26,10 @@ def spiders(folder: Path) -> list[str]:
     """Return the names of the spiders of the project that contains a folder."""
     names: set[str] = set()
     root, settings = _project(folder)
-    for module in _strings(settings.get("SPIDER_MODULES")) if root else ():
-        path = root / Path(*module.split("."))  # type: ignore[operator]  # The root exists.
+    if root is None:
+        return []
+    for module in _strings(settings.get("SPIDER_MODULES")):
+        path = root / Path(*module.split("."))
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
         for file in files[:_MOST_FILES]:
             names |= set(_named(file))
@@ -102,7 +104,7 @@ def _parsed(file: Path) -> ast.Module:
         return ast.Module([], [])
 
 
-def _strings(value: Any) -> list[str]:
+def _strings(value: object) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list | tuple) else []
 
 

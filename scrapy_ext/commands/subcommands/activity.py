@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Final
 
+from scrapy_ext.api.platform.event_sentences import parts_of
 from scrapy_ext.commands.follow import Poller, Rows
-from scrapy_ext.commands.options import argument, paging_options, view_options
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, counted, shown
+from scrapy_ext.commands.options import argument, paging_options
+from scrapy_ext.commands.output import Column, Record
+from scrapy_ext.commands.subcommand import CommandError, View, platform_command
+from scrapy_ext.commands.text import TIME_WIDTH, clock, counted
 
-_KNOWN: Final = ("_ts", "event", "job", "user")
+_TIME: Final = "_ts"
+
+
+def _sentence(message: Record) -> str:
+    return "".join(part.text for part in parts_of({name: value for name, value in message.items() if name != _TIME}))
+
+
 _COLUMNS: Final = (
-    Column("time (UTC)", lambda message: clock(message.get("_ts")), least=TIME_WIDTH),
-    Column.field("event"),
-    Column.field("job"),
-    Column.field("user"),
-    Column("more", lambda message: shown({n: v for n, v in message.items() if n not in _KNOWN} or None)),
+    Column("time (UTC)", lambda message: clock(message.get(_TIME)), least=TIME_WIDTH),
+    Column("event", _sentence, wrap=True),
 )
 #: Messages shown without ``--count``, and messages of one poll.
 _COUNT: Final = 100
@@ -30,12 +35,13 @@ async def _show(view: View) -> None:
         await view.output.live(_followed(view), _COLUMNS)
         return
     messages = await _newest(view, view.options.count or view.output.count(view.options) or _COUNT)
-    await view.output.records(each_of(messages), _COLUMNS)
-    await view.output.note(f"{counted(len(messages), 'message')} of project {view.project}, the newest first")
+    await view.show(
+        messages, _COLUMNS, f"{counted(len(messages), 'message')} of project {view.project}, the newest first"
+    )
 
 
 async def _newest(view: View, count: int) -> Rows:
-    return await view.client.activity.list(view.project, count=count, meta=("_ts",))
+    return await view.client.activity.list(view.project, count=count, meta=(_TIME,))
 
 
 async def _followed(view: View) -> AsyncIterator[Rows]:
@@ -61,7 +67,7 @@ async def _poll(view: View, poller: Poller, known: Rows, complete: bool) -> tupl
     """
     count = _COUNT
     while True:
-        messages = await poller.call(lambda count=count: _newest(view, count))  # type: ignore[misc]
+        messages = await poller.call(partial(_newest, view, count))
         number = _number_of_new(messages, count, known, complete=complete)
         if number is not None:
             return messages[:number], messages[:_COUNT], len(messages) < _COUNT
@@ -83,17 +89,14 @@ def _number_of_new(messages: Rows, count: int, known: Rows, *, complete: bool) -
 
 
 SUBCOMMANDS: Final = (
-    Subcommand(
-        name="activity",
-        examples=(
+    platform_command(
+        "activity",
+        _show,
+        (
             ("scrapy platform activity", "the newest messages of the project"),
             ("scrapy platform activity --follow", "also new messages, the newest last"),
         ),
-        arguments=(
-            argument("-f", "--follow", action="store_true", help="also show new messages, until Ctrl-C"),
-            paging_options("messages", start=False),
-            view_options(),
-        ),
-        run=with_platform(_show),
+        argument("-f", "--follow", action="store_true", help="also show new messages, until Ctrl-C"),
+        paging_options("messages", start=False),
     ),
 )

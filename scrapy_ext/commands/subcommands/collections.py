@@ -14,10 +14,10 @@ import msgspec
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.commands.download import Download, download_options, save, wants_file
 from scrapy_ext.commands.options import YES, AddOptions, argument, paging_options
+from scrapy_ext.commands.output import Column, bar, reading
 from scrapy_ext.commands.selection import confirm
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
-from scrapy_ext.commands.terminal.output import Column, bar, each_of, reading
-from scrapy_ext.commands.terminal.text import counted
+from scrapy_ext.commands.text import counted
 
 #: Maximum records and bytes of one request.
 _RECORDS: Final = 1000
@@ -186,13 +186,13 @@ async def _put(view: View) -> None:
     kind = view.options.type or (types[0] if types else CollectionType.STORE.value)
     number = await put_lines(view, kind, view.options.file)
     columns = (*_COLUMNS[:2], Column.field("written", right=True))
-    await view.output.records(each_of([{"type": kind, "name": name, "written": number}]), columns)
+    await view.show([{"type": kind, "name": name, "written": number}], columns)
 
 
 async def _count(view: View) -> None:
     kind, name = await _type_of(view), view.options.collection
     number = await view.client.collections.count(view.project, kind, name, prefix=view.options.prefix)
-    await view.output.records(each_of([{"type": kind, "name": name, "records": number}]), _COLUMNS)
+    await view.show([{"type": kind, "name": name, "records": number}], _COLUMNS)
 
 
 async def _delete(view: View) -> None:

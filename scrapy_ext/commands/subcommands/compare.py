@@ -14,11 +14,11 @@ from scrapy_ext.api.platform.comparison import (
     compare_items,
     suggested_field,
 )
-from scrapy_ext.commands.options import argument, positive_number, repeated, view_options
+from scrapy_ext.commands.options import argument, positive_number, repeated
+from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.selection import job_named
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column
-from scrapy_ext.commands.terminal.text import shown
+from scrapy_ext.commands.subcommand import CommandError, View, platform_command
+from scrapy_ext.commands.text import shown
 
 #: Changes shown of each kind, and items of each job that are compared, by default.
 _SHOWN: Final = 50
@@ -36,10 +36,14 @@ async def _compare(view: View) -> None:
     before, after = await job_named(view, view.options.job), await job_named(view, view.options.other)
     field = view.options.by or await _field_of(view, before, after)
     indexes = [await _index(view, key, field) for key in (before, after)]
-    found = compare_items(*indexes)
+    found = compare_items(*indexes, every_field=view.options.every_field)
     await view.output.records(_rows(view, (before, after), field, found), _COLUMNS)
     counts = f"new: {len(found.new)}, gone: {len(found.gone)}, changed: {len(found.changed)}, same: {found.same}"
     await view.output.note(f"items by {field}: {counts}")
+    if found.aside:
+        view.say(
+            f"Not compared, since they differ in every pair: {', '.join(found.aside)}. --every-field compares them."
+        )
     for key, index in zip((before, after), indexes, strict=True):
         if index.without or index.repeated:
             await view.output.note(
@@ -76,7 +80,7 @@ async def _rows(
         old, new = await _item(view, keys[0], before), await _item(view, keys[1], after)
         fields = [
             {"field": change.name, "before": change.before, "after": change.after}
-            for change in changed_fields(old, new, view.options.without)
+            for change in changed_fields(old, new, (*view.options.without, *found.aside))
         ]
         yield _row("changed", new.get(field), keys[1], after, fields)
     for change, key, numbers in (("new", keys[1], found.new), ("gone", keys[0], found.gone)):
@@ -84,7 +88,7 @@ async def _rows(
             yield _row(change, (await _item(view, key, number)).get(field), key, number, [])
 
 
-def _row(change: str, value: Any, key: JobKey, number: int, fields: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(change: str, value: object, key: JobKey, number: int, fields: list[dict[str, Any]]) -> dict[str, Any]:
     return {"change": change, "value": value, "item": str(key.entity(number)), "fields": fields}
 
 
@@ -97,33 +101,31 @@ def _field(change: dict[str, Any]) -> str:
 
 
 SUBCOMMANDS: Final = (
-    Subcommand(
-        name="compare",
-        examples=(
+    platform_command(
+        "compare",
+        _compare,
+        (
             ("scrapy platform compare 1/2/3 1/2/4", "new, gone and changed items of the second job"),
             ("scrapy platform compare 1/2/3 1/2/4 --by sku", "items with the same sku are the same item"),
             ("scrapy platform compare 1/2/3 1/2/4 --without scraped_at", "changes of this field do not count"),
         ),
-        arguments=(
-            argument("job", metavar="JOB", help="the earlier job"),
-            argument("other", metavar="OTHER", help="the later job"),
-            argument("--by", metavar="FIELD", help="field that identifies an item (default: one that most items have)"),
-            repeated("--without", metavar="FIELD", help="field that is not compared"),
-            argument(
-                "--count",
-                type=positive_number,
-                metavar="N",
-                help=f"changes of each kind that are shown (default: {_SHOWN})",
-            ),
-            argument(
-                "--most",
-                type=positive_number,
-                default=_MOST,
-                metavar="N",
-                help="items of each job that are compared (default: %(default)s)",
-            ),
-            view_options(),
+        argument("job", metavar="JOB", help="the earlier job"),
+        argument("other", metavar="OTHER", help="the later job"),
+        argument("--by", metavar="FIELD", help="field that identifies an item (default: one that most items have)"),
+        repeated("--without", metavar="FIELD", help="field that is not compared"),
+        argument("--every-field", action="store_true", help="also compare fields that differ in every pair of items"),
+        argument(
+            "--count",
+            type=positive_number,
+            metavar="N",
+            help=f"changes of each kind that are shown (default: {_SHOWN})",
         ),
-        run=with_platform(_compare),
+        argument(
+            "--most",
+            type=positive_number,
+            default=_MOST,
+            metavar="N",
+            help="items of each job that are compared (default: %(default)s)",
+        ),
     ),
 )

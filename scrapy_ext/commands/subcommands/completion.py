@@ -118,9 +118,9 @@ def _add_extract(parser: argparse.ArgumentParser) -> None:
     SETTING(parser)
     for action in parser._actions:
         if action.dest in ("input", "output"):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
+            _complete_by(action, shtab.FILE)
         elif action.dest in ("bodies", "screenshots"):
-            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+            _complete_by(action, shtab.DIRECTORY)
         elif action.dest == "field":
             action.choices = sorted(OUTPUTS)
     _complete(parser)
@@ -151,12 +151,17 @@ def _complete(parser: argparse.ArgumentParser) -> None:
             for of_action in action.choices.values():
                 _complete(of_action)
         elif action.dest in _NAMES and action.choices is None and action.metavar is not None:
-            action.complete = _looked_up(_NAMES[action.dest])  # type: ignore[attr-defined]
+            _complete_by(action, _looked_up(_NAMES[action.dest]))
         elif action.type is Path:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
+            _complete_by(action, shtab.FILE)
         if isinstance(action.metavar, str):
             # In zsh, a colon would end the name.
             action.metavar = re.sub(r"\W+", " ", action.metavar).strip()
+
+
+def _complete_by(action: argparse.Action, completion: object) -> None:
+    """Set the attribute of an argument that shtab reads."""
+    vars(action)["complete"] = completion
 
 
 def _looked_up(kind: str) -> dict[str, str | dict[str, str]]:

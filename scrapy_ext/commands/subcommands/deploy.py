@@ -19,12 +19,13 @@ from scrapy.utils.conf import closest_scrapy_cfg
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.versions import Version, VersionState
-from scrapy_ext.commands.deploying.packing import Packed, pack, requirements_of
-from scrapy_ext.commands.deploying.targets import Target, find_target, version_name
-from scrapy_ext.commands.options import argument, output_options, project_number, view_options
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, failed, with_platform
-from scrapy_ext.commands.terminal.output import Column, each_of, one_line, status
-from scrapy_ext.commands.terminal.text import clock, printable
+from scrapy_ext.commands.deploy_targets import Target, find_target, version_name
+from scrapy_ext.commands.options import YES, argument, output_options, project_number
+from scrapy_ext.commands.output import Column, one_line, status
+from scrapy_ext.commands.packing import Packed, note_deployed, pack, requirements_of
+from scrapy_ext.commands.selection import confirm
+from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, failed, platform_command, with_platform
+from scrapy_ext.commands.text import clock, printable
 from scrapy_ext.compatibility.python import timeout_after
 
 _POLL_SECONDS: Final = 0.5
@@ -55,7 +56,7 @@ def _run(settings: BaseSettings, options: argparse.Namespace) -> int:
             packed = _packed(folder, Path(into), target)
         except CommandError as error:
             return failed("deploy", error)
-        return with_platform(_deploying(name, packed, requirements))(
+        return with_platform(_deploying(folder, name, packed, requirements))(
             _for_target(settings, target, options.project), options
         )
 
@@ -86,18 +87,21 @@ def _key(settings: BaseSettings) -> str | None:
     return str(found) if found else None
 
 
-def _deploying(name: str, packed: Packed, requirements: str) -> Callable[[View], Awaitable[None]]:
+def _deploying(folder: Path, name: str, packed: Packed, requirements: str) -> Callable[[View], Awaitable[None]]:
     async def deploy(view: View) -> None:
         version = await _upload(view, name, packed, requirements)
         version = await _checked(view, version)
         if version.state is not VersionState.READY:
             sys.stderr.write(printable(version.message, newlines=True) + "\n")
             raise CommandError(f"version {name} failed its check, see above; the current version is unchanged")
-        await view.output.records(each_of(version.spiders or []), SPIDERS)
+        note_deployed(folder, version)
+        await view.show(version.spiders or [], SPIDERS)
         state = "current" if version.current else "ready, and another version is current"
         number = len(version.spiders or [])
         spiders = "1 spider or script" if number == 1 else f"{number} spiders and scripts"
         _say(f"version {name} of project {view.project} is {state}: {spiders}")
+        if version.message:
+            _say(f"Warning: {version.message}")
 
     return deploy
 
@@ -165,19 +169,19 @@ async def _act(view: View) -> None:
         records = [msgspec.to_builtins(version) for version in found]
         for record in records:
             del record["spiders"]  # The list never has them.
-        await view.output.records(each_of(records), _VERSIONS)
-        await view.output.note(f"versions of project {view.project}: {len(found)}; * is the current one")
+        await view.show(records, _VERSIONS, f"versions of project {view.project}: {len(found)}; * is the current one")
     elif name is None:
         raise CommandError(f"{action} needs a version, as in `scrapy platform versions {action} 1.0`")
     elif action == "show":
         shown = await versions.get(view.project, name)
-        await view.output.records(each_of(shown.spiders or []), SPIDERS)
+        await view.show(shown.spiders or [], SPIDERS)
         why = f": {shown.message}" if shown.message else ""
         await view.output.note(f"version {name} of project {view.project} is {shown.state.value}{why}")
     elif action == "use":
         await versions.make_current(view.project, name)
         await view.output.note(f"version {name} of project {view.project} is current")
     else:
+        await confirm(view, f"Delete version {name} of project {view.project}?")
         await versions.delete(view.project, name)
         await view.output.note(f"version {name} of project {view.project} is deleted")
 
@@ -218,25 +222,23 @@ SUBCOMMANDS: Final = (
         ),
         run=_run,
     ),
-    Subcommand(
-        name="versions",
-        examples=(
+    platform_command(
+        "versions",
+        _act,
+        (
             ("scrapy platform versions", "the deployed versions, the newest first"),
             ("scrapy platform versions show 1.4", "the spiders of a version and their arguments"),
             ("scrapy platform versions use 1.3", "make 1.3 the current version, which new jobs run"),
-            ("scrapy platform versions delete 1.2", "delete a version that no job needs"),
+            ("scrapy platform versions delete 1.2", "delete a version that no job needs, after confirmation"),
         ),
-        arguments=(
-            argument(
-                "action",
-                nargs="?",
-                choices=("list", "show", "use", "delete"),
-                default="list",
-                help="action (default: list); show: the spiders of a version; use: make it the current one",
-            ),
-            argument("version", nargs="?", metavar="V", help="name of the version (not for list)"),
-            view_options(),
+        argument(
+            "action",
+            nargs="?",
+            choices=("list", "show", "use", "delete"),
+            default="list",
+            help="action (default: list); show: the spiders of a version; use: make it the current one",
         ),
-        run=with_platform(_act),
+        argument("version", nargs="?", metavar="V", help="name of the version (not for list)"),
+        YES,
     ),
 )

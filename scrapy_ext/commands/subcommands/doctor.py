@@ -15,12 +15,13 @@ from scrapy_ext import settings as names
 from scrapy_ext.commands.doctor import installation, machine, services
 from scrapy_ext.commands.doctor.checking import Check, Finding, Status, findings, problem
 from scrapy_ext.commands.options import argument, output_options
+from scrapy_ext.commands.output import Column, StandardOutput, one_line, status
+from scrapy_ext.commands.stores import store_of_options
 from scrapy_ext.commands.subcommand import FAILED, INTERRUPTED, OK, Subcommand
-from scrapy_ext.commands.terminal.output import Column, StandardOutput, one_line, status
-from scrapy_ext.commands.terminal.text import counted
+from scrapy_ext.commands.text import counted
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.crawl.session.project import data_directory
-from scrapy_ext.server import starting
+from scrapy_ext.server import launch
 from scrapy_ext.server.config.command_line import add_options
 from scrapy_ext.server.config.option import Role
 from scrapy_ext.settings import SettingError
@@ -45,9 +46,9 @@ def _checks(settings: BaseSettings, options: argparse.Namespace) -> list[Check]:
         return [*found, *remote.checks, *machine.checks(None)[:1]]
     wrong, of_server = list(remote.wrong), []
     try:
-        if starting.UNSUPPORTED:
+        if launch.UNSUPPORTED:
             raise EmbeddedServerError(
-                f"{starting.UNSUPPORTED}. Set EXTRACT_API_URL and PLATFORM_URL to use remote services."
+                f"{launch.UNSUPPORTED}. Set EXTRACT_API_URL and PLATFORM_URL to use remote services."
             )
         check_installed()
         try:
@@ -75,11 +76,8 @@ def _store(settings: BaseSettings, options: argparse.Namespace) -> Path | Databa
     from scrapy_ext.server.store.engine.address import DatabaseUrl
     from scrapy_ext.server.store.engine.errors import StoreError
 
-    if options.data is not None:
-        return Path(options.data)
-    if options.database is not None:
-        given: DatabaseUrl = options.database
-        return given
+    if (named := store_of_options(options)) is not None:
+        return named
     database: str | None = names.SERVER_DATABASE.read(settings)
     try:
         return DatabaseUrl(str(database)) if database else data_directory(settings)

@@ -16,12 +16,13 @@ import msgspec
 
 from scrapy_ext.api.platform.feeding import PUSH_PATTERN
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, MAX_REQUEST_BYTES, NAME_PATTERN, FrontierRequest
+from scrapy_ext.api.platform.job_data import is_journal
 from scrapy_ext.client.platform.frontier import QueuedBatch, put_back
 from scrapy_ext.commands.options import YES, argument, paging_options, positive_number
+from scrapy_ext.commands.output import Column, bar, reading
 from scrapy_ext.commands.selection import confirm
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
-from scrapy_ext.commands.terminal.output import Column, bar, reading
-from scrapy_ext.commands.terminal.text import counted, shown
+from scrapy_ext.commands.text import counted, shown
 
 #: Maximum batches moved in one request, and their bytes.
 _AT_ONCE: Final = 20
@@ -107,11 +108,11 @@ async def _groups(queue: AsyncIterator[QueuedBatch]) -> AsyncIterator[list[Queue
         yield group
 
 
-def _line(batch: QueuedBatch, fp: str, qdata: Any) -> bytes:
+def _line(batch: QueuedBatch, fp: str, qdata: object) -> bytes:
     return _encode(FrontierRequest(fp, qdata, p=_priority(batch, qdata))) + b"\n"
 
 
-def _priority(batch: QueuedBatch, qdata: Any) -> int:
+def _priority(batch: QueuedBatch, qdata: object) -> int:
     """Return the priority of the batch; from a server that omits it, the reverse of the request's own in Scrapy."""
     if batch.priority is not None:
         return batch.priority
@@ -161,7 +162,7 @@ async def _frontiers(view: View) -> None:
     async def rows() -> AsyncIterator[dict[str, Any]]:
         for name in islice(names, view.output.count(view.options)):
             slots = await view.client.frontier.slots(view.project, name)
-            yield {"frontier": name, "slots": len(slots)}
+            yield {"frontier": name, "slots": sum(not is_journal(slot) for slot in slots)}
 
     number = await view.output.records(rows())
     await view.output.note(
@@ -186,8 +187,11 @@ async def _slots(view: View) -> None:
     await view.output.note(f"{number} of {counted(len(slots), 'slot')}")
 
 
-async def _slots_of(view: View) -> list[str]:
-    """Return the slots that the arguments name; raises :class:`CommandError` when there is none."""
+async def _slots_of(view: View, *, with_journals: bool = False) -> list[str]:
+    """Return the slots that the arguments name; raises :class:`CommandError` when there is none.
+
+    Without a name, those with requests; ``with_journals``: also those in which crawls note their commits.
+    """
     name, wanted = view.options.frontier, getattr(view.options, "slot", None)
     slots = await view.client.frontier.slots(view.project, name)
     if not slots:
@@ -196,7 +200,9 @@ async def _slots_of(view: View) -> list[str]:
         raise CommandError(
             f"frontier {name} has no slot {wanted!r}; `scrapy platform frontier list {name}` lists its slots"
         )
-    return slots if wanted is None else [wanted]
+    if wanted is not None:
+        return [wanted]
+    return slots if with_journals else [slot for slot in slots if not is_journal(slot)]
 
 
 async def _show(view: View) -> None:
@@ -265,8 +271,9 @@ async def _count(view: View) -> None:
 
 
 async def _delete(view: View) -> None:
-    name, slots = view.options.frontier, await _slots_of(view)
-    queued = sum([await view.client.frontier.count(view.project, name, slot) for slot in slots])
+    name, slots = view.options.frontier, await _slots_of(view, with_journals=True)
+    of_requests = slots if view.options.slot else [slot for slot in slots if not is_journal(slot)]
+    queued = sum([await view.client.frontier.count(view.project, name, slot) for slot in of_requests])
     target = f"slot {slots[0]} of frontier {name}" if view.options.slot else f"frontier {name}"
     await confirm(view, f"Delete {target} with {counted(queued, 'queued request')}? No crawl may use it.")
     for slot in slots:

@@ -10,6 +10,8 @@ from datetime import timezone
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from scrapy.settings import BaseSettings
+
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.imports import MAX_RESERVED, RESERVED
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
@@ -18,9 +20,9 @@ from scrapy_ext.commands.importing.context import ABSENT, PARTS, ImportOptions, 
 from scrapy_ext.commands.importing.display import copied_text, display
 from scrapy_ext.commands.importing.project import import_project
 from scrapy_ext.commands.options import argument, output_options, project_number, whole_number
+from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.subcommand import FAILED, OK, CommandError, Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import shown
+from scrapy_ext.commands.text import shown
 from scrapy_ext.compatibility.python import datetime_of_iso
 from scrapy_ext.settings import SettingError
 
@@ -109,13 +111,13 @@ async def _report(view: View, imports: Sequence[ProjectImport]) -> bool:
     parts = [row for each in imports for row in each.rows.values()]
     notes = [row for each in imports for row in each.notes]
     if view.output.form != "table":
-        await view.output.records(each_of(_record(row) for row in (*parts, *notes)))
+        await view.show(_record(row) for row in (*parts, *notes))
     else:
         if parts:
-            await view.output.records(each_of(map(_record, parts)), _WOULD_COPY if view.options.dry_run else _COPIED)
+            await view.show(map(_record, parts), _WOULD_COPY if view.options.dry_run else _COPIED)
         if notes:
             await view.output.note("")
-            await view.output.records(each_of(map(_record, notes)), _NOT_COPIED)
+            await view.show(map(_record, notes), _NOT_COPIED)
     return any(row.failed or row.verified is False for row in (*parts, *notes))
 
 
@@ -216,7 +218,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 _run_import: Final = with_platform(_import)
 
 
-def _run(settings: Any, options: argparse.Namespace) -> int:
+def _run(settings: BaseSettings, options: argparse.Namespace) -> int:
     """Read the key of the source, which is not shown in lists of processes when it comes from the environment."""
     from scrapy_ext.commands.subcommand import failed
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, Final
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.commands.follow import Poller, has_ended
-from scrapy_ext.commands.options import JOBS, YES, argument, repeated, seconds, view_options
+from scrapy_ext.commands.options import JOBS, YES, argument, repeated, seconds
+from scrapy_ext.commands.output import Column, bar
 from scrapy_ext.commands.selection import confirm, selected_jobs
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column, bar, each_of
-from scrapy_ext.commands.terminal.text import shown
+from scrapy_ext.commands.subcommand import CommandError, View, platform_command
+from scrapy_ext.commands.text import shown
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 
 #: Maximum jobs deleted in one request.
@@ -25,6 +26,7 @@ _DELETED: Final = (
     "time (30 days unless set otherwise). Frontiers with a name of their own, data that was delivered elsewhere, and "
     "earlier backups stay."
 )
+_KILLED: Final = "A crawl that blocks is killed then, and loses what it yielded and logged in its last two seconds"
 _JOB: Final = Column.field("id", "job")
 
 
@@ -47,7 +49,7 @@ async def _stop(view: View) -> None:
         number = await view.output.records(states(), (_JOB, Column.field("spider"), state))
     if not view.options.wait:
         jobs = "1 job was" if number == 1 else f"{number} jobs were"
-        await view.output.note(f"{jobs} asked to stop; --wait waits for the end")
+        await view.output.note(f"{jobs} asked to stop; --wait waits for the end. {_KILLED}")
 
 
 async def _wait(view: View, keys: list[JobKey]) -> None:
@@ -56,7 +58,7 @@ async def _wait(view: View, keys: list[JobKey]) -> None:
         with bar("jobs that have ended", len(keys)) as advance:
             async with timeout_after(view.options.timeout):
                 while True:
-                    ended = [key for key in left if await poller.call(lambda key=key: has_ended(view.client, key))]  # type: ignore[misc]
+                    ended = [key for key in left if await poller.call(partial(has_ended, view.client, key))]
                     advance(len(ended))
                     left = [key for key in left if key not in ended]
                     if not left:
@@ -83,7 +85,7 @@ async def _delete(view: View) -> None:
         for first in range(0, len(of_project), _MOST_DELETED):
             await view.client.jobs.delete(project, *of_project[first : first + _MOST_DELETED])
     rows: list[dict[str, Any]] = [{"id": str(key), "state": JobState.DELETED.value} for key in keys]
-    await view.output.records(each_of(rows), (_JOB, Column.field("state")))
+    await view.show(rows, (_JOB, Column.field("state")))
 
 
 async def _tag(view: View) -> None:
@@ -101,48 +103,43 @@ async def _tag(view: View) -> None:
 
 
 SUBCOMMANDS: Final = (
-    Subcommand(
-        name="stop",
-        examples=(
+    platform_command(
+        "stop",
+        _stop,
+        (
             ("scrapy platform stop 1/2/3", "stop a running job, or cancel a pending one"),
             ("scrapy platform stop 1/2/3 1/2/4 --wait", "stop two jobs, and wait until they have ended"),
         ),
-        arguments=(
-            JOBS,
-            argument("--wait", action="store_true", help="wait until the jobs have ended"),
-            argument(
-                "--timeout",
-                type=seconds,
-                default=600.0,
-                metavar="SECONDS",
-                help="with --wait: wait for this time at most (default: %(default)g)",
-            ),
-            view_options(),
+        JOBS,
+        argument("--wait", action="store_true", help=f"wait until the jobs have ended. {_KILLED}"),
+        argument(
+            "--timeout",
+            type=seconds,
+            default=600.0,
+            metavar="SECONDS",
+            help="with --wait: wait for this time at most (default: %(default)g)",
         ),
-        run=with_platform(_stop),
     ),
-    Subcommand(
-        name="delete",
-        examples=(
+    platform_command(
+        "delete",
+        _delete,
+        (
             ("scrapy platform delete 1/2/3", "delete a job with its stored data, after confirmation"),
             ("scrapy platform delete 1/2/3 1/2/4 --yes", "delete two jobs without confirmation"),
         ),
-        arguments=(JOBS, YES, view_options()),
-        run=with_platform(_delete),
+        JOBS,
+        YES,
         details=_DELETED,
     ),
-    Subcommand(
-        name="tags",
-        examples=(
+    platform_command(
+        "tags",
+        _tag,
+        (
             ("scrapy platform tags 1/2/3", "show the tags of a job"),
             ("scrapy platform tags 1/2/3 1/2/4 --add checked --remove new", "change the tags of two jobs"),
         ),
-        arguments=(
-            JOBS,
-            repeated("--add", metavar="TAG", help="add this tag"),
-            repeated("--remove", metavar="TAG", help="remove this tag"),
-            view_options(),
-        ),
-        run=with_platform(_tag),
+        JOBS,
+        repeated("--add", metavar="TAG", help="add this tag"),
+        repeated("--remove", metavar="TAG", help="remove this tag"),
     ),
 )

@@ -7,13 +7,16 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.masking import hidden
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, JobList, JobState
-from scrapy_ext.commands.options import JOB, argument, paging_options, view_options
+from scrapy_ext.api.platform.comparison import changes
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, GIVEN, RUNS, JobList, JobState, JudgedJobs
+from scrapy_ext.client.platform.errors import NotFound
+from scrapy_ext.commands.options import JOB, argument, paging_options
+from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.selection import job_named, selected_job
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, note_shown, with_platform
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import clock_with_zone, counted, length, shown
+from scrapy_ext.commands.subcommand import CommandError, View, note_shown, platform_command
+from scrapy_ext.commands.text import clock_with_zone, counted, length, shown
 
 #: Jobs read in one request.
 _PAGE: Final = 500
@@ -21,6 +24,7 @@ _JOBS: Final = (
     Column.field("id", "job"),
     Column.field("spider"),
     Column("state", lambda job: str(job.get("close_reason") or job.get("state") or "")),
+    Column("verdict", lambda job: str(job.get("verdict") or "")),
     Column.field("items_scraped", "items", right=True),
     Column.field("responses_received", "responses", right=True),
     Column.field("errors_count", "errors", right=True),
@@ -37,18 +41,24 @@ async def _list(view: View) -> None:
     options = view.options
     first = await _page(view, options.start, view.output.count(options))
     number = await view.output.records(_records(view, first), _JOBS)
-    await note_shown(view, f"jobs of project {view.project}", number, first.total)
+    what = "jobs that need attention in" if view.options.needs_attention else "jobs of"
+    await note_shown(view, f"{what} project {view.project}", number, first.total)
 
 
-async def _page(view: View, offset: int, count: int | None) -> JobList:
-    options = view.options
+async def _page(view: View, offset: int, count: int | None) -> JobList | JudgedJobs:
+    """Return a page of jobs, without verdicts from a platform that gives none."""
+    options, jobs = view.options, view.client.jobs
     size = _PAGE if count is None else min(_PAGE, count)
-    return await view.client.jobs.list(
-        view.project, spider=options.spider, state=options.state, has_tag=options.tag, count=size, offset=offset
-    )
+    chosen = {"spider": options.spider, "state": options.state, "has_tag": options.tag, "count": size, "offset": offset}
+    try:
+        return await jobs.judged(view.project, needs_attention=options.needs_attention, **chosen)
+    except NotFound:
+        if options.needs_attention:
+            raise CommandError("this platform gives no verdicts on jobs; leave out --needs-attention") from None
+        return await jobs.list(view.project, **chosen)
 
 
-async def _records(view: View, first: JobList) -> AsyncIterator[dict[str, Any]]:
+async def _records(view: View, first: JobList | JudgedJobs) -> AsyncIterator[dict[str, Any]]:
     left, offset, page = view.output.count(view.options), view.options.start, first
     while page.jobs:
         for job in page.jobs:
@@ -66,23 +76,36 @@ async def _show(view: View) -> None:
     jobs = (await view.client.jobs.list(key.project, job=[key])).jobs
     counts = {name: value for name in _COUNTS if jobs and (value := getattr(jobs[0], name)) is not None}
     if view.output.form == "json":
-        await view.output.records(each_of([{"key": str(key), **counts, **metadata}]))
+        await view.show([{"key": str(key), **counts, **metadata}])
         return
     await view.output.note(f"job {key}")
     rows = [_row(name, length(value) if name == "elapsed" else value) for name, value in counts.items()]
-    await view.output.records(each_of([*rows, *_metadata_rows(metadata)]), _FIELDS)
+    await view.show([*rows, *_metadata_rows(metadata)], _FIELDS)
 
 
 def _metadata_rows(metadata: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """Yield the fields, then the stats of the crawl one by one."""
-    stats = metadata.get(CRAWL_STATS)
-    fields = {name: value for name, value in metadata.items() if name != CRAWL_STATS}
+    """Yield the fields, the runs if there are several, then the stats of the crawl one by one."""
+    stats, runs = metadata.get(CRAWL_STATS), metadata.get(RUNS)
+    fields = {name: value for name, value in metadata.items() if name not in (CRAWL_STATS, RUNS)}
+    fields = {
+        name: hidden(value) if name in GIVEN and isinstance(value, dict) else value for name, value in fields.items()
+    }
+    if isinstance(runs, list) and len(runs) > 1:
+        fields |= {f"runs.{number}": _run(row) for number, row in enumerate(runs, 1)}
     for group in (fields, stats if isinstance(stats, dict) else {}):
         for name, value in sorted(group.items()):
             yield _row(name, value)
 
 
-def _row(name: str, value: Any) -> dict[str, str]:
+def _run(row: object) -> str:
+    """Return the row of a run as text: when it began, its counts and its close reason."""
+    row = row if isinstance(row, dict) else {}
+    began = clock_with_zone(row.get("start_time")) or "-"
+    counts = ", ".join(f"{shown(row.get(name))} {name}" for name in ("items", "responses"))
+    return f"{began}: {counts}, {shown(row.get('close_reason') or 'no close reason')}"
+
+
+def _row(name: str, value: object) -> dict[str, str]:
     return {"field": name, "value": (clock_with_zone(value) if name.endswith("_time") else "") or shown(value)}
 
 
@@ -92,22 +115,22 @@ async def _show_stats(view: View) -> None:
     if view.options.other is None:
         rows = [{"stat": name, "value": stats[name]} for name in sorted(stats) if name.startswith(prefix)]
         columns = (Column.field("stat"), Column("value", _stat_value, right=True))
-        await view.output.records(each_of(rows), columns)
-        await view.output.note(f"{counted(len(rows), 'stat')} of job {first}")
+        await view.show(rows, columns, f"{counted(len(rows), 'stat')} of job {first}")
         return
     second = await job_named(view, view.options.other)
     others = await _stats(view, second)
     rows = [
-        {"stat": name, str(first): stats.get(name), str(second): others.get(name), **_change(name, stats, others)}
-        for name in sorted({*stats, *others})
-        if name.startswith(prefix)
+        {"stat": each.name, str(first): each.before, str(second): each.after}
+        | ({} if each.difference is None else {"change": each.difference})
+        for each in changes(stats, others)
+        if each.name.startswith(prefix)
     ]
     of_two = (
         Column.field("stat"),
         *(Column.field(str(key), right=True) for key in (first, second)),
         Column("change", lambda row: f"{row['change']:+.6g}" if row.get("change") else "", right=True),
     )
-    await view.output.records(each_of(rows), of_two)
+    await view.show(rows, of_two)
 
 
 def _stat_value(row: Mapping[str, Any]) -> str:
@@ -123,58 +146,50 @@ async def _stats(view: View, key: JobKey) -> Mapping[str, Any]:
     return stats
 
 
-def _change(name: str, stats: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, float]:
-    """Return the difference of two numbers, nothing for other values. A missing stat counts as 0."""
-    before, after = stats.get(name, 0), others.get(name, 0)
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (before, after))
-    return {"change": after - before} if numbers else {}
-
-
 SUBCOMMANDS: Final = (
-    Subcommand(
-        name="jobs",
-        examples=(
+    platform_command(
+        "jobs",
+        _list,
+        (
             ("scrapy platform jobs", "the newest jobs"),
             ("scrapy platform jobs --state running --spider news", "the running jobs of a spider"),
+            (
+                "scrapy platform jobs --needs-attention --count 10",
+                "the last that failed, or have errors or few items",
+            ),
             ("scrapy platform jobs --json | jq .items_scraped", "for programs: one JSON object per line"),
         ),
-        arguments=(
-            argument(
-                "--state",
-                action="append",
-                choices=[state.value for state in JobState],
-                help="only jobs in this state (may be repeated)",
-            ),
-            argument("--spider", metavar="NAME", help="only jobs of this spider"),
-            argument("--tag", metavar="TAG", help="only jobs with this tag"),
-            paging_options("jobs"),
-            view_options(),
+        argument(
+            "--state",
+            action="append",
+            choices=[state.value for state in JobState],
+            help="only jobs in this state (may be repeated)",
         ),
-        run=with_platform(_list),
+        argument("--spider", metavar="NAME", help="only jobs of this spider"),
+        argument("--tag", metavar="TAG", help="only jobs with this tag"),
+        argument("--needs-attention", action="store_true", help="only finished jobs with the verdict red or amber"),
+        paging_options("jobs"),
     ),
-    Subcommand(
-        name="job",
-        examples=(
+    platform_command(
+        "job",
+        _show,
+        (
             ("scrapy platform job", "the newest job: its counts, metadata and stats"),
             ("scrapy platform job 1/2/3", "a job by its key"),
             ("scrapy platform job 3 --json", "a job by its number, as JSON"),
         ),
-        arguments=(JOB, view_options()),
-        run=with_platform(_show),
+        JOB,
     ),
-    Subcommand(
-        name="stats",
-        examples=(
+    platform_command(
+        "stats",
+        _show_stats,
+        (
             ("scrapy platform stats", "the stats of the newest job"),
             ("scrapy platform stats 1/2/3 1/2/4", "the stats of two jobs side by side, with their difference"),
             ("scrapy platform stats 1/2/3 --prefix downloader/", "the stats of one component"),
         ),
-        arguments=(
-            JOB,
-            argument("other", nargs="?", metavar="OTHER", help="a second job to compare with"),
-            argument("--prefix", default="", metavar="TEXT", help="only stats whose name begins with TEXT"),
-            view_options(),
-        ),
-        run=with_platform(_show_stats),
+        JOB,
+        argument("other", nargs="?", metavar="OTHER", help="a second job to compare with"),
+        argument("--prefix", default="", metavar="TEXT", help="only stats whose name begins with TEXT"),
     ),
 )

@@ -14,10 +14,10 @@ from scrapy.settings import BaseSettings
 from scrapy_ext.api.platform.changes import ChangeEvents, change_event
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.options import argument, output_options, project_number
+from scrapy_ext.commands.output import Column, StandardOutput
 from scrapy_ext.commands.stores import add_store_options, check_exists, chosen_store
 from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, failed
-from scrapy_ext.commands.terminal.output import Column, StandardOutput
-from scrapy_ext.commands.terminal.text import clock
+from scrapy_ext.commands.text import clock
 from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _check(options: argparse.Namespace) -> None:
 
 async def _with_store(where: Path | DatabaseUrl, options: argparse.Namespace) -> None:
     from scrapy_ext.server.store import Store
-    from scrapy_ext.server.store.activity.activity import SERVER
+    from scrapy_ext.server.store.activity import SERVER
 
     if isinstance(where, Path) and options.action != "add":
         check_exists(where)
@@ -90,7 +90,7 @@ async def _with_store(where: Path | DatabaseUrl, options: argparse.Namespace) ->
 
 
 async def _add(store: Store, options: argparse.Namespace) -> None:
-    from scrapy_ext.server.auth.keyring import add_key
+    from scrapy_ext.server.auth.api_keys import add_key
 
     projects = None if options.project is None else frozenset(options.project)
     if options.opens == "extraction":
@@ -104,8 +104,8 @@ async def _add(store: Store, options: argparse.Namespace) -> None:
         extraction=options.opens in ("extraction", "both"),
         organisation=options.organisation or "",
     )
-    print(key)  # noqa: T201 - the output of the command, alone for programs
-    print("The key is not shown again; only its hash is stored.", file=sys.stderr)  # noqa: T201
+    sys.stdout.write(f"{key}\n")
+    sys.stderr.write("The key is not shown again; only its hash is stored.\n")
 
 
 async def _list(store: Store, options: argparse.Namespace) -> None:

@@ -8,16 +8,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.extraction import OUTPUTS
+from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.extraction import ExtractError
+from scrapy_ext.client.extraction.budget import OverBudgetError
+from scrapy_ext.client.extraction.limiter import Closing
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.calls import ClientCall
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.commands.agent_services import ClientServices
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.extraction.run import ExtractService
 from scrapy_ext.commands.options import argument, project_number
@@ -25,7 +32,7 @@ from scrapy_ext.commands.subcommand import INTERRUPTED, OK, CommandError, Subcom
 from scrapy_ext.crawl.extraction.from_settings import params_of
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.services import new_platform_client, services
-from scrapy_ext.server.mcp.services import Agent, Need
+from scrapy_ext.server.mcp.services import Agent, ApiAnswer, ApiCall, ApiError, Need
 from scrapy_ext.settings import SettingError
 
 #: Bytes of a message, and of a read.
@@ -88,6 +95,50 @@ class _Messages:
             for line in lines:
                 yield line.decode("utf-8", "replace")
             self.has_too_long = len(rest) > _MOST
+
+
+class ClientServices:
+    """The services through a client of each. ``params`` are the fields of EXTRACT_API_PARAMS."""
+
+    def __init__(self, client: PlatformClient, extraction: ExtractService, params: Mapping[str, Any]) -> None:
+        self._client = client
+        self._extraction = extraction
+        # A tool chooses what is returned, and these how pages are fetched.
+        self._params = {name: value for name, value in params.items() if name not in OUTPUTS and value is not None}
+
+    async def call(self, call: ApiCall) -> ApiAnswer:
+        """Make a call to the platform; raises :class:`ApiError`."""
+        first = call.path.split("/")[1]
+        made = ClientCall(
+            method=call.method,
+            host=Host.APP if first == "api" else Host.STORAGE,
+            path=call.path,
+            parameters=call.query,
+            body=call.body or None,
+            content_type=call.kind,
+            accept=call.accept,
+        )
+        try:
+            return ApiAnswer(*await self._client.beginnings.read(made, call.limit))
+        except PlatformError as error:
+            raise ApiError(str(error), error.status) from None
+
+    async def extract(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the result of an extraction request; raises :class:`ApiError`."""
+        params = {} if fields.get("serp") else self._params
+        try:
+            return await self._extraction.extract({**params, **fields}, _domain(fields["url"]))
+        except ExtractError as error:
+            raise ApiError(str(error), error.status) from None
+        except (ContractError, OverBudgetError, Closing) as error:
+            raise ApiError(str(error)) from None
+
+
+def _domain(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 SUBCOMMANDS: Final = (

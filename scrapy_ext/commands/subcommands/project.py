@@ -6,17 +6,16 @@ from typing import Final
 
 from scrapy_ext.api.platform.projects import Project, name_of_project
 from scrapy_ext.commands.options import argument
+from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.subcommand import CommandAction, View, with_actions
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import counted
+from scrapy_ext.commands.text import counted
 
 _COLUMNS: Final = (Column.field("id", right=True), Column.field("name"))
 
 
 async def _list(view: View) -> None:
     found = await view.client.projects.named()
-    await view.output.records(each_of(found), _COLUMNS)
-    await view.output.note(f"{counted(len(found), 'project')} with data or a name")
+    await view.show(found, _COLUMNS, f"{counted(len(found), 'project')} with data or a name")
 
 
 async def _name(view: View) -> None:
@@ -28,7 +27,7 @@ async def _unname(view: View) -> None:
 
 
 async def _show(view: View, project: Project) -> None:
-    await view.output.records(each_of([project]), _COLUMNS)
+    await view.show([project], _COLUMNS)
 
 
 SUBCOMMANDS: Final = (

@@ -6,6 +6,7 @@ import argparse
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
@@ -13,21 +14,24 @@ import msgspec
 
 from scrapy_ext.api.platform import EntityKey, JobKey
 from scrapy_ext.api.platform.conditions import EVERYWHERE, RecordFilter, condition_of, filter_of
-from scrapy_ext.api.platform.records import LEVELS
+from scrapy_ext.api.platform.records import LEVELS, Stats
 from scrapy_ext.api.platform.where import parse_where
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.records import JobRecords
 from scrapy_ext.commands.download import Download, Select, download_options, save, wants_file
 from scrapy_ext.commands.follow import Rows, first_of, followed
-from scrapy_ext.commands.options import JOB, argument, follow_options, paging_options, view_options
+from scrapy_ext.commands.options import JOB, argument, follow_options, paging_options
+from scrapy_ext.commands.output import Column, reading
 from scrapy_ext.commands.selection import selected_job
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, note_shown, with_platform
-from scrapy_ext.commands.terminal.output import Column, reading
-from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, length
+from scrapy_ext.commands.subcommand import CommandError, View, note_shown, platform_command
+from scrapy_ext.commands.text import TIME_WIDTH, clock, length
 
 Row = dict[str, Any]
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _encode: Final = msgspec.json.Encoder().encode
+
+#: Fields that are named where none is like an unknown one.
+_NAMED: Final = 10
 
 # ── items ──
 
@@ -58,6 +62,8 @@ async def _items(view: View) -> None:
     csv_fields = fields or [*meta, *sorted(stats.counts)]
     columns = [Column.field(name) for name in fields] if fields else None
     start = first_of(view, stats.totals.input_values)
+    if not options.follow:
+        _say_unknown(view, stats, (*fields, *(field for field, *_ in conditions if field != EVERYWHERE)))
     if options.follow:
         if view.output.form == "csv" and not csv_fields:
             raise CommandError("the job has no item yet, so the columns of CSV are unknown; name them with --fields")
@@ -79,6 +85,16 @@ async def _items(view: View) -> None:
         await view.output.note(f"items of job {key}: {number} found among {stats.totals.input_values}")
 
 
+def _say_unknown(view: View, stats: Stats, fields: Iterable[str]) -> None:
+    """Name the fields that no item has, with the nearest ones. A field may be a path, whose first part is counted."""
+    known = [name for name in stats.counts if not name.startswith("_")]
+    for field in dict.fromkeys(fields) if stats.totals.input_values else ():
+        first = re.split(r"[.\[]", field, maxsplit=1)[0]
+        if not {field, first} & stats.counts.keys() and not field.startswith("_"):
+            named = ", ".join(get_close_matches(field, known, 3) or known[:_NAMED]) or "none"
+            view.say(f"no item has the field {field}; fields of items are {named}")
+
+
 def _conditions(options: argparse.Namespace) -> list[list[Any]]:
     """Return the conditions of ``--where`` and ``--search``."""
     typed = [condition for conditions in options.where or () for condition in conditions]
@@ -95,7 +111,7 @@ async def _selected_groups(
     """Yield groups of the records that meet the conditions, ``count`` records in all."""
     async with reading(groups) as each:
         async for group in each:
-            rows = group if chosen is None else chosen.chosen(group, _encode)
+            rows = group if chosen is None else [row for row in group if chosen.chooses(_encode(row))]
             rows = rows if count is None else rows[:count]
             count = None if count is None else count - len(rows)
             if rows:
@@ -245,7 +261,7 @@ LOG_COLUMNS: Final = _log_columns(_folded)
 _FULL_LOG_COLUMNS: Final = _log_columns(str)
 
 
-def _level_name(level: Any) -> str:
+def _level_name(level: object) -> str:
     return str(logging.getLevelName(level)) if isinstance(level, int) else ""
 
 
@@ -322,9 +338,10 @@ def _has_level(record: Row, lowest: int) -> bool:
 
 
 SUBCOMMANDS: Final = (
-    Subcommand(
-        name="items",
-        examples=(
+    platform_command(
+        "items",
+        _items,
+        (
             ("scrapy platform items", "items of the newest job"),
             ("scrapy platform items 1/2/3 --fields name,price", "two fields of a job's items"),
             ("scrapy platform items 3 --start 1000 --count 100", "a hundred items, from index 1000 on"),
@@ -335,61 +352,58 @@ SUBCOMMANDS: Final = (
             ("scrapy platform items --follow", "items of a running job, as they are stored"),
             ("scrapy platform items | jq .name", "in a pipe: all items, one JSON object per line"),
         ),
-        arguments=(
-            JOB,
-            argument("--fields", metavar="A,B,C", type=_field_names, help="only these fields, in this order"),
-            argument(
-                "--where",
-                action="append",
-                type=_typed_conditions,
-                metavar="CONDITIONS",
-                help="only items that meet conditions such as 'price > 20 and name ~ kettle'; may be repeated",
-            ),
-            argument("--search", metavar="TEXT", help="only items with this text in any field, whatever its case"),
-            argument("--meta", action="store_true", help="add _key, and _ts, the time when the item was stored"),
-            follow_options("items"),
-            paging_options("items"),
-            download_options(),
-            view_options(csv=True),
+        JOB,
+        argument("--fields", metavar="A,B,C", type=_field_names, help="only these fields, in this order"),
+        argument(
+            "--where",
+            action="append",
+            type=_typed_conditions,
+            metavar="CONDITIONS",
+            help="only items that meet conditions such as 'price > 20 and name ~ kettle'; may be repeated",
         ),
-        run=with_platform(_items),
+        argument("--search", metavar="TEXT", help="only items with this text in any field, whatever its case"),
+        argument("--meta", action="store_true", help="add _key, and _ts, the time when the item was stored"),
+        follow_options("items"),
+        paging_options("items"),
+        download_options(),
+        csv=True,
     ),
-    Subcommand(
-        name="requests",
-        examples=(
+    platform_command(
+        "requests",
+        _requests,
+        (
             ("scrapy platform requests", "requests of the newest job"),
             ("scrapy platform requests 3 --count 10", "the first ten requests of a job"),
             ("scrapy platform requests 3 --start 17 --count 1 --json", "the request with index 17, in full"),
             ("scrapy platform requests --follow", "requests of a running job, as they are stored"),
             ("scrapy platform requests | jq 'select(.status >= 400).url'", "URLs that failed"),
         ),
-        arguments=(JOB, follow_options("requests"), paging_options("requests"), download_options(), view_options()),
-        run=with_platform(_requests),
+        JOB,
+        follow_options("requests"),
+        paging_options("requests"),
+        download_options(),
     ),
-    Subcommand(
-        name="logs",
-        examples=(
+    platform_command(
+        "logs",
+        _logs,
+        (
             ("scrapy platform logs", "log of the newest job"),
             ("scrapy platform logs 1/2/3 --level warning", "warnings and errors of a job"),
             ("scrapy platform logs -f --tail 20", "the end of the log, and new records of a running job"),
             ("scrapy platform logs --full", "with the lists of components and settings that Scrapy logs first"),
             ("scrapy platform logs --json --start 100 --count 50", "a part, as JSON lines"),
         ),
-        arguments=(
-            JOB,
-            argument(
-                "--level", type=str.upper, choices=_LEVELS, default="DEBUG", help="only records of this level and above"
-            ),
-            argument(
-                "--full",
-                action="store_true",
-                help="show the lists of components and settings at the start of a crawl in full",
-            ),
-            follow_options("records"),
-            paging_options("records"),
-            download_options(),
-            view_options(),
+        JOB,
+        argument(
+            "--level", type=str.upper, choices=_LEVELS, default="DEBUG", help="only records of this level and above"
         ),
-        run=with_platform(_logs),
+        argument(
+            "--full",
+            action="store_true",
+            help="show the lists of components and settings at the start of a crawl in full",
+        ),
+        follow_options("records"),
+        paging_options("records"),
+        download_options(),
     ),
 )

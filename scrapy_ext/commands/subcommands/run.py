@@ -27,10 +27,12 @@ from scrapy_ext.api.platform.jobs import (
 from scrapy_ext.client.platform.errors import Gone, PlatformError
 from scrapy_ext.commands.follow import LONGEST, Poller, Rows, followed
 from scrapy_ext.commands.options import argument, pair, repeated, view_options
+from scrapy_ext.commands.output import Column, one_line, reading
+from scrapy_ext.commands.packing import difference
 from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, View, with_platform
 from scrapy_ext.commands.subcommands.records import LOG_COLUMNS
-from scrapy_ext.commands.terminal.output import Column, each_of, one_line, reading
-from scrapy_ext.commands.terminal.text import columns_of_terminal, counted, length
+from scrapy_ext.commands.text import columns_of_terminal, counted, length
+from scrapy_ext.crawl.session.project import project_folder
 
 #: Exit code for a job that ended for another reason than ``finished``.
 NOT_FINISHED: Final = 3
@@ -169,10 +171,10 @@ def script_args(options: argparse.Namespace) -> str | None:
 async def _show(view: View) -> int | None:
     options = view.options
     key = await _scheduled(view)
+    await _say_difference(view)
     if not options.follow and not view.embedded:
         row = {"id": str(key), "spider": options.spider, "state": "pending"}
-        await view.output.records(each_of([row]), _COLUMNS)
-        await view.output.note(f"follow its log with: scrapy platform logs {key} -f")
+        await view.show([row], _COLUMNS, f"follow its log with: scrapy platform logs {key} -f")
         return None
     if view.embedded:
         view.say(f"job {key} runs in this command's own server, so the command follows it to its end")
@@ -183,6 +185,21 @@ async def _show(view: View) -> int | None:
     except asyncio.CancelledError:
         view.say(_left(view, key))
         raise
+
+
+async def _say_difference(view: View) -> None:
+    """Say when the job runs other code than that of the project around the current directory."""
+    folder = project_folder()
+    if folder is None:
+        return
+    try:
+        versions = await view.client.versions.list(view.project)
+    except PlatformError:  # the hosted platform has no such list
+        return
+    named = view.options.version
+    version = next((each for each in versions if (each.version == named if named else each.current)), None)
+    if version is not None and (found := await asyncio.to_thread(difference, folder, version)):
+        view.say(f"the job runs version {version.version}: {found}; `scrapy platform deploy` deploys them")
 
 
 async def _scheduled(view: View) -> JobKey:

@@ -9,14 +9,16 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, Cron, PeriodicJob
-from scrapy_ext.client.platform.errors import NotFound
+from scrapy_ext.api.masking import hidden
+from scrapy_ext.api.platform.cron import Cron
+from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, NewSchedule, PeriodicJob
+from scrapy_ext.commands.fields import given_fields, option_of
 from scrapy_ext.commands.options import YES, argument, whole_number
+from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.selection import confirm
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
 from scrapy_ext.commands.subcommands.run import JOB_OPTIONS, SPIDER, script_args
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import shown
+from scrapy_ext.commands.text import counted, shown
 
 Record = Mapping[str, Any]
 
@@ -26,7 +28,7 @@ def _tasks(record: Record) -> str:
 
 
 def _arguments(task: Record) -> list[str]:
-    given = [f"{name}={shown(value)}" for name, value in (task.get("spider_args") or {}).items()]
+    given = [f"{name}={shown(value)}" for name, value in hidden(task.get("spider_args") or {}).items()]
     return [*given, task["script_args"]] if task.get("script_args") else given
 
 
@@ -54,8 +56,7 @@ async def _list(view: View) -> None:
         schedules += page.results
         if not page.results or len(schedules) >= page.count:
             break
-    await _shown(view, *schedules)
-    await view.output.note(f"periodic jobs of project {view.project}: {len(schedules)}")
+    await _shown(view, *schedules, note=f"periodic jobs of project {view.project}: {len(schedules)}")
 
 
 async def _show(view: View) -> None:
@@ -64,7 +65,7 @@ async def _show(view: View) -> None:
 
 async def _add(view: View) -> None:
     options = view.options
-    Cron.parse(options.cron)
+    Cron.parse_new(options.cron)
     task: dict[str, Any] = {"name": options.spider}
     if options.priority is not None:
         task["priority"] = options.priority
@@ -72,13 +73,7 @@ async def _add(view: View) -> None:
         task["spider_args"] = dict(options.arguments)
     if arguments := script_args(options):
         task["script_args"] = arguments
-    fields = {
-        "cron": options.cron,
-        "tasks": [task],
-        "addtags": options.tag,
-        "description": options.description or "",
-        "disabled": options.paused,
-    }
+    fields = {"description": "", **given_fields(NewSchedule, options), "tasks": [task], "addtags": options.tag}
     await _shown(view, await view.client.periodic.create(view.project, fields))
 
 
@@ -101,35 +96,29 @@ async def _pause(view: View) -> None:
 
 async def _delete(view: View) -> None:
     schedules = [await _get(view, number) for number in view.options.id]
-    jobs = f"periodic job {schedules[0].id}" if len(schedules) == 1 else f"{len(schedules)} periodic jobs"
+    is_one = len(schedules) == 1
+    jobs = f"periodic job {schedules[0].id}" if is_one else f"{len(schedules)} periodic jobs"
     await confirm(view, f"Delete {jobs}? Jobs that it started remain.")
     for schedule in schedules:
         await view.client.periodic.delete(view.project, schedule.id)
-    deleted = "1 periodic job was" if len(schedules) == 1 else f"{len(schedules)} periodic jobs were"
-    await view.output.note(f"{deleted} deleted")
+    await view.output.note(f"{counted(len(schedules), 'periodic job')} {'was' if is_one else 'were'} deleted")
 
 
 async def _get(view: View, number: int) -> PeriodicJob:
-    try:
-        return await view.client.periodic.get(view.project, number)
-    except NotFound:
-        raise _unknown(view, number) from None
+    return await view.found(view.client.periodic.get(view.project, number), _unknown(view, number))
 
 
 async def _changed(view: View, number: int, fields: Mapping[str, Any]) -> PeriodicJob:
-    try:
-        return await view.client.periodic.update(view.project, number, fields)
-    except NotFound:
-        raise _unknown(view, number) from None
+    return await view.found(view.client.periodic.update(view.project, number, fields), _unknown(view, number))
 
 
-def _unknown(view: View, number: int) -> CommandError:
-    return CommandError(f"project {view.project} has no periodic job {number}; `scrapy platform schedule` lists them")
+def _unknown(view: View, number: int) -> str:
+    return f"project {view.project} has no periodic job {number}; `scrapy platform schedule` lists them"
 
 
-async def _shown(view: View, *schedules: PeriodicJob) -> None:
+async def _shown(view: View, *schedules: PeriodicJob, note: str = "") -> None:
     now = dt.datetime.now(dt.timezone.utc)
-    await view.output.records(each_of(_record(schedule, now) for schedule in schedules), _COLUMNS)
+    await view.show([_record(schedule, now) for schedule in schedules], _COLUMNS, note)
 
 
 def _record(schedule: PeriodicJob, now: dt.datetime) -> dict[str, Any]:
@@ -143,16 +132,8 @@ _ID: Final = argument("id", type=whole_number, metavar="ID", help="number of the
 _IDS: Final = argument(
     "id", type=whole_number, nargs="+", metavar="ID", help="number of a periodic job, as list shows it"
 )
-_DESCRIPTION: Final = argument("--description", metavar="TEXT", help="description of the periodic job")
-_ADD: Final = (
-    argument(
-        "cron", metavar="CRON", help="five fields in quotes: minute hour day-of-month month day-of-week; a number or *"
-    ),
-    SPIDER,
-    *JOB_OPTIONS,
-    _DESCRIPTION,
-    argument("--paused", action="store_true", help="do not run it until it is resumed"),
-)
+_DESCRIPTION, _CRON = (option_of(NewSchedule, name) for name in ("description", "cron"))
+_ADD: Final = (_CRON, SPIDER, *JOB_OPTIONS, _DESCRIPTION, option_of(NewSchedule, "disabled"))
 _EDIT: Final = (
     _ID,
     argument("--cron", metavar="CRON", help="new cron expression"),

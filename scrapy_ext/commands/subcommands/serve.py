@@ -15,7 +15,7 @@ from scrapy_ext.crawl.session.project import data_directory, project_folder
 from scrapy_ext.server.config.command_line import add_options, config_from
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.option import Role
-from scrapy_ext.server.starting import start
+from scrapy_ext.server.launch import start
 from scrapy_ext.settings import SettingError
 
 

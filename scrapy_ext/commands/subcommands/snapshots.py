@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from scrapy_ext.api.platform.snapshots import DamagedPartError, Part, StoredSnapshot
-from scrapy_ext.commands.options import JOB, argument, view_options
+from scrapy_ext.commands.options import JOB, argument
+from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.selection import selected_job
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, counted, size
+from scrapy_ext.commands.subcommand import CommandError, View, platform_command
+from scrapy_ext.commands.text import TIME_WIDTH, clock, counted, size
 from scrapy_ext.crawl.snapshots.files import write_files
 
 _COLUMNS: Final = (
@@ -27,7 +28,7 @@ _COLUMNS: Final = (
 )
 
 
-def _size(content: Any) -> str:
+def _size(content: Mapping[str, int] | None) -> str:
     return size(content["bytes"]) if content else ""
 
 
@@ -38,8 +39,7 @@ async def _show(view: View) -> None:
         await _write(view, found, view.options.output)
         return
     rows = [{"id": stored.id, **msgspec.to_builtins(stored.snapshot)} for stored in found]
-    await view.output.records(each_of(rows), _COLUMNS)
-    await view.output.note(f"{counted(len(rows), 'snapshot')} of job {key}")
+    await view.show(rows, _COLUMNS, f"{counted(len(rows), 'snapshot')} of job {key}")
 
 
 async def _write(view: View, found: list[StoredSnapshot], folder: Path) -> None:
@@ -65,18 +65,15 @@ async def _write(view: View, found: list[StoredSnapshot], folder: Path) -> None:
 
 
 SUBCOMMANDS: Final = (
-    Subcommand(
-        name="snapshots",
-        examples=(
+    platform_command(
+        "snapshots",
+        _show,
+        (
             ("scrapy platform snapshots", "the snapshots of the newest job"),
             ("scrapy platform snapshots 1/2/3 --output pages", "the pages and screenshots as files of a folder"),
         ),
-        arguments=(
-            JOB,
-            argument("--output", type=Path, metavar="FOLDER", help="write them to files of this folder"),
-            view_options(),
-        ),
-        run=with_platform(_show),
+        JOB,
+        argument("--output", type=Path, metavar="FOLDER", help="write them to files of this folder"),
         details="A crawl keeps the pages whose callbacks raise with the setting EXTRACT_API_SNAPSHOTS_ON_ERROR.",
     ),
 )

@@ -153,7 +153,7 @@ def _run(work: Callable[[BaseSettings, argparse.Namespace], Coroutine[Any, Any, 
         from scrapy_ext.server.store import StoreError
 
         try:
-            print(asyncio.run(work(settings, options)))  # noqa: T201 - the output of the command
+            sys.stdout.write(f"{asyncio.run(work(settings, options))}\n")
         except KeyboardInterrupt:
             sys.stderr.write(f"scrapy platform {options.command}: interrupted\n")
             return INTERRUPTED

@@ -1,4 +1,4 @@
-"""``scrapy platform usage``: the use of storage by a project, or by all projects of a server."""
+"""``scrapy platform usage``, the use of a server's storage, and ``proxies``, the success of its proxies."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from scrapy_ext.api.platform.usage import Part, Usage
-from scrapy_ext.commands.options import argument, output_options, project_number
+from scrapy_ext.commands.options import argument, output_options, positive_number, project_number
+from scrapy_ext.commands.output import Column, status
 from scrapy_ext.commands.subcommand import Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column, each_of, status
-from scrapy_ext.commands.terminal.text import clock, counted, size
+from scrapy_ext.commands.text import clock, counted, size
 
 #: Seconds between two reads while the server counts.
 _POLL: Final = 1.0
@@ -28,7 +28,7 @@ async def _show(view: View) -> None:
         while (usage := await _read(view)).counted is None:
             report(f"counting: {size(usage.bytes)} so far")
             await asyncio.sleep(_POLL)
-    await view.output.records(each_of([*_rows(usage)]), _COLUMNS)
+    await view.show([*_rows(usage)], _COLUMNS)
     whose = "all projects" if usage.project is None else f"project {usage.project}"
     await view.output.note(f"{whose}: {size(usage.bytes)} stored, counted {clock(usage.counted)} UTC")
     await view.output.note(
@@ -70,6 +70,31 @@ def _rows(usage: Usage) -> Iterator[dict[str, Any]]:
             yield {"by": "database", "name": "free", "jobs": 0, "records": 0, "bytes": usage.database.free}
 
 
+# ── proxies ──
+
+_PAIRS: Final = 100
+_PROXIES: Final = (
+    Column.field("proxy"),
+    Column("site", lambda row: row["site"] or "all"),
+    Column("by", lambda row: row["by"] or "all"),
+    Column.field("passed", right=True),
+    Column.field("banned", right=True),
+    Column.field("failed", right=True),
+    Column("success", lambda row: f"{row['success']:.0%}", right=True),
+    Column("cool-down", lambda row: f"{row['cooling']} s" if row["cooling"] else "", right=True),
+    Column.field("address"),
+)
+
+
+async def _show_proxies(view: View) -> None:
+    options = view.options
+    found = await view.client.proxies.list(site=options.site, count=options.count or _PAIRS)
+    by_site = options.sites or options.site is not None
+    await view.show(found.sites if by_site else found.proxies, _PROXIES)
+    configured = sum(bool(each.address) for each in found.proxies)
+    await view.output.note(f"proxies: {configured}. Numbers of requests since the server's start; recent success")
+
+
 SUBCOMMANDS: Final = (
     Subcommand(
         name="usage",
@@ -84,5 +109,20 @@ SUBCOMMANDS: Final = (
             output_options(),
         ),
         run=with_platform(_show),
+    ),
+    Subcommand(
+        name="proxies",
+        examples=(
+            ("scrapy platform proxies", "each proxy, at all sites together"),
+            ("scrapy platform proxies --sites", "each proxy at each site, the last requested first"),
+            ("scrapy platform proxies --site shop.example", "at one site"),
+        ),
+        arguments=(
+            argument("--sites", action="store_true", help="a line for each proxy at each site"),
+            argument("--site", metavar="HOST", help="only this host, or HOST:PORT"),
+            argument("--count", type=positive_number, metavar="N", help=f"N lines at most (default: {_PAIRS})"),
+            output_options(),
+        ),
+        run=with_platform(_show_proxies),
     ),
 )

@@ -9,9 +9,9 @@ import msgspec
 
 from scrapy_ext.api.platform.users import Role, User, parse_project
 from scrapy_ext.commands.options import argument
+from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
-from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import clock
+from scrapy_ext.commands.text import clock
 
 
 def _role(row: Mapping[str, Any]) -> str:
@@ -32,8 +32,7 @@ _COLUMNS: Final = (
 
 async def _list(view: View) -> None:
     found = await view.client.users.list(view.options.search or "", count=10_000)
-    await view.output.records(each_of(found), _COLUMNS)
-    await view.output.note(f"users: {len(found)}")
+    await view.show(found, _COLUMNS, f"users: {len(found)}")
 
 
 async def _user(view: View) -> User:
@@ -49,12 +48,11 @@ async def _user(view: View) -> User:
 
 
 async def _grant(view: View) -> None:
-    role = Role(view.options.role)
-    await _changed(view, dict.fromkeys(_projects(view), role))
-
-
-async def _revoke(view: View) -> None:
-    await _changed(view, dict.fromkeys(_projects(view)))
+    """Give a role in projects, or remove the one there."""
+    role = Role(view.options.role) if view.options.action == "grant" else None
+    user = await view.client.users.set_roles((await _user(view)).id, dict.fromkeys(_projects(view), role))
+    rows = msgspec.to_builtins(user.roles)
+    view.say(f"{user.user}: {', '.join(map(_role, rows)) or 'no role'}")
 
 
 def _projects(view: View) -> list[int | None]:
@@ -65,21 +63,8 @@ def _projects(view: View) -> list[int | None]:
     return projects
 
 
-async def _changed(view: View, roles: Mapping[int | None, Role | None]) -> None:
-    user = await view.client.users.set_roles((await _user(view)).id, roles)
-    view.say(f"{user.user}: {', '.join(_role(msgspec.to_builtins(role)) for role in _full(user)) or 'no role'}")
-
-
-def _full(user: User) -> list[dict[str, Any]]:
-    return [{"project": role.project, "role": role.role, "by": role.by} for role in user.roles]
-
-
 async def _disable(view: View) -> None:
-    await view.client.users.disable((await _user(view)).id)
-
-
-async def _enable(view: View) -> None:
-    await view.client.users.disable((await _user(view)).id, False)
+    await view.client.users.disable((await _user(view)).id, view.options.action == "disable")
 
 
 async def _remove(view: View) -> None:
@@ -106,9 +91,9 @@ SUBCOMMANDS: Final = (
                 _grant,
                 (_USER, argument("role", choices=_ROLES, help="role"), _IN),
             ),
-            CommandAction("revoke", "remove the role of a user in projects", _revoke, (_USER, _IN)),
+            CommandAction("revoke", "remove the role of a user in projects", _grant, (_USER, _IN)),
             CommandAction("disable", "end the sessions of a user, who cannot log in any more", _disable, (_USER,)),
-            CommandAction("enable", "let a disabled user log in again", _enable, (_USER,)),
+            CommandAction("enable", "let a disabled user log in again", _disable, (_USER,)),
             CommandAction("remove", "remove a user with all roles", _remove, (_USER,)),
         ),
         (

@@ -20,12 +20,34 @@ shares of the workers differ by one slot at most (:func:`next_step`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.crawl.commit.events import Checkpoint, Progress
+
+_WORKER: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
+
+
+class Worker(msgspec.Struct, frozen=True):
+    """Index of this worker, from 0, and the number of workers."""
+
+    index: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Worker | None:
+        """Parse ``"index/count"``; return None for other text."""
+        match = _WORKER.fullmatch(text.strip())
+        if match is None:
+            return None
+        worker = cls(int(match[1]), int(match[2]))
+        return worker if worker.index < worker.count else None
+
+    def owns(self, slot: int) -> bool:
+        return slot % self.count == self.index
 
 
 class Assignment(msgspec.Struct, omit_defaults=True):

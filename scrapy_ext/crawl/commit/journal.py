@@ -13,7 +13,7 @@ append is a compare-and-set, the only one of the API. The rules:
 - The newest record has the lowest priority number, so that a read of the queue's head returns it first. Older records
   are deleted from time to time; their fingerprints stay, so that no number becomes free again. The slot must not be
   deleted while a process may still write to it, unless a late writer finds out otherwise (:class:`CommitLog`,
-  :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`). The server deletes it with its job when it is in the
+  :meth:`~scrapy_ext.crawl.commit.leases.Ownership.forget`). The server deletes it with its job when it is in the
   job's own frontier, and then refuses to create it again, so that a late writer gets 410.
 """
 
@@ -178,6 +178,10 @@ class CommitLog:
         #: Time of the last append, on the monotonic clock.
         self.written = time.monotonic()
         self.is_fenced = False
+
+    def has_lapsed(self, lease_time: float) -> bool:
+        """Return true if other workers may consider this one dead, or another process writes the journal."""
+        return self.is_fenced or time.monotonic() - self.written > lease_time
 
     async def write(self) -> None:
         """Append the checkpoint; raises :class:`Fenced` after a takeover by another process."""

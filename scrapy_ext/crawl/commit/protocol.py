@@ -1,8 +1,7 @@
 """Exactly once, as a pure state machine: events in, actions out. No I/O, no event loop, no Scrapy.
 
 Everything that decides when a result becomes final is in this file. Its data is in
-:mod:`~scrapy_ext.crawl.commit.events`; :mod:`~scrapy_ext.crawl.commit.committer` and
-:mod:`~scrapy_ext.crawl.commit.staging` execute its actions.
+:mod:`~scrapy_ext.crawl.commit.events`; :mod:`~scrapy_ext.crawl.commit.execution` executes its actions.
 
 A process commits the results of finished requests, many at a time. A commit is a record in the journal of the process
 (:class:`~scrapy_ext.crawl.commit.events.Checkpoint`), an append-only list to which only one process can add the next

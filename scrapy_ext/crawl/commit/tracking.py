@@ -18,10 +18,7 @@ No I/O and no Scrapy engine: the tracker is called for each request.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain
@@ -29,15 +26,8 @@ from typing import Final
 
 from scrapy import Request
 
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.events import Payload, Stored
 
-#: Requests without a place after which batches are read: this number, and this share of the requests in memory, since
-#: each read returns all unacknowledged batches.
-_ENOUGH: Final = 100
-_PART: Final = 1 / 50
-#: Bytes of their items after which batches are read.
-_ENOUGH_BYTES: Final = 1024 * 1024
 #: Meta key of a request that was not sent because the crawl is closing, and returns to its queue. It is in the meta for
 #: disk queues, and removed before a callback or errback gets the request.
 RETURNED_KEY: Final = "_returned"
@@ -106,6 +96,7 @@ class Entry:
         local.payloads = []
         self.answers += local.answers
         self.is_interrupted |= local.is_interrupted
+        self.error = self.error or local.error
 
 
 class Start:
@@ -119,15 +110,9 @@ current: ContextVar[Entry | Start | None] = ContextVar("current", default=None)
 
 
 class Tracker:
-    """Entries of a crawl.
+    """Entries of a crawl."""
 
-    ``on_complete``: called for each complete entry that is not local, and for each local one without a holder.
-    ``on_inherited``: called for a holder that has received the results of a local entry.
-    """
-
-    def __init__(self, on_complete: Callable[[Entry], None], on_inherited: Callable[[Entry], None]) -> None:
-        self._on_complete = on_complete
-        self._on_inherited = on_inherited
+    def __init__(self) -> None:
         self._unfinished: set[Entry] = set()
         #: Finished entries that hold unfinished local ones.
         self._holding: set[Entry] = set()
@@ -144,6 +129,11 @@ class Tracker:
     def unfinished(self) -> int:
         """Number of unfinished requests, waiting or in the engine."""
         return len(self._unfinished)
+
+    @property
+    def unstored_items(self) -> int:
+        """Number of items in memory that unfinished requests have led to."""
+        return sum(len(entry.items) for entry in chain(self._unfinished, self._holding))
 
     def stored_requests(self) -> Iterable[Request]:
         """Return the unfinished requests that another process could run."""
@@ -178,17 +168,23 @@ class Tracker:
         """Return true if the entry is incomplete, so that it may still lead to something."""
         return entry in self._unfinished or entry in self._holding
 
-    def finished(self, request: Request) -> None:
-        """Record that the engine has released a request."""
+    def finished(self, request: Request) -> Entry | None:
+        """Record that the engine has released a request. Return the entry that has its results, if it is complete now
+        or the results are those of a local request: they go to its holder, if it has one."""
         entry = self._by_request.pop(request, None)
         if entry is None:
-            return
+            return None
         self._in_use.discard(request)
         if entry.request is not request:
-            return
+            return None
         self._unfinished.remove(entry)
         entry.is_finished = True
-        self._settle(entry)
+        if entry.holder is not None:
+            return self._inherited(entry.holder, entry)
+        if not entry.is_complete:
+            self._holding.add(entry)
+            return None
+        return entry
 
     def again(self, entry: Entry, request: Request) -> None:
         """Run a complete entry once more."""
@@ -209,123 +205,9 @@ class Tracker:
         self._in_use.add(entry.request)
         return entry
 
-    def _settle(self, entry: Entry) -> None:
-        if not entry.is_local:
-            if entry.is_complete:
-                self._on_complete(entry)
-            else:
-                self._holding.add(entry)
-            return
-        holder = entry.holder
-        if holder is None:
-            self._on_complete(entry)
-            return
-        holder.inherit(entry)
-        holder.error = holder.error or entry.error
+    def _inherited(self, holder: Entry, local: Entry) -> Entry:
+        holder.inherit(local)
         holder.locals -= 1
         if holder.is_complete:
             self._holding.discard(holder)
-            self._on_complete(holder)
-        else:
-            self._on_inherited(holder)
-
-
-class FinishedRequests:
-    """Finished requests that wait for their commit.
-
-    They are committed in the order in which they finished, so that items are stored in the order of the crawl. A direct
-    request (:mod:`scrapy_ext.crawl.frontier.sent`) can be committed only after its batch was read, which gives it its
-    place. Batches are read when many requests wait for theirs, when nothing else is left to do, or after ``interval``
-    seconds. A read and the commit after it take calls for each slot, so in a fast crawl the reads for many requests are
-    at least half an ``interval`` apart.
-
-    A request without a place does not block the others for ever. A platform may limit the size of a read, so that the
-    batch of the request comes only after those of the others are acknowledged. After a read without a place, the others
-    are committed first (:meth:`release`).
-
-    ``commit`` is called for each request in turn; ``read`` reads batches now.
-    """
-
-    def __init__(self, commit: Callable[[Entry], None], read: Callable[[], None], interval: float) -> None:
-        self._commit = commit
-        self._read = read
-        self._interval = interval
-        self._entries: deque[Entry] = deque()
-        self._timer: asyncio.TimerHandle | None = None
-        #: Time before which no read begins for the number of requests.
-        self._not_before = 0.0
-        self._is_closed = False
-        self._released = asyncio.Event()
-        #: Bytes of their items.
-        self.bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def add(self, entry: Entry, unfinished: int) -> None:
-        """Add a finished request; ``unfinished`` is the number of requests that are not."""
-        if not self._entries and not _lacks_place(entry):
-            self._commit(entry)
-            return
-        self._entries.append(entry)
-        self.bytes += entry.size
-        now = asyncio.get_running_loop().time()
-        if not unfinished or self.bytes >= _ENOUGH_BYTES:
-            self._read()
-        elif len(self._entries) < max(_ENOUGH, _PART * unfinished):
-            self._read_at(now + self._interval)
-        elif now < self._not_before:
-            self._read_at(self._not_before)
-        else:
-            self._not_before = now + self._interval / 2
-            self._read()
-
-    def release(self, *, in_vain: bool) -> None:
-        """Commit the requests whose turn it is. ``in_vain``: a read returned no place, so requests with a place need
-        not wait for those without."""
-        waiting = deque[Entry]()
-        while self._entries and (in_vain or not _lacks_place(self._entries[0])):
-            entry = self._entries.popleft()
-            if _lacks_place(entry):
-                waiting.append(entry)
-            else:
-                self.bytes -= entry.size
-                self._commit(entry)
-        self._entries.extendleft(reversed(waiting))
-        self._released.set()
-        if self._entries:
-            self._read_at(asyncio.get_running_loop().time() + self._interval)
-
-    async def wait(self) -> None:
-        """Wait until a read has returned places, or for ``interval`` seconds."""
-        self._released.clear()
-        self._read()
-        with contextlib.suppress(*TIMEOUT_ERRORS):
-            async with timeout_after(self._interval):
-                await self._released.wait()
-
-    def close(self) -> None:
-        """Cancel the timer of the next read, and set no more."""
-        self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _read_at(self, when: float) -> None:
-        """Read batches at a time of the loop's clock, or at the earlier time that is set."""
-        if self._is_closed:
-            return
-        if self._timer is not None:
-            if self._timer.when() <= when:
-                return
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_at(when, self._read_now)
-
-    def _read_now(self) -> None:
-        self._timer = None
-        if self._entries:
-            self._not_before = asyncio.get_running_loop().time() + self._interval / 2
-            self._read()
-
-
-def _lacks_place(entry: Entry) -> bool:
-    return entry.stored is None and not entry.is_local
+        return holder

@@ -1,4 +1,4 @@
-"""A routed request as a download of Scrapy: its signals, its errors, and its end when the crawl is stopped.
+"""A routed request as a download of Scrapy: its signals, its span and its errors.
 
 Signals are sent as the downloader sends them for direct requests: ``request_reached_downloader`` before the request
 waits for its turn; with the result, ``headers_received``, ``bytes_received`` with the whole body at once, and
@@ -7,10 +7,9 @@ waits for its turn; with the result, ``headers_received``, ``bytes_received`` wi
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any, Final
 
@@ -22,8 +21,6 @@ from twisted.python.failure import Failure
 
 from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Cause
 from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
-from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_at
 from scrapy_ext.compatibility.scrapy import (
     FAILED_ATTRIBUTES,
     CannotResolveHostError,
@@ -33,13 +30,12 @@ from scrapy_ext.compatibility.scrapy import (
     DownloadTimeoutError,
     ResponseDataLossError,
 )
-from scrapy_ext.crawl.frontier.identity import host_of
-from scrapy_ext.crawl.session.scrapy_engine import keep_slot
+from scrapy_ext.crawl.extraction.closing import StopGrace
+from scrapy_ext.crawl.session.scrapy_engine import DownloaderSlots
+from scrapy_ext.telemetry.spans import Span, request_span
 
 logger = logging.getLogger(__name__)
 
-#: Meta key by which AutoThrottle ignores a request.
-_NO_THROTTLE: Final = "autothrottle_dont_adjust_delay"
 #: Scrapy's error classes by the cause that the service names.
 _BY_CAUSE: Final[Mapping[str, type[Exception]]] = {
     Cause.HOST_NOT_FOUND.value: CannotResolveHostError,
@@ -58,55 +54,64 @@ _BY_TYPE: Final[Mapping[str, type[Exception]]] = {
 }
 
 
-class DownloadSignals:
-    """Signals of one crawl's routed requests."""
+class Downloads:
+    """Routed requests of one crawl as downloads of Scrapy."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, span_attributes: Mapping[str, str]) -> None:
         self._crawler = crawler
+        self._span_attributes = span_attributes
+        self._slots = DownloaderSlots(crawler)
+        self._grace = StopGrace(crawler)
 
-    @contextmanager
-    def of(self, request: Request) -> Iterator[None]:
-        """Send the first and the last signal of a request around the time that it spends in the service."""
-        request.meta["download_slot"] = host_of(request)
-        keep_slot(self._crawler, request)
-        self._send(signals.request_reached_downloader, request=request)
+    @asynccontextmanager
+    async def of(self, request: Request, host: str) -> AsyncIterator[Span]:
+        """Run a request with its span, and with its first and its last signal around the time that it spends in the
+        service.
+
+        Raises errors of the service also as Scrapy's, and those of :meth:`StopGrace.held`.
+        """
+        request.meta["download_slot"] = host
+        async with self._grace.held():
+            with request_span(request.method, request.url, self._span_attributes) as span:
+                self._slots.enter(host, request)
+                self._send(signals.request_reached_downloader, request=request)
+                try:
+                    yield span
+                except ExtractError as error:
+                    marked = as_scrapys(error)
+                    if marked is error:
+                        raise
+                    raise marked from error.__cause__
+                finally:
+                    self._slots.leave(host, request)
+                    self._send(signals.request_left_downloader, request=request)
+
+    def begin_grace(self) -> None:
+        """Begin the grace time of the requests under way, if the spider was stopped from outside."""
+        self._grace.begin()
+
+    def received(self, request: Request, response: Response, span: Span) -> Response:
+        """Send the signals of a response, and record it in the span. If a handler raises ``StopDownload``, return the
+        response without its body, or with the received one, to the callback or the errback, as Scrapy does."""
         try:
-            yield
-        finally:
-            keep_slot(self._crawler, request)
-            self._send(signals.request_left_downloader, request=request)
-
-    def received(self, request: Request, response: Response) -> Response:
-        """Send the signals of a response. If a handler raises ``StopDownload``, return the response without its body,
-        or with the received one, to the callback or the errback, as Scrapy does."""
-        stop = self._stop(
-            signals.headers_received, request=request, headers=response.headers, body_length=len(response.body)
-        )
-        if stop is not None:
-            response = response.replace(body=b"", request=request)
-        elif response.body:
-            stop = self._stop(signals.bytes_received, request=request, data=response.body)
-        if stop is not None:
-            response.flags.append("download_stopped")
-            if stop.fail:
-                stop.response = response
-                raise stop
-        self._downloaded(request, response)
-        return response
-
-    def _downloaded(self, request: Request, response: Response) -> None:
-        # The delay that AutoThrottle would adjust is that of direct requests to the same host.
-        had = request.meta.get(_NO_THROTTLE)
-        request.meta[_NO_THROTTLE] = True
-        try:
+            stop = self._stop(
+                signals.headers_received, request=request, headers=response.headers, body_length=len(response.body)
+            )
+            if stop is not None:
+                response = response.replace(body=b"", request=request)
+            elif response.body:
+                stop = self._stop(signals.bytes_received, request=request, data=response.body)
+            if stop is not None:
+                response.flags.append("download_stopped")
+                if stop.fail:
+                    stop.response = response
+                    raise stop
             self._send(signals.response_downloaded, request=request, response=response)
+            return response
         finally:
-            if had is None:
-                del request.meta[_NO_THROTTLE]
-            else:
-                request.meta[_NO_THROTTLE] = had
+            span.answered(response.status)
 
-    def _stop(self, signal: object, **arguments: Any) -> StopDownload | None:
+    def _stop(self, signal: object, **arguments: object) -> StopDownload | None:
         for handler, result in self._send(signal, **arguments):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
                 name = getattr(handler, "__qualname__", handler)
@@ -115,60 +120,8 @@ class DownloadSignals:
                 return result.value
         return None
 
-    def _send(self, signal: object, **arguments: Any) -> list[tuple[Any, Any]]:
+    def _send(self, signal: object, **arguments: object) -> list[tuple[Any, Any]]:
         return self._crawler.signals.send_catch_log(signal=signal, spider=self._crawler.spider, **arguments)
-
-
-class StopGrace:
-    """Grace time, in seconds, of running requests when a crawl is stopped from outside (Ctrl-C, SIGTERM,
-    ``crawler.stop()``).
-
-    When the spider closes by itself, they have the timeout of any request, since their results belong to the crawl.
-    After Ctrl-C, or under a runner with a grace time of its own, the crawl must not wait for a service that does not
-    answer.
-    """
-
-    def __init__(self, crawler: Crawler, seconds: float) -> None:
-        self._crawler = crawler
-        self._seconds = seconds
-        self._under_way: set[Timeout] = set()
-        self._ends_at: float | None = None
-        self._is_reported = False
-
-    @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Run a request; raises :class:`Closing` if it does not end within the grace time."""
-        deadline = timeout_at(self._ends_at)
-        self._under_way.add(deadline)
-        try:
-            async with deadline:
-                yield
-        except TIMEOUT_ERRORS:
-            if not deadline.expired():
-                raise
-            self._report()
-            raise Closing("the grace time is over") from None
-        finally:
-            self._under_way.discard(deadline)
-
-    def begin(self) -> None:
-        """Begin the grace time, if the spider was stopped from outside."""
-        if self._crawler.crawling or self._ends_at is not None:
-            return
-        loop = asyncio.get_running_loop()
-        self._ends_at = loop.time() + self._seconds
-        for deadline in self._under_way:
-            deadline.reschedule(self._ends_at)
-
-    def _report(self) -> None:
-        if not self._is_reported:
-            self._is_reported = True
-            logger.warning(
-                "%d requests have no answer of the extraction service %g s after the stop (EXTRACT_API_STOP_GRACE): "
-                "they return to the queue",
-                len(self._under_way),
-                self._seconds,
-            )
 
 
 def as_scrapys(error: ExtractError) -> ExtractError:

@@ -14,14 +14,14 @@ a dict               of ``css`` and ``xpath`` (a selector or a list of them: the
 
 403, 429 and 503 are the statuses with which sites block clients other than browsers; 401 requires a login, which a
 browser lacks as well. Selectors do not apply to redirects and missing pages (404, 410). If the site banned the service
-(problem 520), the page needs the browser whatever the meta says.
+(problem 520), a page with the meta key needs the browser, whatever conditions the meta names. Without the meta key a
+ban is an error of the request.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
@@ -38,13 +38,9 @@ from scrapy_ext.api.extraction import MADE_OF_PAGE, check
 from scrapy_ext.api.extraction.fields import PAGE_OPTIONS
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.client.extraction.budget import kind_of
-from scrapy_ext.client.extraction.errors import BanError, ExtractError
+from scrapy_ext.crawl.extraction.content import warn_once
 from scrapy_ext.crawl.extraction.cookies import for_browser
-from scrapy_ext.crawl.extraction.translate import BROWSER_HEADERS
-
-logger = logging.getLogger(__name__)
-warn_once = lru_cache(maxsize=256)(logger.warning)
+from scrapy_ext.crawl.extraction.headers import BROWSER_HEADERS
 
 #: Statuses with which sites block clients other than browsers.
 WALLS: Final = frozenset({403, 429, 503})
@@ -68,12 +64,12 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
     to: Mapping[str, Any] = {}
 
     @classmethod
-    def of(cls, request: Request, spider: Any = None) -> Escalation | None:
+    def of(cls, request: Request, spider: object = None) -> Escalation | None:
         """Read a request's meta; see :meth:`parse`."""
         return cls.parse(request.meta.get("extract_api_escalate"), spider)
 
     @classmethod
-    def parse(cls, value: Any, spider: Any = None) -> Escalation | None:
+    def parse(cls, value: object, spider: object = None) -> Escalation | None:
         """Return None for None and False. Raises :class:`ContractError` with every fault, including unreadable
         selectors and methods that ``spider`` does not have."""
         if value is None or value is False:
@@ -90,26 +86,24 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
             raise ContractError(reader.faults)
         return reader.escalation
 
-    def browser_fields(self, fields: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> dict[str, Any] | None:
-        """Return the fields of the browser request, None if ``fields`` are one already. Call it before the HTTP request
-        is sent: raises :class:`ContractError` for fields that no browser request can have."""
-        if kind_of(fields) == "browser":
-            return None
+    def browser_fields(self, fields: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> dict[str, Any]:
+        """Return the fields of the browser request for those of an HTTP request. Call it before that is sent: raises
+        :class:`ContractError` for fields that no browser request can have."""
         if (self.css or self.xpath) and not fields.get("httpResponseBody"):
             remedy = 'Add "httpResponseBody": True to meta["extract_api"], or use "status" or "check".'
             raise ContractError([Violation(_META, "has a selector, and the page is not asked for", remedy, 422)])
-        by_browser_fields = by_browser(fields)
+        by_browser = as_browser_fields(fields)
         if not self.to:
-            return by_browser_fields
-        by_browser_fields.update(self.to)
-        escalated = {name: value for name, value in by_browser_fields.items() if value is not None}
+            return by_browser
+        by_browser.update(self.to)
+        escalated = {name: value for name, value in by_browser.items() if value is not None}
         faults = check(escalated, extra_fields=extra_fields)
         if faults:
             place = f'{_META}["to"]: '
             raise ContractError([msgspec.structs.replace(fault, field=place + fault.field) for fault in faults])
         return escalated
 
-    def reason(self, response: Response, spider: Any = None) -> str | None:
+    def reason(self, response: Response, spider: object = None) -> str | None:
         """Return the reason why the page needs the browser after this response to the HTTP request: ``"status"``,
         ``"empty"``, ``"selector"``, ``"check"`` or None. Errors of the check are raised."""
         if response.status in self.statuses:
@@ -123,10 +117,6 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
         if self.check is not None and is_page and _checker(self.check, spider)(response):
             return "check"
         return None
-
-    def reason_after(self, error: ExtractError) -> str | None:
-        """Return the reason after an HTTP request that failed: ``"ban"`` if the site banned the service, else None."""
-        return "ban" if isinstance(error, BanError) else None
 
     def _misses(self, response: Response) -> bool:
         if not (self.css or self.xpath) or response.status in _NOT_THERE or 300 <= response.status < 400:
@@ -146,7 +136,7 @@ _DEFAULT: Final = Escalation(statuses=WALLS, empty=True)
 class _Reader:
     """Reader of the dict of a meta, which collects its faults."""
 
-    def __init__(self, value: Mapping[str, Any], spider: Any) -> None:
+    def __init__(self, value: Mapping[str, Any], spider: object) -> None:
         self.faults: list[Violation] = []
         self._spider = spider
         for name in value:
@@ -168,10 +158,10 @@ class _Reader:
             escalation = msgspec.structs.replace(escalation, statuses=WALLS, empty=True)
         self.escalation = escalation
 
-    def _fault(self, name: Any, rule: str, remedy: str) -> None:
+    def _fault(self, name: object, rule: str, remedy: str) -> None:
         self.faults.append(Violation(f"{_META}[{name!r}]", rule, remedy))
 
-    def _selectors(self, kind: str, value: Any) -> tuple[str, ...]:
+    def _selectors(self, kind: str, value: object) -> tuple[str, ...]:
         selectors = tuple(_listed(value))
         for selector in selectors:
             if not isinstance(selector, str):
@@ -190,17 +180,17 @@ class _Reader:
             return frozenset()
         return frozenset(statuses)
 
-    def _check(self, value: Any) -> str | Check | None:
+    def _check(self, value: str | Check | None) -> str | Check | None:
         if value is None or (isinstance(value, str) and self._spider is None):
             return value
         try:
             _checker(value, self._spider)
         except ContractError as error:
             self.faults += error.violations
-        return value  # type: ignore[no-any-return]  # it is one of the two, or a fault
+        return value
 
 
-def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
+def as_browser_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the browser request for the same content as an HTTP request.
 
     ``httpResponseBody`` becomes ``browserHtml``; extraction uses the browser, which is the default; of
@@ -220,53 +210,52 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
         raise ContractError(faults)
     dropped = {*BODY_ONLY, "httpResponseBody", "extractFrom", "followRedirect"}
     escalated = {name: value for name, value in fields.items() if name not in dropped}
-    if isinstance(fields.get("requestCookies"), list):
-        escalated["requestCookies"] = for_browser(fields["requestCookies"])
     for kind, name in PAGE_OPTIONS.items():
         options = _object(fields.get(name))
         if fields.get(kind) and (kind == "serp" or "extractFrom" in options):
             escalated[name] = {**options, "extractFrom": "browserHtml"}
-    if fields.get("serp"):
-        return escalated
-    if fields.get("httpResponseBody") or not any(fields.get(name) for name in MADE_OF_PAGE):
-        escalated["browserHtml"] = True
-    headers = {**_browser_headers(fields.get("customHttpRequestHeaders")), **_object(fields.get("requestHeaders"))}
-    if headers:
-        escalated["requestHeaders"] = headers
+    if not fields.get("serp"):
+        if fields.get("httpResponseBody") or not any(fields.get(name) for name in MADE_OF_PAGE):
+            escalated["browserHtml"] = True
+        headers = {**_browser_headers(fields.get("customHttpRequestHeaders")), **_object(fields.get("requestHeaders"))}
+        if headers:
+            escalated["requestHeaders"] = headers
+    if isinstance(fields.get("requestCookies"), list):
+        escalated["requestCookies"] = for_browser(fields["requestCookies"])
     return escalated
 
 
-class _Domain(msgspec.Struct):
+class _Host(msgspec.Struct):
     """``left``: requests that go to the browser before the next attempt by HTTP. ``wait``: their number at first."""
 
     wait: int
     left: int
 
 
-class BrowserDomains:
-    """Domains that needed the browser recently.
+class BrowserHosts:
+    """Hosts that needed the browser recently.
 
-    The next :data:`FIRST_TRY` requests to such a domain go to the browser directly, then one is tried by HTTP, then
-    another after twice as many, up to one in :data:`LAST_TRY`. The domain is forgotten as soon as one succeeds.
+    The next :data:`FIRST_TRY` requests to such a host go to the browser directly, then one is tried by HTTP, then
+    another after twice as many, up to one in :data:`LAST_TRY`. The host is forgotten as soon as one succeeds.
     """
 
     FIRST_TRY: Final = 10
     LAST_TRY: Final = 1000
-    #: Limit of the remembered domains; the least recently used are forgotten.
-    DOMAINS: Final = 10_000
+    #: Limit of the remembered hosts; the least recently used are forgotten.
+    HOSTS: Final = 10_000
 
     def __init__(self) -> None:
-        self._domains: OrderedDict[str, _Domain] = OrderedDict()
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._domains)
+        return len(self._hosts)
 
-    def prefers_browser(self, domain: str) -> bool:
-        """Return true if the next request to a domain should go to the browser directly, and count that request."""
-        known = self._domains.get(domain)
+    def prefers_browser(self, host: str) -> bool:
+        """Return true if the next request to a host should go to the browser directly, and count that request."""
+        known = self._hosts.get(host)
         if known is None:
             return False
-        self._domains.move_to_end(domain)
+        self._hosts.move_to_end(host)
         if known.left:
             known.left -= 1
             return True
@@ -274,17 +263,17 @@ class BrowserDomains:
         known.left = known.wait = min(2 * known.wait, self.LAST_TRY)
         return False
 
-    def learn(self, domain: str, *, escalated: bool) -> None:
-        """Record the outcome of an HTTP request to a domain."""
+    def learn(self, host: str, *, escalated: bool) -> None:
+        """Record the outcome of an HTTP request to a host."""
         if not escalated:
-            self._domains.pop(domain, None)
-        elif domain not in self._domains:
-            self._domains[domain] = _Domain(self.FIRST_TRY, self.FIRST_TRY)
-            if len(self._domains) > self.DOMAINS:
-                self._domains.popitem(last=False)
+            self._hosts.pop(host, None)
+        elif host not in self._hosts:
+            self._hosts[host] = _Host(self.FIRST_TRY, self.FIRST_TRY)
+            if len(self._hosts) > self.HOSTS:
+                self._hosts.popitem(last=False)
 
 
-def _listed(value: Any) -> Iterable[Any]:
+def _listed(value: object) -> Iterable[Any]:
     return value if isinstance(value, list | tuple | set | frozenset) else (value,)
 
 
@@ -295,7 +284,7 @@ def _try_out(kind: str, selector: str) -> None:
     page.css(selector) if kind == "css" else page.xpath(selector)
 
 
-def _is_match(found: Any) -> bool:
+def _is_match(found: object) -> bool:
     """Return true for every match of an expression but false, 0 and empty text."""
     return bool(found) if isinstance(found, bool | float | str) else True
 
@@ -306,7 +295,7 @@ def _is_empty(response: Response) -> bool:
     return "httpResponseBody" in result and response.status in (200, 202) and not response.body.strip()
 
 
-def _checker(check: str | Check, spider: Any) -> Check:
+def _checker(check: str | Check, spider: object) -> Check:
     place = f"{_META}['check']"
     found = getattr(spider, check, None) if isinstance(check, str) else check
     if not callable(found):
@@ -318,12 +307,12 @@ def _checker(check: str | Check, spider: Any) -> Check:
     return checker
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _object(value: object) -> Mapping[str, Any]:
     """Return a mapping, empty for any other value, which the rules refuse."""
     return value if isinstance(value, Mapping) else {}
 
 
-def _browser_headers(headers: Any) -> dict[str, str]:
+def _browser_headers(headers: object) -> dict[str, str]:
     named: dict[str, str] = {}
     for header in map(_object, headers if isinstance(headers, list) else ()):
         name = str(header.get("name", "")).title()

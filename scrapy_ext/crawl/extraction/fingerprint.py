@@ -25,7 +25,7 @@ from scrapy_ext.api.extraction import MADE_OF_PAGE
 from scrapy_ext.api.extraction.fields import PAGE_OPTIONS, source_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import Self
-from scrapy_ext.crawl.extraction.translate import content_fields, is_routed
+from scrapy_ext.crawl.extraction.content import content_fields, is_routed
 
 #: Fields that do not change the content.
 IGNORED: Final = frozenset(
@@ -73,9 +73,8 @@ class ExtractRequestFingerprinter:
 
     def _may_differ(self, request: Request) -> bool:
         """Return false for a request that can only be for the plain page, as most are: it needs no more work."""
-        if not is_routed(request, transparent=self._transparent):
-            return False
-        return bool(self._params) or isinstance(request.meta.get("extract_api"), Mapping)
+        has_fields = bool(self._params) or isinstance(request.meta.get("extract_api"), Mapping)
+        return has_fields and is_routed(request, transparent=self._transparent)
 
     def _computed(self, request: Request) -> bytes:
         try:
@@ -123,7 +122,7 @@ def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _unfold(content: dict[str, Any], kind: str, options: Any) -> None:
+def _unfold(content: dict[str, Any], kind: str, options: object) -> None:
     """Write ``extractFrom`` beside the data type. Options of a type that is not requested do not count."""
     if content.get(kind) and isinstance(options, Mapping):
         members = dict(options)

@@ -5,13 +5,14 @@ Every function raises :class:`~scrapy_ext.settings.SettingError`.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 
@@ -22,13 +23,17 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Prices
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.client.extraction.memory import AnswerMemory
-from scrapy_ext.client.extraction.retry_policy import FAILURES, RetryPolicy
+from scrapy_ext.client.extraction.retry_policy import FAILURES, NO_CONNECTION, RetryPolicy
+from scrapy_ext.compatibility.scrapy import slot_of
 from scrapy_ext.crawl.session.project import project_data
+from scrapy_ext.crawl.session.scrapy_engine import DownloaderSlots
 from scrapy_ext.jobprocess.proc import machine_memory
 from scrapy_ext.settings import SettingError
 
 #: Policies of single requests that are kept, by their meta.
 _POLICIES: Final = 1000
+#: Slots that are kept of a command that has no downloader.
+_SLOTS: Final = 10_000
 _RETRY_META: Final = 'meta["extract_api_retry_policy"]'
 _MIB: Final = 2**20
 #: Parts of a machine's memory, and of a process's limit, for answers.
@@ -93,30 +98,34 @@ def memory_of(settings: BaseSettings) -> AnswerMemory:
 
 
 def limiter_of(settings: BaseSettings, concurrency: int | None = None) -> Limiter:
-    """Return a limiter with the limits and delays per domain of Scrapy's downloader.
+    """Return a limiter with the limits and delays per domain of Scrapy's downloader, where there is none.
 
     ``concurrency`` replaces CONCURRENT_REQUESTS and CONCURRENT_REQUESTS_PER_DOMAIN.
     """
-    slots = settings.getdict("DOWNLOAD_SLOTS")
+    slots = lru_cache(maxsize=_SLOTS)(partial(slot_of, settings))
+    given = settings.getdict("DOWNLOAD_SLOTS")
+
+    def cap_of(domain: str) -> int:
+        has_own = "concurrency" in given.get(domain, {})
+        return int(slots(domain).concurrency) if has_own or concurrency is None else concurrency
+
     return Limiter(
         concurrency or settings.getint("CONCURRENT_REQUESTS"),
         concurrency or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
-        caps={domain: int(slot["concurrency"]) for domain, slot in slots.items() if "concurrency" in slot},
-        delay_of=_delays(settings, slots),
+        cap_of=cap_of,
+        delay_of=lambda domain: slots(domain).download_delay(),
     )
 
 
-def _delays(settings: BaseSettings, slots: Mapping[str, Any]) -> Callable[[str], float] | None:
-    delay, default_jitter = settings.getfloat("DOWNLOAD_DELAY"), settings.getfloat("DOWNLOAD_DELAY_JITTER")
-    if not delay and not any(slot.get("delay") for slot in slots.values()):
-        return None
-
-    def delay_of(domain: str) -> float:
-        slot = slots.get(domain, {})
-        jitter = float(slot.get("jitter", default_jitter))
-        return float(slot.get("delay", delay)) * (1 + random.uniform(-jitter, jitter))
-
-    return delay_of
+def limiter_for(crawler: Crawler) -> Limiter:
+    """Return a limiter with the limits and delays of the slots of a crawl's downloader, as they are at any time."""
+    slots = DownloaderSlots(crawler)
+    return Limiter(
+        crawler.settings.getint("CONCURRENT_REQUESTS"),
+        crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
+        cap_of=slots.concurrency_of,
+        delay_of=slots.delay_of,
+    )
 
 
 def ledger_path(settings: BaseSettings, job: JobKey | None) -> Path | None:
@@ -133,33 +142,65 @@ def ledger_path(settings: BaseSettings, job: JobKey | None) -> Path | None:
     return folder / f"{str(job).replace('/', '-')}.sqlite"
 
 
+class ClientOptions(msgspec.Struct, frozen=True):
+    """Options of a crawl's :class:`~scrapy_ext.client.extraction.ExtractClient`."""
+
+    policy: RetryPolicy
+    prices: Prices
+    memory: AnswerMemory
+    #: Seconds, 0 for no limit.
+    timeout: float
+    max_requests: int
+    max_cost: float
+    #: Fields of the service that this version does not have.
+    extra_fields: frozenset[str]
+    #: Whether fields that the contract does not define are refused.
+    strict: bool
+    log_requests: bool
+
+    @classmethod
+    def of(cls, settings: BaseSettings) -> ClientOptions:
+        return cls(
+            policy=policy_of(settings),
+            prices=prices_of(settings),
+            memory=memory_of(settings),
+            timeout=settings.getfloat("DOWNLOAD_TIMEOUT"),
+            max_requests=names.EXTRACT_API_MAX_REQUESTS.read(settings),
+            max_cost=names.EXTRACT_API_MAX_COST.read(settings),
+            extra_fields=frozenset(names.EXTRACT_API_EXTRA_FIELDS.read(settings)),
+            strict=names.EXTRACT_API_STRICT.read(settings),
+            log_requests=names.EXTRACT_API_LOG_REQUESTS.read(settings),
+        )
+
+
 class RequestPolicies:
     def __init__(self, default: RetryPolicy) -> None:
-        self.default = default
+        self._default = default
         self._first = default.at_first()
         self._once = RetryPolicy({})
         #: For meta ``max_retry_times`` 0, the equivalent of RETRY_TIMES = 0 for one request.
         self._failing_once = default.with_overrides(dict.fromkeys(FAILURES, 1), "")
+        self._first_failing_once = self._failing_once.at_first()
         self._by_meta: dict[tuple[bool, bytes], RetryPolicy] = {}
 
-    def of(self, request: Request, *, first: bool) -> RetryPolicy:
-        """Return the retry policy of a request; ``first``: the service has not answered yet. Raises
-        :class:`ContractError` naming the meta key."""
+    def of(self, request: Request) -> RetryPolicy:
+        """Return the retry policy of a request, which has few attempts to connect until the service has answered.
+        Raises :class:`ContractError` naming the meta key."""
         if request.meta.get("dont_retry"):
             return self._once
         overrides = request.meta.get("extract_api_retry_policy")
         fails_once = request.meta.get("max_retry_times") == 0
-        base = self._failing_once if fails_once else self.default
         if not overrides:
-            if fails_once:
-                return base.at_first() if first else base
-            return self._first if first else base
+            return self._first_failing_once if fails_once else self._first
+        base = self._failing_once if fails_once else self._default
         if not isinstance(overrides, Mapping):
             overrides = {str(overrides): None}  # Refused, with a message on the right form.
         key = fails_once, msgspec.json.encode(overrides, order="deterministic", enc_hook=repr)
         policy = self._by_meta.get(key)
         if policy is None:
             policy = base.with_overrides(overrides, _RETRY_META)
+            # Whoever gives attempts to connect for this request gets them.
+            policy = policy if NO_CONNECTION in overrides else policy.at_first()
             if len(self._by_meta) >= _POLICIES:
                 self._by_meta.clear()
             self._by_meta[key] = policy

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
+from urllib.parse import urldefrag
 
 import msgspec
 from scrapy import Request
@@ -24,12 +25,10 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import Redirect
 from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
-from scrapy_ext.client.extraction.budget import kind_of
 from scrapy_ext.client.extraction.errors import RedirectFollowedError
-from scrapy_ext.client.http import is_same_page
+from scrapy_ext.crawl.extraction.plan import FOLLOW_REDIRECT, Exchange
 from scrapy_ext.crawl.session.scrapy_engine import share_values
 
-FIELD: Final = "followRedirect"
 _HEADERS: Final = "customHttpRequestHeaders"
 #: Reason in ``redirect_reasons`` for a redirect whose status the service does not report.
 _UNKNOWN: Final = "extract-api"
@@ -38,41 +37,20 @@ _UNKNOWN: Final = "extract-api"
 class Redirects:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._enabled = crawler.settings.getbool("REDIRECT_ENABLED")
         self._most = crawler.settings.getint("REDIRECT_MAX_TIMES")
         self._priority = crawler.settings.getint("REDIRECT_PRIORITY_ADJUST")
-        #: Fields that the service accepts besides those of the contract.
-        self.extensions: Collection[str] = ()
 
-    def to_send(self, request: Request, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the fields of a request, with ``followRedirect`` where Scrapy should follow. A value of the user's
-        stays."""
-        if FIELD not in self.extensions or FIELD in fields or request.meta.get("extract_api_automap") is False:
-            return fields
-        if fields.get("serp") or kind_of(fields) == "browser":
-            return fields
-        if not fields.get("httpResponseHeaders") and not self.kept_by(request):
-            return fields
-        return {**fields, FIELD: False}
-
-    def is_to_be_repeated(
-        self, request: Request, response: Response, sent: Mapping[str, Any], fields: Mapping[str, Any]
-    ) -> bool:
-        """Return true if the service has followed redirects that Scrapy should follow. This happens to the first
-        requests of a crawl, before an answer has shown that the service has the field."""
-        result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
-        return bool(result.get("redirects")) and FIELD not in sent and FIELD in self.to_send(request, fields)
-
-    def finish(self, request: Request, response: Response) -> Response:
+    def finish(self, exchange: Exchange, response: Response, accepted: Collection[str]) -> Response:
         """Return the response, with the request of the page at the end of the redirects.
 
+        ``accepted``: fields that the service accepts besides those of the contract.
         Raises :class:`RedirectFollowedError` if the service followed a redirect that must not be followed, and
         ``IgnoreRequest`` where Scrapy would not have followed it: past REDIRECT_MAX_TIMES, or offsite.
         """
-        followed = self._followed(request, response)
+        request, kept_by = exchange.request, exchange.redirects_kept_by
+        followed = _followed(request, response, accepted)
         if not followed:
             return response
-        kept_by = self.kept_by(request)
         if kept_by:
             raise RedirectFollowedError(kept_by, response.url, sent={"url": request.url})
         redirected = self._redirected(request, response, followed)
@@ -99,30 +77,6 @@ class Redirects:
             others = {name: value for name, value in asked.items() if name != _HEADERS}
             result.meta["extract_api"] = {**others, _HEADERS: kept} if kept else others or True
 
-    def _followed(self, request: Request, response: Response) -> list[Redirect]:
-        result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
-        if FIELD in self.extensions or "redirects" in result:
-            try:
-                return msgspec.convert(result.get("redirects") or [], list[Redirect])
-            except msgspec.ValidationError:
-                return []
-        return [] if is_same_page(request.url, response.url) else [Redirect(request.url, 0)]
-
-    def kept_by(self, request: Request) -> str:
-        """Return the meta key, attribute or setting that forbids to follow redirects, empty if none does."""
-        meta, spider = request.meta, self._crawler.spider
-        for name in ("dont_redirect", "handle_httpstatus_all"):
-            if meta.get(name):
-                return f"meta key {name}"
-        # Some of Scrapy's own lists only support the operator in.
-        for place, listed in (
-            ("meta key handle_httpstatus_list", meta.get("handle_httpstatus_list")),
-            ("attribute handle_httpstatus_list of the spider", getattr(spider, "handle_httpstatus_list", None)),
-        ):
-            if listed is not None and any(status in listed for status in REDIRECTS):
-                return place
-        return "" if self._enabled else "setting REDIRECT_ENABLED"
-
     def _redirected(self, request: Request, response: Response, followed: list[Redirect]) -> Request:
         meta = dict(request.meta)
         times = meta.get("redirect_times", 0) + len(followed)
@@ -142,6 +96,16 @@ class Redirects:
             **changes,
         )
         return redirected
+
+
+def _followed(request: Request, response: Response, accepted: Collection[str]) -> list[Redirect]:
+    result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
+    if FOLLOW_REDIRECT in accepted or "redirects" in result:
+        try:
+            return msgspec.convert(result.get("redirects") or [], list[Redirect])
+        except msgspec.ValidationError:
+            return []
+    return [] if response.url == urldefrag(request.url).url else [Redirect(request.url, 0)]
 
 
 def _is_of_origin(request: Request, other: Request) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, overload
 
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
@@ -24,6 +24,13 @@ from scrapy_ext.markdown import markdown_of
 
 if TYPE_CHECKING:
     from zyte_common_items import Item
+
+    _Base = Response
+else:
+    # Two bases with slots cannot be combined.
+    _Base = object
+
+R = TypeVar("R", bound=Response)
 
 logger = logging.getLogger(__name__)
 
@@ -40,14 +47,12 @@ _DEFAULT_MARKDOWN: Final = {"content": "main", "links": True, "images": True}
 _IS_BODY: Final = True
 
 
-class _WithResult:
+class WithResult(_Base):
     """Methods and attributes that the classes below add to Scrapy's."""
 
-    __slots__ = ()
+    if not TYPE_CHECKING:  # The slots are in each class.
+        __slots__ = ()
 
-    attributes: tuple[str, ...]
-    body: bytes
-    url: str
     extract_result: dict[str, Any] | None
     _extract_item: Item | None
     #: Counts the memory of the answer during the life of this response and of those made from it.
@@ -55,9 +60,9 @@ class _WithResult:
 
     def __init__(self, *args: Any, extract_result: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.extract_result = extract_result  # type: ignore[misc]  # the slots are in each class
-        self._extract_item = None  # type: ignore[misc]
-        self.hold = None  # type: ignore[misc]
+        self.extract_result = extract_result
+        self._extract_item = None
+        self.hold = None
 
     @property
     def screenshot(self) -> bytes | None:
@@ -73,7 +78,7 @@ class _WithResult:
         if self._extract_item is None and self.extract_result:
             kind = next((name for name in EXTRACT_TYPES if self.extract_result.get(name) is not None), None)
             if kind is not None:
-                self._extract_item = _item(kind, self.extract_result[kind], self.url)  # type: ignore[misc]
+                self._extract_item = _item(kind, self.extract_result[kind], self.url)
         return self._extract_item
 
     def markdown(self, *, content: str = "main", links: bool = True, images: bool = True) -> str:
@@ -94,28 +99,38 @@ class _WithResult:
         _warn_of_raw_api_response()
         raise AttributeError(_RAW_API_RESPONSE)
 
+    @overload
+    def replace(self, *args: Any, cls: type[R], **kwargs: Any) -> R: ...
+    @overload
+    def replace(self, *args: Any, cls: None = None, **kwargs: Any) -> Self: ...
     def replace(self, *args: Any, cls: type[Response] | None = None, **kwargs: Any) -> Response:
         """Return a response with some attributes replaced; with ``cls``, of that class, which may have fewer
         attributes."""
         if cls is not None and kwargs.get("body") is self.body:
             # HttpCompressionMiddleware chooses the class again for an unknown content coding.
             cls = CLASSES.get(cls, cls)
-        made = cls or type(self)
+        made: type[Response] = cls or type(self)
         for name in self.attributes:
             if name in made.attributes:
                 kwargs.setdefault(name, getattr(self, name))
-        if issubclass(made, _WithResult):
+        if issubclass(made, WithResult):
             kwargs.setdefault("extract_result", self.extract_result)
-        response: Response = made(*args, **kwargs)  # type: ignore[assignment]
-        if issubclass(made, _WithResult):
-            response.hold = self.hold  # type: ignore[attr-defined]
+        response = made(*args, **kwargs)
+        if isinstance(response, WithResult):
+            response.hold = self.hold
         return response
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes as the HTTP cache stores them, with the body once."""
-        stored: dict[str, Any] = super().to_dict()  # type: ignore[misc]
+        stored: dict[str, Any] = super().to_dict()
         result = self.extract_result
-        same = {name: _IS_BODY for name in BASE64_FIELDS if result and name in result and result[name] is self.body}
+        same: dict[str, Any] = {
+            name: _IS_BODY for name in BASE64_FIELDS if result and name in result and result[name] is self.body
+        }
+        is_page = issubclass(type(self), HtmlResponse)
+        html = result.get("browserHtml") if result and not is_page else None
+        if html is not None and html.encode() == self.body:
+            same["browserHtml"] = _IS_BODY
         stored["extract_result"] = {**result, **same} if result else result
         return stored
 
@@ -123,23 +138,25 @@ class _WithResult:
     def from_dict(cls, d: dict[str, Any]) -> Self:
         result = d.get("extract_result")
         if result:
-            same = {name: d["body"] for name in BASE64_FIELDS if result.get(name) is _IS_BODY}
+            same: dict[str, Any] = {name: d["body"] for name in BASE64_FIELDS if result.get(name) is _IS_BODY}
+            if result.get("browserHtml") is _IS_BODY:
+                same["browserHtml"] = d["body"].decode()
             d = {**d, "extract_result": {**result, **same}}
-        restored: Self = super().from_dict(d)  # type: ignore[misc]
+        restored: Self = super().from_dict(d)
         return restored
 
 
-class ExtractResponse(_WithResult, Response):  # type: ignore[misc]
+class ExtractResponse(WithResult, Response):
     """Binary content, such as an image or a screenshot."""
 
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
-class ExtractTextResponse(_WithResult, TextResponse):  # type: ignore[misc]
+class ExtractTextResponse(WithResult, TextResponse):
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
-class ExtractHtmlResponse(_WithResult, HtmlResponse):
+class ExtractHtmlResponse(WithResult, HtmlResponse):
     """HTML, or a response without content of its own: automatic extraction alone.
 
     ``body_text`` is the text of the body if it is available, as for a rendered page, and saves decoding it.
@@ -181,48 +198,16 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
         return super().from_dict(d)
 
 
-class ExtractXmlResponse(_WithResult, XmlResponse):  # type: ignore[misc]
+class ExtractXmlResponse(WithResult, XmlResponse):
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
-class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
+class ExtractJsonResponse(WithResult, JsonResponse):
     __slots__ = ("_extract_item", "extract_result", "hold")
-
-
-class LostResultError(RuntimeError):
-    """The page comes from Scrapy's HTTP cache, which did not keep the result of its extraction."""
-
-
-class WithoutResult:
-    """Attributes of a cached page whose result is lost: each raises :class:`LostResultError`."""
-
-    url: str
-
-    @property
-    def extract_result(self) -> NoReturn:
-        raise LostResultError(
-            f"{self.url} comes from the HTTP cache, which keeps the page alone, without extract_result: Scrapy before "
-            "2.19 stores no other attributes. Use Scrapy 2.19 or later, or set meta dont_cache for requests whose "
-            "result you need"
-        )
-
-    screenshot = extract_item = extract_result
-
-
-@lru_cache(maxsize=20)
-def _without_result(kind: type[Response]) -> type[Response]:
-    return type(f"Cached{kind.__name__}", (WithoutResult, kind), {"__doc__": kind.__doc__})
-
-
-def without_result(response: Response) -> Response:
-    """Return a page of the HTTP cache with attributes that report the loss of its result."""
-    if isinstance(response, _WithResult | WithoutResult):
-        return response
-    return response.replace(cls=_without_result(type(response)))  # type: ignore[arg-type]  # as of instances
 
 
 #: Class of this package for each of Scrapy's.
-CLASSES: Final[dict[type[Response], type[Response]]] = {
+CLASSES: Final[dict[type[Response], type[WithResult]]] = {
     Response: ExtractResponse,
     TextResponse: ExtractTextResponse,
     HtmlResponse: ExtractHtmlResponse,

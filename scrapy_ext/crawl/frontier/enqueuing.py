@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from scrapy import Request
@@ -13,13 +13,12 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, FrontierRequest
 from scrapy_ext.crawl.commit.tracking import START, Entry, current
-from scrapy_ext.crawl.frontier.feeder import Feeder
 from scrapy_ext.crawl.frontier.filtering import Filtering
 from scrapy_ext.crawl.frontier.identity import SlotFingerprints, host_of, slot_of
 from scrapy_ext.crawl.frontier.memory import Memory
-from scrapy_ext.crawl.frontier.sent import MARK, Key, bytes_of
+from scrapy_ext.crawl.frontier.sent import MARK, Kept, Key, SharingWarning, bytes_of
 from scrapy_ext.crawl.frontier.serialize import NotSerializableError, request_to_json
-from scrapy_ext.crawl.frontier.shared_values import SharingWarning
+from scrapy_ext.crawl.frontier.slots import Slots
 
 logger = logging.getLogger(__name__)
 
@@ -30,17 +29,16 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Enqueuing:
-    """Sends the requests of a crawl to the frontier, or keeps them in this process. ``slots`` is the number of
-    slots."""
+    """Sends the requests of a crawl to ``slots``, of which there are ``count``, or keeps them in this process."""
 
-    def __init__(self, crawler: Crawler, memory: Memory, feeder: Feeder, filtering: Filtering, slots: int) -> None:
+    def __init__(self, crawler: Crawler, memory: Memory, slots: Slots, filtering: Filtering, count: int) -> None:
         self._crawler = crawler
         #: Bound once, since the look-up takes as long as the count.
         self._count = crawler.stats.inc_value
         self._memory = memory
-        self._feeder = feeder
-        self._filtering = filtering
         self._slots = slots
+        self._filtering = filtering
+        self._slot_count = count
         self._fingerprints = SlotFingerprints(crawler.request_fingerprinter)
         self._sharing = SharingWarning()
 
@@ -82,7 +80,7 @@ class Enqueuing:
             self._filtering.log(request)
             return False
         fp = self._fingerprints.of(request, plain, origin, is_filtered=is_filtered)
-        slot = slot_of(request, self._slots)
+        slot = slot_of(request, self._slot_count)
         is_new = is_anywhere or not is_filtered
         is_direct = is_new and sent.takes_direct and memory.takes_direct
         mark = None if is_direct else sent.mark()
@@ -94,7 +92,7 @@ class Enqueuing:
             self._add_direct((slot, fp), request, bytes_of(record))
         else:
             self._keep_sent((slot, fp), mark, request, origin, bytes_of(record))
-        self._feeder.send(slot, record)
+        self._slots.send(slot, record, soon=not memory.waiting)
         if is_anywhere:
             sent.remember(plain)
         return True
@@ -106,8 +104,9 @@ class Enqueuing:
 
     def _keep_sent(self, key: Key, mark: str, request: Request, origin: Entry | None, size: int) -> None:
         made_by = origin.request.callback if origin is not None else None
-        self._memory.sent.keep(key, mark, request, made_by, size)
-        if key[0] not in self._feeder.owned:
+        for dropped in self._memory.sent.keep(key, Kept(mark, request, made_by, size)):
+            self._sharing.forgotten(dropped.request, dropped.made_by, self._pending)
+        if not self._slots.owns(key[0]):
             self._sharing.elsewhere(request, made_by, self._pending)
 
     def _keep_local(self, fp: str, request: Request, parent: Entry | None, error: Exception) -> bool:
@@ -148,7 +147,3 @@ class Enqueuing:
 
     def _pending(self) -> Iterable[Request]:
         return chain(self._memory.sent.kept(), self._memory.tracker.stored_requests())
-
-    def copied(self, request: Request, made_by: Callable[..., Any] | None) -> None:
-        """Warn if a request that will come back as a copy shares a value."""
-        self._sharing.forgotten(request, made_by, self._pending)

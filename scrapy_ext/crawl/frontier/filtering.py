@@ -23,6 +23,7 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.crawl.commit.events import Stored
 from scrapy_ext.crawl.commit.tracking import Entry
+from scrapy_ext.crawl.frontier.identity import fingerprint_by
 
 _FINGERPRINT: Final = re.compile(r"(?:[0-9a-f]{2})+")
 
@@ -136,13 +137,15 @@ class Skipping:
 
     def committed(self, entries: Iterable[Entry]) -> None:
         if self._seen is not None:
-            fingerprint = self._crawler.request_fingerprinter.fingerprint
+            fingerprinter = self._crawler.request_fingerprinter
             self._seen.note_stored(
-                (fingerprint(entry.request), entry.request.url) for entry in entries if entry.has_items
+                (fingerprint_by(fingerprinter, entry.request), entry.request.url)
+                for entry in entries
+                if entry.has_items
             )
 
 
-def _may_be_skipped(fp: str, form: Any) -> bool:
+def _may_be_skipped(fp: str, form: object) -> bool:
     """Return true for a request that Scrapy filters: not a start request, and without ``dont_filter``. Its fingerprint
     in the slot is then Scrapy's."""
     if not isinstance(form, dict) or form.get("dont_filter"):

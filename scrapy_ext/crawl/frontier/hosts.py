@@ -43,56 +43,84 @@ _LONGEST: Final = 3600.0
 
 
 class Turns:
-    """Order in which download slots take turns, that of Scrapy's ``DownloaderAwarePriorityQueue``.
+    """Turns of download slots, in the order of Scrapy's ``DownloaderAwarePriorityQueue``.
 
     The slot with the fewest running requests is next; of several, the one after the last served in alphabetical order.
-    An operation costs about O(log n).
+    A slot without room takes no turns until :meth:`line_up` is called for it: when one of its requests has ended, or
+    when it may have room again for another reason. An operation costs about O(log n).
+
+    ``has_room(name, running)``: whether one more request of a slot may run.
     """
 
-    def __init__(self) -> None:
-        self._out: dict[str, int] = {}
+    def __init__(self, has_room: Callable[[str, int], bool]) -> None:
+        self._has_room = has_room
+        #: Number of running requests of the slots that have some, and of those that take turns.
+        self._running: dict[str, int] = {}
+        self._lined_up: dict[str, int] = {}
         #: Sorted names by number of running requests.
         self._names: dict[int, list[str]] = {}
         self._last = ""
 
     def __contains__(self, name: str) -> bool:
-        return name in self._out
+        return name in self._lined_up
 
     def __iter__(self) -> Iterator[str]:
-        for out in sorted(self._names):
-            names = self._names[out]
+        for running in sorted(self._names):
+            names = self._names[running]
             after = bisect_right(names, self._last)
             yield from names[after:]
             yield from names[:after]
 
-    def put(self, name: str, out: int) -> None:
-        """Let a slot with this number of running requests take turns."""
-        if self._out.get(name) == out:
-            return
-        self.discard(name)
-        self._out[name] = out
-        names = self._names.setdefault(out, [])
-        names.insert(bisect_left(names, name), name)
+    def running(self, name: str) -> int:
+        """Return the number of running requests of a slot."""
+        return self._running.get(name, 0)
 
-    def discard(self, name: str) -> None:
-        """Let a slot take no turns for now."""
-        out = self._out.pop(name, None)
-        if out is None:
+    def has_room(self, name: str) -> bool:
+        return self._has_room(name, self.running(name))
+
+    def line_up(self, name: str) -> None:
+        """Let a slot, which has a request that may run, take turns if it has room."""
+        running = self.running(name)
+        if self._lined_up.get(name) == running:
             return
-        names = self._names[out]
+        self.leave(name)
+        if self._has_room(name, running):
+            self._lined_up[name] = running
+            names = self._names.setdefault(running, [])
+            names.insert(bisect_left(names, name), name)
+
+    def leave(self, name: str) -> None:
+        """Let a slot take no turns for now."""
+        running = self._lined_up.pop(name, None)
+        if running is None:
+            return
+        names = self._names[running]
         del names[bisect_left(names, name)]
         if not names:
-            del self._names[out]
+            del self._names[running]
 
-    def first(self) -> str | None:
-        if not self._names:
-            return None
-        names = self._names[min(self._names)]
-        after = bisect_right(names, self._last)
-        return names[after] if after < len(names) else names[0]
+    def next(self) -> str | None:
+        """Return the slot whose turn it is, None if no slot has room. Slots without room take no turns any more."""
+        while self._names:
+            names = self._names[min(self._names)]
+            after = bisect_right(names, self._last)
+            name = names[after] if after < len(names) else names[0]
+            if self.has_room(name):
+                return name
+            self.leave(name)
+        return None
 
-    def serve(self, name: str) -> None:
+    def begin(self, name: str) -> None:
+        """Record that a request of a slot runs; it takes its next turn after :meth:`line_up`."""
         self._last = name
+        self.leave(name)
+        self._running[name] = self.running(name) + 1
+
+    def end(self, name: str) -> None:
+        """Record that a request of a slot no longer runs."""
+        self._running[name] -= 1
+        if not self._running[name]:
+            del self._running[name]
 
 
 @dataclass(slots=True, eq=False)
@@ -100,8 +128,6 @@ class _Host(Generic[T]):
     name: str
     #: Heap of (negative priority, rank among equal priorities, value).
     queue: list[tuple[int, int, T]] = field(default_factory=list)
-    #: Running requests.
-    out: int = 0
     #: Time before which none of its requests may run.
     not_before: float = _NEVER
 
@@ -123,13 +149,12 @@ class HostQueue(Generic[T]):
         newest_first: bool = False,
         last_newest_first: bool = False,
     ) -> None:
-        self._has_room = has_room
         self._clock = clock
         self._newest_first = newest_first
         self._last_newest_first = last_newest_first
         self._hosts: dict[str, _Host[T]] = {}
         #: Hosts with a request that may run.
-        self._turns = Turns()
+        self._turns = Turns(has_room)
         #: Heap of (when, order, host, the request to push then or None for the host itself).
         self._parked: list[tuple[float, int, str, tuple[int, T, bool] | None]] = []
         self._order = count(1)
@@ -166,30 +191,27 @@ class HostQueue(Generic[T]):
             if not host.not_before:
                 self._waiting += len(host.queue)
             host.not_before = not_before
-            self._turns.discard(host_name)
+            self._turns.leave(host_name)
             heapq.heappush(self._parked, (not_before, next(self._order), host_name, None))
 
     def pop(self) -> tuple[str, T] | None:
         """Return the next host and request, None if every host with requests must wait."""
         if self._parked:
             self._serve_due()
-        while (name := self._turns.first()) is not None:
-            host = self._hosts[name]
-            if not self._has_room(name, host.out):
-                self._turns.discard(name)
-                continue
-            self._turns.serve(name)
-            _, _, value = heapq.heappop(host.queue)
-            self._length -= 1
-            host.out += 1
-            self._line_up(host)
-            return name, value
-        return None
+        name = self._turns.next()
+        if name is None:
+            return None
+        host = self._hosts[name]
+        _, _, value = heapq.heappop(host.queue)
+        self._length -= 1
+        self._turns.begin(name)
+        self._line_up(host)
+        return name, value
 
     def release(self, host_name: str) -> None:
         """Record that a popped request of a host no longer runs."""
         host = self._hosts[host_name]
-        host.out -= 1
+        self._turns.end(host_name)
         self._line_up(host)
         self._forget(host)
 
@@ -259,30 +281,40 @@ class HostQueue(Generic[T]):
 
     def _line_up(self, host: _Host[T]) -> None:
         """Let a host take turns if one of its requests may run."""
-        if host.queue and not host.not_before and self._has_room(host.name, host.out):
-            self._turns.put(host.name, host.out)
+        if host.queue and not host.not_before:
+            self._turns.line_up(host.name)
         else:
-            self._turns.discard(host.name)
+            self._turns.leave(host.name)
 
     def _forget(self, host: _Host[T]) -> None:
-        if not (host.queue or host.out or host.not_before):
+        if not (host.queue or host.not_before or self._turns.running(host.name)):
             del self._hosts[host.name]
 
 
 def not_before(request: Request) -> float:
     """Return the time before which a request must not be sent (meta ``frontier_not_before``), in seconds since the
     epoch, else 0."""
-    when: Any = request.meta.get("frontier_not_before")
+    when: object = request.meta.get("frontier_not_before")
     return float(when) if isinstance(when, int | float) else 0.0
 
 
 def retry_after(response: Response) -> float | None:
-    """Return the seconds that a site wants to be left alone, None if it does not say."""
+    """Return the seconds for which a site is left alone, None if it does not ask for it. A cut is logged."""
     if response.status not in _STATUSES:
         return None
     value = response.headers.get("Retry-After")
     seconds = parse_retry_after(value.decode("latin-1")) if value else None
-    return None if not seconds else min(seconds, _LONGEST)
+    if not seconds:
+        return None
+    if seconds > _LONGEST:
+        logger.warning(
+            "%s asks for a pause of %.0f seconds (Retry-After). Requests to its host wait for %.0f, the longest pause; "
+            "to wait longer, stop the crawl and resume it later",
+            response.url,
+            seconds,
+            _LONGEST,
+        )
+    return min(seconds, _LONGEST)
 
 
 class Order(NamedTuple):

@@ -14,18 +14,53 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import uuid
-from typing import Any
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import RequestFingerprinterProtocol, fingerprint
 
-from scrapy_ext.api.platform.frontier_slots import META_KEY, chosen_slot, hostname, slot_of_netloc
+from scrapy_ext.api.platform.frontier import META_KEY, chosen_slot, slot_of_netloc
 from scrapy_ext.crawl.commit.tracking import Entry
 from scrapy_ext.crawl.frontier.marks import is_start_request
 
 logger = logging.getLogger(__name__)
+
+#: A fingerprint of Scrapy's as text.
+_HEX: Final = re.compile(r"[0-9a-f]{40}")
+
+
+class FingerprintError(TypeError):
+    """The fingerprinter returned a value of a type that cannot be stored."""
+
+
+def fingerprint_by(fingerprinter: RequestFingerprinterProtocol, request: Request) -> bytes:
+    """Return the fingerprint that a fingerprinter gives a request, as bytes; raises its errors and
+    :class:`FingerprintError`.
+
+    Scrapy compares fingerprints only, so one of another type works there: text, as of Scrapy's former function
+    ``request_fingerprint``, numbers, and tuples of these.
+    """
+    given: object = fingerprinter.fingerprint(request)
+    if isinstance(given, bytes) and given:
+        return given
+    if isinstance(given, str) and _HEX.fullmatch(given):
+        return bytes.fromhex(given)
+    if not _is_plain(given):
+        raise FingerprintError(
+            f"{type(fingerprinter).__name__} (REQUEST_FINGERPRINTER_CLASS) returned {type(given).__name__}, but a "
+            "fingerprint must be bytes"
+        )
+    return hashlib.sha1(repr(given).encode(), usedforsecurity=False).digest()
+
+
+def _is_plain(value: object) -> bool:
+    """Return true for a value whose ``repr`` is the same in each process."""
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | bytes | int | float)
 
 
 class SlotFingerprints:
@@ -45,7 +80,7 @@ class SlotFingerprints:
         default fingerprinter.
         """
         try:
-            return self._fingerprinter.fingerprint(request)
+            return fingerprint_by(self._fingerprinter, request)
         except Exception as error:
             if not request.dont_filter:
                 raise
@@ -83,8 +118,8 @@ class SlotFingerprints:
 
 def host_of(request: Request) -> str:
     """Return the host of a request for politeness: ``download_slot`` if it has one, as in Scrapy's downloader."""
-    slot: Any = request.meta.get("download_slot")
-    return str(slot) if slot is not None else hostname(urlparse_cached(request).netloc)
+    slot: object = request.meta.get("download_slot")
+    return str(slot) if slot is not None else urlparse_cached(request).hostname or ""
 
 
 def slot_of(request: Request, slots: int) -> int:

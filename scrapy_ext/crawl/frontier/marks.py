@@ -104,7 +104,7 @@ def from_meta(request: Request) -> None:
         mark(request, parent)
 
 
-def _read(stored: Any) -> Parent | None:
+def _read(stored: object) -> Parent | None:
     try:
         return None if stored is None else msgspec.convert(stored, Parent)
     except msgspec.ValidationError:

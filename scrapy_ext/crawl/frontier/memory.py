@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -13,7 +12,7 @@ from scrapy_ext.crawl.commit.tracking import Entry, Tracker, current
 from scrapy_ext.crawl.frontier.hosts import HostQueue, Order, not_before
 from scrapy_ext.crawl.frontier.marks import hand_on
 from scrapy_ext.crawl.frontier.sent import MAX_DIRECT, MAX_DIRECT_BYTES, SentRequests
-from scrapy_ext.crawl.session.scrapy_engine import is_between_stages
+from scrapy_ext.crawl.session.scrapy_engine import is_between_stages, wake
 from scrapy_ext.crawl.session.session import Session
 
 
@@ -42,8 +41,7 @@ class Memory:
         self._alarm: asyncio.TimerHandle | None = None
         #: Fingerprints of requests that stay in this process.
         self.local: set[str] = set()
-        #: Makes the engine look for the next request.
-        self.wake: Callable[[], None] = lambda: None
+        self._is_open = False
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -62,6 +60,22 @@ class Memory:
     def takes_direct(self) -> bool:
         """Return true if one more direct request may wait."""
         return len(self._queue) < MAX_DIRECT and self._bytes < MAX_DIRECT_BYTES
+
+    @property
+    def expects_requests(self) -> bool:
+        """Return true if a read may return requests that are not here, or show that the slots are empty."""
+        if self.tracker.unfinished:
+            return not self.sent.in_memory
+        return not self.sent.only_direct or self.sent.has_direct
+
+    def open(self) -> None:
+        """Wake the engine from now on. While the spider opens, Scrapy fails if it looks for a request."""
+        self._is_open = True
+
+    def wake(self) -> None:
+        """Make the engine look for the next request."""
+        if self._is_open:
+            wake(self._crawler)
 
     def push(self, entry: Entry) -> None:
         self._bytes += entry.request_bytes
@@ -99,11 +113,13 @@ class Memory:
         if host is not None:
             self._queue.release(host)
 
-    def finished(self, request: Request) -> None:
+    def finished(self, request: Request) -> Entry | None:
+        """Record that the engine has released a request; return what :meth:`Tracker.finished` returns."""
         self.downloaded(request)
-        self.tracker.finished(request)
+        entry = self.tracker.finished(request)
         if self._released is not None:
             self._released.set()
+        return entry
 
     def has_room_again(self, host: str) -> None:
         """Record that a limit of the service for a host has changed."""

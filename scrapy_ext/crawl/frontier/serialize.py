@@ -96,7 +96,7 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
     return to_stored(request, stored)
 
 
-def request_from_json(stored: Any, spider: Spider) -> Request:
+def request_from_json(stored: object, spider: Spider) -> Request:
     """Return the request of a JSON form; raises :class:`UnreadableRequestError`."""
     if not isinstance(stored, dict) or stored.get("v") != VERSION:
         version = stored.get("v") if isinstance(stored, dict) else None
@@ -133,7 +133,7 @@ def _method_name(spider: Spider, function: Callable[..., Any], attribute: str) -
         name = function.__func__.__name__
         if getattr(spider, name, None) == function:
             return name
-        bases: Any = type(spider).__mro__
+        bases: object = type(spider).__mro__
         other = _name_in_class(bases, function.__func__)
         if other is not None and getattr(spider, other, None) == function:
             return other
@@ -147,10 +147,10 @@ def _name_in_class(bases: tuple[type, ...], function: Callable[..., Any]) -> str
 
 
 def _method(spider: Spider, name: str) -> Callable[..., Any]:
-    method = getattr(spider, name, None) if isinstance(name, str) else None
+    method: Callable[..., Any] | None = getattr(spider, name, None) if isinstance(name, str) else None
     if not callable(method):
         raise UnreadableRequestError(f"spider {spider.name!r} has no method {name!r}")
-    return method  # type: ignore[no-any-return]  # checked just above
+    return method
 
 
 def _encode_body(body: bytes) -> Any:
@@ -160,11 +160,11 @@ def _encode_body(body: bytes) -> Any:
         return _tagged("bytes", base64.b64encode(body).decode())
 
 
-def _decode_body(stored: Any) -> bytes:
+def _decode_body(stored: object) -> bytes:
     return stored.encode() if isinstance(stored, str) else bytes(_decode(stored))
 
 
-def _tagged(type: str, value: Any) -> dict[str, Any]:
+def _tagged(type: str, value: object) -> dict[str, Any]:
     return {_TAG: type, "value": value}
 
 
@@ -195,7 +195,7 @@ def _is_plain(value: dict[Any, Any]) -> bool:
     return True
 
 
-def _encode(value: Any, place: str) -> Any:
+def _encode(value: object, place: str) -> Any:
     encode = _ENCODERS.get(type(value))
     if encode is None:
         cls = type(value)

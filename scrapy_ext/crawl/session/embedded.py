@@ -4,6 +4,10 @@ The child gets newly made keys by a descriptor that no other process has, and wo
 ``.scrapy/platform``. A server for extraction alone works in a temporary directory, and leaves no data. The child stops
 when its standard input ends. Only this process has the other end of that pipe, so that the child ends with it in every
 case, SIGKILL included. Several servers may work in one data directory at once.
+
+A server needs about half a second until it is ready, and so does Scrapy from the add-ons to the first request. So the
+add-on begins the server as soon as the crawl's settings are known, and the crawl's session takes it when it opens. A
+server that nobody takes ends with its crawler or this process, whichever is first.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -26,14 +31,16 @@ from typing import IO, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, log_level
 from scrapy_ext.crawl.session.project import data_directory, project_folder
-from scrapy_ext.server import starting
+from scrapy_ext.server import launch
 from scrapy_ext.server.config.command_line import config_from
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
+from scrapy_ext.settings import SettingError
 from scrapy_ext.telemetry.exporting import DISABLED
 
 logger = logging.getLogger(__name__)
@@ -48,6 +55,8 @@ _HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): "
 _REPORTED_BY_CRAWL: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
 #: Restarts of a server that ends unexpectedly.
 _RESTARTS: Final = 10
+#: Attribute of a crawler that holds its server until the session takes it.
+_ATTRIBUTE: Final = "_scrapy_ext_early_server"
 
 
 class EmbeddedServerError(RuntimeError):
@@ -56,9 +65,9 @@ class EmbeddedServerError(RuntimeError):
 
 def check_installed() -> None:
     """Raise :class:`EmbeddedServerError` if no server runs on this system, or dependencies of it are missing."""
-    if starting.UNSUPPORTED:
+    if launch.UNSUPPORTED:
         raise EmbeddedServerError(
-            f"{starting.UNSUPPORTED}. Set EXTRACT_API_URL and PLATFORM_URL to use remote services, or switch off the "
+            f"{launch.UNSUPPORTED}. Set EXTRACT_API_URL and PLATFORM_URL to use remote services, or switch off the "
             "components that need them with EXTRACT_API_ENABLED, PLATFORM_ENABLED and FRONTIER_ENABLED."
         )
     missing = [name for name in ("starlette", "uvicorn", "playwright", "jinja2") if not importlib.util.find_spec(name)]
@@ -87,9 +96,7 @@ class EmbeddedServer:
         #: Called when the server has ended and cannot be started again.
         self.on_lost: Callable[[EmbeddedServerError], None] | None = None
         # Its files are removed at the end of this process, too: `scrapy shell` stops no server.
-        self._temporary = (
-            None if platform else tempfile.TemporaryDirectory(prefix="scrapy-ext-", ignore_cleanup_errors=True)
-        )
+        self._temporary = None if platform else _temporary_folder()
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -103,10 +110,13 @@ class EmbeddedServer:
         self.url = ""
 
     def _configured(self, settings: BaseSettings, *, runner: bool) -> ServerConfig:
-        data = data_directory(settings) if self._temporary is None else Path(self._temporary.name)
         given = names.of_server(settings)
+        if self._temporary is not None:
+            data: Path | None = Path(self._temporary.name)
+        else:
+            data = None if given["SERVER_DATABASE"] else _writable(data_directory(settings))
         options = argparse.Namespace(
-            data=data if self._temporary is not None or not given["SERVER_DATABASE"] else None,
+            data=data,
             extract_key=self.extract_key,
             platform_key=self.platform_key,
             exit_with_stdin=True,
@@ -208,15 +218,15 @@ class EmbeddedServer:
         return url, status
 
     def _spawn(self, port: int) -> subprocess.Popen[bytes]:
-        descriptor = starting.offer(msgspec.structs.replace(self._config, port=port))
+        descriptor = launch.offer(msgspec.structs.replace(self._config, port=port))
         try:
             # In a session of its own, since the Ctrl-C that stops the crawl must not end its storage.
             return subprocess.Popen(  # noqa: S603  # our own interpreter and module
-                [sys.executable, "-m", starting.MODULE, str(descriptor)],
+                [sys.executable, "-m", launch.MODULE, str(descriptor)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=starting.environment() | self._more_environment,
+                env=launch.environment() | self._more_environment,
                 pass_fds=(descriptor,),
                 start_new_session=True,
             )
@@ -238,8 +248,9 @@ class EmbeddedServer:
         with self._lock:
             process = self._process
         if process is not None:
-            with contextlib.suppress(OSError):
-                process.stdin.close()  # type: ignore[union-attr]  # a pipe was asked for
+            if process.stdin is not None:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
             try:
                 process.wait(STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
@@ -248,20 +259,46 @@ class EmbeddedServer:
             if self._thread is not None:
                 self._thread.join(timeout=STOP_TIMEOUT)
             else:
-                for pipe in (process.stdout, process.stderr):
-                    pipe.close()  # type: ignore[union-attr]  # as above
+                for pipe in filter(None, (process.stdout, process.stderr)):
+                    pipe.close()
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="scrapy-ext-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise EmbeddedServerError(
+            f"the embedded service has no folder for temporary files ({error}). Set TMPDIR to a folder that can be "
+            "written, or EXTRACT_API_URL to use a service elsewhere."
+        ) from None
+
+
+def _writable(folder: Path) -> Path:
+    """Return a folder in which files can be made; raises :class:`EmbeddedServerError` for any other."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # A folder of another user, or on a file system that is mounted read-only.
+        reason = "" if os.access(folder, os.W_OK | os.X_OK) else "read-only, or of another user"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        raise EmbeddedServerError(
+            f"the embedded platform cannot write its data to {folder} ({reason}). Set SERVER_DATA to a folder that can "
+            "be written, or PLATFORM_URL to use a platform elsewhere, which needs no folder."
+        )
+    return folder
 
 
 def _environment(settings: BaseSettings) -> dict[str, str]:
     return {} if names.OPENTELEMETRY_ENABLED.read(settings) else {DISABLED: "true"}
 
 
-def _call(loop: asyncio.AbstractEventLoop, function: object, *args: object) -> None:
+def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: object) -> None:
     # The loop may be closed when the child ends.
     with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(function, *args)  # type: ignore[arg-type]
+        loop.call_soon_threadsafe(function, *args)
 
 
 def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> None:
@@ -271,3 +308,36 @@ def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> No
         ready.set_exception(error)
     else:
         ready.set_result(url)
+
+
+# ── begun early ──
+
+
+def begin_early(crawler: Crawler, *, extraction: bool, platform: bool) -> None:
+    """Begin the server of a crawl that needs one. Of an error here, the session reports what remains when it opens."""
+    settings = crawler.settings
+    try:
+        for setting in names.SETTINGS.values():
+            setting.read(settings)
+        embedded_platform = platform and not any(url.read(settings) for url in names.PLATFORM_ADDRESSES)
+        # Without a server in vain: a platform elsewhere must answer first.
+        if not embedded_platform and (platform or not extraction or names.EXTRACT_API_URL.read(settings)):
+            return
+        server = EmbeddedServer(settings, platform=embedded_platform)
+        server.begin()
+    except (SettingError, EmbeddedServerError, OSError):
+        return
+    ending = weakref.finalize(crawler, server.abandon)
+    # The child ends with this process by itself.
+    ending.atexit = False
+    setattr(crawler, _ATTRIBUTE, (server, ending))
+
+
+def take_early(crawler: Crawler) -> EmbeddedServer | None:
+    """Return the server that was begun for a crawler, once."""
+    begun: tuple[EmbeddedServer, weakref.finalize[[], Crawler]] | None = vars(crawler).pop(_ATTRIBUTE, None)
+    if begun is None:
+        return None
+    server, ending = begun
+    ending.detach()
+    return server

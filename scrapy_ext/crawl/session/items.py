@@ -6,7 +6,7 @@ text; tuples, sets and other iterables as arrays (sets in sorted order if possib
 
 Most items have only values that JSON has. Such an item is encoded as it is, after a look at the types of its values;
 any other is copied first, with its values in the forms above. The look finds NaN as well, which the encoder would write
-as null.
+as null without a word.
 
 itemadapter is imported for the first object of another class: where pydantic is installed, it imports that, which takes
 12 MB and a tenth of a second.
@@ -43,24 +43,40 @@ class NotAnItemError(UnstorableItemError):
     """An object that itemadapter does not accept as an item: None, text, a list."""
 
 
-def item_to_json(item: Any) -> bytes:
-    """Return the JSON object of an item; raises :class:`UnstorableItemError`."""
+def item_to_json(item: object, replaced: list[str] | None = None) -> bytes:
+    """Return the JSON object of an item; raises :class:`UnstorableItemError`.
+
+    Values that JSON lacks (NaN, infinity, halves of surrogate pairs) are refused, or, with a list ``replaced``, become
+    null and U+FFFD: then the list gets a sentence about each.
+    """
     if not _is_item(item):
         raise NotAnItemError(
             f"something of type {type(item).__qualname__} is not an item; yield a dict or an item class"
         )
     try:
-        members = item if type(item) is dict else _members(item)
-        if _is_plain_dict(members):
-            return _encode(members)
-        return _encode({_name(name, ""): _plain(value, str(name)) for name, value in members.items()})
+        return _encoded(item, replaced)
+    except UnstorableItemError:
+        raise
     except RecursionError:
         raise UnstorableItemError("it is nested too deep or contains itself") from None
-    except (UnicodeEncodeError, msgspec.MsgspecError) as error:
-        raise UnstorableItemError(str(error)) from None
+    except Exception as error:
+        # Objects of a project raise anything when they are read.
+        raise UnstorableItemError(f"{type(error).__name__}: {error}") from None
 
 
-def _is_item(value: Any) -> bool:
+def _encoded(item: object, replaced: list[str] | None) -> bytes:
+    members = item if type(item) is dict else _members(item)
+    try:
+        if _is_plain_dict(members):
+            return _encode(members)
+        return _encode(_Copy(None).members(members, ""))
+    except (ValueError, msgspec.MsgspecError):
+        # A value that JSON lacks. Only then each text and number is examined, to name its field.
+        pass
+    return _encode(_ExactCopy(replaced).members(members, ""))
+
+
+def _is_item(value: object) -> bool:
     """Return true for an item of any kind. Those of the usual classes need no itemadapter, which asks every adapter."""
     if isinstance(value, _USUAL):
         return True
@@ -69,7 +85,7 @@ def _is_item(value: Any) -> bool:
     return is_item(value)
 
 
-def _members(item: Any) -> dict[Any, Any]:
+def _members(item: object) -> dict[Any, Any]:
     if not isinstance(item, _USUAL):
         from itemadapter import ItemAdapter
 
@@ -99,57 +115,115 @@ def _are_plain(values: Iterable[Any]) -> bool:
     return True
 
 
-def _name(name: Any, place: str) -> str:
-    if isinstance(name, str):
-        return name
-    if isinstance(name, int | float | bool) or name is None:
-        return str(name)
-    raise UnstorableItemError(f"{place or 'it'} has a key of type {type(name).__qualname__}; use text")
+class _Copy:
+    """Copy of an item with values of JSON alone.
+
+    ``replaced``: gets sentences about replaced values; None: these are refused."""
+
+    def __init__(self, replaced: list[str] | None) -> None:
+        self.replaced = replaced
+
+    def members(self, members: Mapping[Any, Any], place: str) -> dict[str, Any]:
+        copied: dict[str, Any] = {}
+        for key, value in members.items():
+            name = self.name(key, place)
+            if name in copied:
+                keys = " and ".join(repr(other) for other in members if str(other) == str(key))
+                raise UnstorableItemError(f"{place or 'it'} has the key {name!r} twice ({keys}); use text")
+            copied[name] = self.value(value, f"{place}.{name}" if place else name)
+        return copied
+
+    def name(self, name: object, place: str) -> str:
+        if isinstance(name, str):
+            return self.text(name, place or "a name")
+        if isinstance(name, int | float | bool) or name is None:
+            return str(name)
+        raise UnstorableItemError(f"{place or 'it'} has a key of type {type(name).__qualname__}; use text")
+
+    def value(self, value: Any, place: str) -> Any:
+        kind = type(value)
+        if kind is str:
+            return self.text(value, place)
+        if kind is int:
+            return self.integer(value, place)
+        if kind in _PLAIN:
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else self.no_number(value, place)
+        if kind is list or kind is tuple:
+            return self.values(value, place)
+        if kind is dict:
+            return self.members(value, place)
+        return self._object(value, place)
+
+    def values(self, values: Iterable[Any], place: str) -> list[Any]:
+        return [self.value(member, place) for member in values]
+
+    def text(self, text: str, place: str) -> str:
+        return text
+
+    def integer(self, number: int, place: str) -> int:
+        return number
+
+    def no_number(self, number: float, place: str) -> None:
+        raise _NotInJsonError
+
+    def _object(self, value: Any, place: str) -> Any:
+        if isinstance(value, Enum):
+            return self.value(value.value, place)
+        if isinstance(value, datetime | date | time):
+            return value.isoformat()
+        if isinstance(value, timedelta):
+            return value.total_seconds()
+        if isinstance(value, Decimal | UUID | PurePath):
+            return self.text(str(value), place)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return base64.b64encode(value).decode()
+        if isinstance(value, Mapping):
+            return self.members(value, place)
+        if isinstance(value, set | frozenset):
+            with contextlib.suppress(TypeError):
+                value = sorted(value)
+            return self.values(value, place)
+        if isinstance(value, str | int | float):
+            # A subclass, such as a lazy string.
+            return self.value(next(plain(value) for plain in (str, int, float) if isinstance(value, plain)), place)
+        if _is_item(value):
+            return self.members(_members(value), place)
+        if hasattr(value, "__iter__"):
+            if isinstance(value, Iterator):
+                raise UnstorableItemError(f"{place} is an iterator, which can be read only once; make a list of it")
+            return self.values(value, place)
+        raise UnstorableItemError(f"{place} is of type {type(value).__qualname__}, which has no JSON form; convert it")
 
 
-def _plain(value: Any, place: str) -> Any:
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if kind is float:
-        if not math.isfinite(value):
-            raise UnstorableItemError(f"{place} is {value!r}, which JSON does not have; use None or text")
-        return value
-    if kind is list or kind is tuple:
-        return [_plain(member, place) for member in value]
-    if kind is dict:
-        return _plain_members(value, place)
-    return _plain_object(value, place)
+class _NotInJsonError(ValueError):
+    """A value that JSON lacks, in a first copy."""
 
 
-def _plain_members(value: Mapping[Any, Any], place: str) -> dict[str, Any]:
-    return {_name(name, place): _plain(member, f"{place}.{name}") for name, member in value.items()}
+class _ExactCopy(_Copy):
+    """Copy that examines each text and number, and names the field of a value that JSON lacks."""
 
+    def text(self, text: str, place: str) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self._note(f"{place} has half of a surrogate pair, stored as U+FFFD", "use text that UTF-8 can hold")
+            # Two halves in their order are one character.
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return text
 
-def _plain_object(value: Any, place: str) -> Any:
-    if isinstance(value, Enum):
-        return _plain(value.value, place)
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, Decimal | UUID | PurePath):
-        return str(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Mapping):
-        return _plain_members(value, place)
-    if isinstance(value, set | frozenset):
-        with contextlib.suppress(TypeError):
-            value = sorted(value)
-        return [_plain(member, place) for member in value]
-    if isinstance(value, str | int | float):
-        # A subclass, such as a lazy string.
-        return _plain(next(plain(value) for plain in (str, int, float) if isinstance(value, plain)), place)
-    if _is_item(value):
-        return _plain_members(_members(value), place)
-    if hasattr(value, "__iter__"):
-        if isinstance(value, Iterator):
-            raise UnstorableItemError(f"{place} is an iterator, which can be read only once; make a list of it")
-        return [_plain(member, place) for member in value]
-    raise UnstorableItemError(f"{place} is of type {type(value).__qualname__}, which has no JSON form; convert it")
+    def integer(self, number: int, place: str) -> int:
+        try:
+            str(number)
+        except ValueError:
+            raise UnstorableItemError(f"{place} is a number of {number.bit_length()} bits; use text") from None
+        return number
+
+    def no_number(self, number: float, place: str) -> None:
+        self._note(f"{place} is {number!r}, stored as null", "which JSON does not have; use None or text")
+
+    def _note(self, sentence: str, remedy: str) -> None:
+        if self.replaced is None:
+            raise UnstorableItemError(f"{sentence.partition(', stored')[0]}, {remedy}")
+        self.replaced.append(sentence)

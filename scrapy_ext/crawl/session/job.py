@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from datetime import date, datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, FINISHED, JobState
+from scrapy_ext.api.platform.jobs import FINISHED, MAX_NAME, JobState, is_name
 from scrapy_ext.api.violations import ContractError, encodable
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import Gone, NotFound
@@ -21,18 +21,23 @@ logger = logging.getLogger(__name__)
 
 class CrawlJob(msgspec.Struct, frozen=True):
     """Job of the platform that this crawl runs. ``resumed``: it existed before, and may have run. ``begun``: it has not
-    run before, as far as its node knows."""
+    run before, as far as its node knows. ``former``: its metadata before it was resumed."""
 
     key: JobKey
     resumed: bool
     begun: bool = False
+    former: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
 async def open_job(client: PlatformClient, project: int, spider_name: str, resume: str | None) -> CrawlJob:
     """Create a running job, or resume the job ``resume``.
 
-    Raises :class:`SettingError` for a job that cannot be resumed, and errors of the client.
+    Raises :class:`SettingError` for a job that cannot be resumed or a spider that cannot have one, and errors of the
+    client.
     """
+    if not is_name(spider_name) or encodable(spider_name) != spider_name:
+        rule = f"must be 1 to {MAX_NAME} characters that UTF-8 can hold, got {spider_name!r:.80}"
+        raise SettingError("The name of the spider", rule, "Rename it.")
     if resume is None:
         pushed = await client.jobq.push(project, spider_name, state=JobState.RUNNING.value, spider_type="manual")
         return CrawlJob(JobKey.parse(pushed.key), resumed=False, begun=True)
@@ -51,12 +56,12 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
         raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
     if "attempt" in metadata and metadata.get("state") == JobState.RUNNING.value:
         # A node has started it, and makes sure that no other process runs it.
-        return CrawlJob(key, resumed=True, begun=metadata["attempt"] == 1)
+        return CrawlJob(key, resumed=True, begun=metadata["attempt"] == 1, former=metadata)
     if metadata.get("state") == JobState.RUNNING.value:
         logger.info("Job %s is listed as running, as after a crash. If its process is alive, this one replaces it", key)
     else:
         await client.jobq.update(key.project, key, state=JobState.RUNNING.value)
-    return CrawlJob(key, resumed=True)
+    return CrawlJob(key, resumed=True, former=metadata)
 
 
 class JobFile:
@@ -99,13 +104,11 @@ async def open_job_of(client: PlatformClient, project: int, spider_name: str, fi
         except SettingError as error:
             logger.info("A new job starts, since the job of %s cannot be resumed: %s", file.directory, error)
     job = await open_job(client, project, spider_name, None)
-    file.write(job.key)
+    try:
+        file.write(job.key)
+    except OSError as error:
+        raise SettingError("JOBDIR", f"cannot be written ({error})", "Name a folder that can be.") from None
     return job
-
-
-async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, Any]) -> None:
-    """Write the crawl's stats to the job metadata (platform-api.md, Job metadata)."""
-    await client.jobs.update(job.key, {CRAWL_STATS: plain_stats(stats)})
 
 
 async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
@@ -129,24 +132,3 @@ async def _metadata(client: PlatformClient, key: JobKey, **missing: str) -> dict
         return await client.jobs.metadata(key)
     except NotFound:
         return dict(missing)
-
-
-def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:
-    """Return stats as JSON values: times in milliseconds since the epoch, types that JSON lacks as text."""
-    return {encodable(str(name)): _plain(value) for name, value in stats.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bool | int) or value is None:
-        return value
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else repr(value)
-    if isinstance(value, datetime):
-        return int(value.timestamp() * 1000)
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return plain_stats(value)
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(member) for member in value]
-    return encodable(str(value))

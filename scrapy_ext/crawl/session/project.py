@@ -47,6 +47,9 @@ def project_data(path: str | Path) -> Path:
     directory."""
     try:
         return Path(data_path(path)).absolute()
+    except OSError as error:
+        # The directory cannot be made. Whoever needs it says so; with remote services nobody does.
+        return Path(error.filename or ".scrapy", path).absolute()
     except NotConfigured:  # The project is set by SCRAPY_SETTINGS_MODULE alone.
         return Path(".scrapy", path).absolute()
 

@@ -1,7 +1,8 @@
-"""All uses of Scrapy's private names by this package.
+"""All uses of private names of Scrapy's engine, and replaced methods of its parts.
 
 Scrapy has no public way to see that a request is finished, nor to wake the engine when requests arrive from
-elsewhere (scrapy issues 6733 and 7978). The private names instead:
+elsewhere (scrapy issues 6733 and 7978). ``docs/architecture/scrapy.rst`` has for each of these names the change to
+Scrapy that would make it needless. The names:
 
 - ``engine._slot.inprogress`` is the set of requests between being handed out and being finished. A request leaves it
   after its callback or errback is exhausted, every item went through all pipelines, and every child request was passed
@@ -13,11 +14,10 @@ elsewhere (scrapy issues 6733 and 7978). The private names instead:
   signal reports it.
 - ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the engine
   looks for the next one.
-- ``engine.scraper.concurrent_items`` is the number of tasks that process the outputs of a callback; twice as many
-  outputs wait for them.
 - ``engine.downloader._get_slot(request)`` makes the slot of a request, which ``slots`` then has.
 - ``engine.downloader.fetch`` is called with each request, before the downloader middlewares; no signal reports that a
   middleware replaced a request.
+- ``engine.download_async`` is public; no signal reports that a request came this way.
 - ``engine.scraper.slot.closing`` is fired when the scraper is idle, which is checked after responses, but not after
   items of ``start()``.
 - ``jar._cookies`` of a cookie jar maps domains to paths to names to cookies. Without it every cookie of a crawl would
@@ -25,8 +25,9 @@ elsewhere (scrapy issues 6733 and 7978). The private names instead:
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return, or None before
   the first use of the property. In newer versions headers, cookies and flags have such attributes as well.
 
-:func:`watch`, :func:`on_closing` and :func:`close_after_start_items` check their names when the crawl opens, and raise
-:class:`UnsupportedScrapyError`.
+:func:`check_names`, :func:`watch`, :func:`on_closing` and :func:`close_after_start_items` check their names when the
+crawl opens, and raise :class:`UnsupportedScrapyError`. Where a name is only faster than a public one (``_cookies``,
+``_meta``), or a user's downloader may lack it (``total_concurrency``, ``_get_slot``), its absence has a way around.
 """
 
 from __future__ import annotations
@@ -34,19 +35,44 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from http.cookiejar import Cookie
 from operator import attrgetter
-from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from scrapy import Request
+from scrapy.core.downloader import Slot
 from scrapy.crawler import Crawler
 from scrapy.http.cookies import CookieJar, potential_domain_matches
 from twisted.internet.defer import Deferred
 
+from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.compatibility.required import SUPPORTED
+from scrapy_ext.compatibility.scrapy import slot_clock, slot_of
 
 
 class UnsupportedScrapyError(RuntimeError):
     """This version of Scrapy lacks a private name that a component needs."""
+
+
+#: Attributes of the engine that are read later, while the crawl runs.
+_READ_LATER: Final = ("_start", "downloader.active", "downloader.fetch", "scraper.slot.active")
+
+
+def check_names(crawler: Crawler) -> None:
+    """Check the names that no other function checks. Call this when the spider is open. Raises
+    :class:`UnsupportedScrapyError`."""
+    missing = [f"engine.{name}" for name in _READ_LATER if not _has(crawler.engine, name)]
+    if missing:
+        raise UnsupportedScrapyError(
+            f"this version of Scrapy lacks {', '.join(missing)}: the add-on works with {SUPPORTED}. Install such a "
+            "version, or remove scrapy_ext from the settings."
+        )
+
+
+def _has(engine: object, name: str) -> bool:
+    try:
+        attrgetter(name)(engine)
+    except AttributeError:
+        return False
+    return True
 
 
 class _WatchedSet(set[Request]):
@@ -70,7 +96,7 @@ def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[
     """
     slot: Any = getattr(crawler.engine, "_slot", None)
     inprogress = getattr(slot, "inprogress", None)
-    wake: Any = getattr(getattr(slot, "nextcall", None), "schedule", None)
+    wake: Callable[[], None] | None = getattr(getattr(slot, "nextcall", None), "schedule", None)
     if not isinstance(inprogress, set) or not callable(wake):
         raise UnsupportedScrapyError(
             "this version of Scrapy does not report when a request is finished: FrontierScheduler works with "
@@ -79,7 +105,7 @@ def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[
     if not isinstance(inprogress, _WatchedSet):
         slot.inprogress = inprogress = _WatchedSet(inprogress)
     inprogress.on_remove.append(on_finished)
-    return wake  # type: ignore[no-any-return]  # checked above
+    return wake
 
 
 def wake(crawler: Crawler) -> None:
@@ -93,7 +119,7 @@ def on_closing(crawler: Crawler, callback: Callable[[], None]) -> None:
     """Call ``callback`` when the spider begins to close, before the engine waits for the requests in progress. Call
     this when the spider is open."""
     slot: Any = getattr(crawler.engine, "_slot", None)
-    close: Any = getattr(slot, "close", None)
+    close: object = getattr(slot, "close", None)
     if not callable(close):
         raise UnsupportedScrapyError(
             "this version of Scrapy does not report when a spider closes: ExtractMiddleware works with "
@@ -135,6 +161,19 @@ def on_fetched(crawler: Crawler, callback: Callable[[Request, object], None]) ->
     downloader.fetch.on_fetched.append(callback)
 
 
+def on_apart(crawler: Crawler, callback: Callable[[Request], None]) -> None:
+    """Call ``callback`` with each request that a component downloads by itself (``engine.download_async``), before it
+    is sent. Call this when there is an engine."""
+    engine: Any = crawler.engine
+    download = engine.download_async
+
+    async def download_async(request: Request) -> Any:
+        callback(request)
+        return await download(request)
+
+    engine.download_async = download_async
+
+
 def close_after_start_items(crawler: Crawler) -> None:
     """Let a spider that is closed while items of ``start()`` are in the pipelines end after those items.
 
@@ -165,15 +204,26 @@ def close_after_start_items(crawler: Crawler) -> None:
     scraper.start_itemproc_async = process
 
 
+#: Most requests that wait for the service and lend their places: they are in memory, some kilobytes each, and the queue
+#: may hand out another one for each place that is lent.
+_MOST_LENT: Final = 10_000
+#: The same while every routed request must wait: direct requests continue.
+_MOST_LENT_WHEN_PAUSED: Final = 100
+
+
 class LentPlaces:
-    """Places of CONCURRENT_REQUESTS whose requests wait for the service: other requests may use them."""
+    """Places of CONCURRENT_REQUESTS whose requests wait for the limiter: other requests may use them."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, limiter: Limiter) -> None:
         self._crawler = crawler
+        self._limiter = limiter
         self._lent = 0
+        limiter.on_held = self._lend
 
-    def lend(self, places: int) -> None:
+    def _lend(self) -> None:
+        limiter = self._limiter
         downloader: Any = self._crawler.engine.downloader
+        places = min(limiter.held, _MOST_LENT_WHEN_PAUSED if limiter.is_all_paused else _MOST_LENT)
         # 0 is no limit. A user's downloader may have no such limit.
         if places == self._lent or not getattr(downloader, "total_concurrency", 0):
             return
@@ -183,27 +233,45 @@ class LentPlaces:
             wake(self._crawler)
 
 
-class _Tasks(int):
-    """Number of tasks, with as many waiting outputs as for Scrapy's default of 100 tasks."""
+class DownloaderSlots:
+    """Slots of Scrapy's downloader for routed requests: their delays and limits count, those that an extension such as
+    AutoThrottle changes as well, and spiders look them up in ``engine.downloader.slots``. Their keys are the hosts of
+    requests (:func:`~scrapy_ext.crawl.frontier.identity.host_of`)."""
 
-    def __mul__(self, times: int) -> int:
-        return 100 * times
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        #: Slots that the user's downloader does not make.
+        self._own: dict[str, Slot] = {}
 
+    def delay_of(self, key: str) -> float:
+        """Return the seconds between two requests, drawn anew by each call if they are random."""
+        return self._slot(key).download_delay()
 
-def keep_waiting_outputs(crawler: Crawler) -> None:
-    """Let as many outputs of a callback wait for fewer tasks as Scrapy does by default."""
-    scraper: Any = crawler.engine.scraper
-    if isinstance(getattr(scraper, "concurrent_items", None), int):
-        scraper.concurrent_items = _Tasks(scraper.concurrent_items)
+    def concurrency_of(self, key: str) -> int:
+        """Return the number of requests at once."""
+        return int(self._slot(key).concurrency)
 
+    def enter(self, key: str, request: Request) -> None:
+        """Keep the slot while a request uses it."""
+        self._slot(key).active.add(request)
 
-def keep_slot(crawler: Crawler, request: Request) -> None:
-    """Keep the slot of a request that the downloader does not see in ``engine.downloader.slots``, like those of other
-    requests: spiders and extensions look it up. It is dropped after a minute without use."""
-    get_slot: Any = getattr(crawler.engine.downloader, "_get_slot", None)
-    if callable(get_slot):
-        _, slot = get_slot(request)
-        slot.lastseen = monotonic()
+    def leave(self, key: str, request: Request) -> None:
+        """Let the slot go a minute after the last request, as Scrapy does."""
+        slot = self._slot(key)
+        slot.active.discard(request)
+        slot.lastseen = slot_clock()
+
+    def _slot(self, key: str) -> Slot:
+        downloader: Any = self._crawler.engine.downloader
+        slots: Any = getattr(downloader, "slots", self._own)
+        slot: Slot | None = slots.get(key)
+        if slot is None:
+            get_slot: Any = getattr(downloader, "_get_slot", None)
+            if callable(get_slot):
+                _, slot = get_slot(Request("http://slot.invalid/", meta={"download_slot": key}))
+            else:
+                slot = self._own[key] = slot_of(self._crawler.settings, key)
+        return slot
 
 
 def share_values(request: Request, other: Request) -> None:

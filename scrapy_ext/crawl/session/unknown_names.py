@@ -207,6 +207,6 @@ def _components(settings: BaseSettings) -> Iterator[Any]:
                 yield from (key, value)
 
 
-def _is_of_zyte_api(component: Any) -> bool:
+def _is_of_zyte_api(component: object) -> bool:
     name = component if isinstance(component, str) else getattr(component, "__module__", "")
     return isinstance(name, str) and name.split(".")[0] == "scrapy_zyte_api"

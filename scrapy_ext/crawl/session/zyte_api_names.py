@@ -43,7 +43,7 @@ SETTINGS: Final[Mapping[str, Equivalent]] = {
     "ZYTE_API_RETRY_POLICY": Equivalent(
         "EXTRACT_API_RETRY_POLICY", "A dict of attempts by problem type, not a class of tenacity."
     ),
-    "ZYTE_API_REFERRER_POLICY": Equivalent("REFERRER_POLICY", "Scrapy's own; the add-on sets it to no-referrer."),
+    "ZYTE_API_REFERRER_POLICY": Equivalent("REFERRER_POLICY", "Scrapy's own, with its default."),
     "ZYTE_API_PRESERVE_DELAY": Equivalent(_NONE, "DOWNLOAD_DELAY always holds, by the site's domain."),
     "ZYTE_API_EXPERIMENTAL_COOKIES_ENABLED": Equivalent(
         "COOKIES_ENABLED", "Scrapy's own, True by default: cookies of requests are sent as requestCookies."

@@ -19,12 +19,13 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 from twisted.python.failure import Failure
 
 from scrapy_ext.api.extraction import MADE_OF_PAGE
+from scrapy_ext.api.masking import Secrets, without_secrets
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.snapshots import Content, Missing, Part, Snapshot
 from scrapy_ext.api.violations import encodable
-from scrapy_ext.client.extraction.redact import without_secrets
-from scrapy_ext.crawl.extraction.response_classes import LostResultError
 
+#: Of a crawl that is not known.
+_NO_SECRETS: Final = Secrets(())
 #: Formats by class of the response; a class before those that it extends.
 _FORMATS: Final = ((XmlResponse, "xml"), (JsonResponse, "json"), (HtmlResponse, "html"))
 #: Members of a result that are data of the page.
@@ -57,19 +58,21 @@ class PageContent(NamedTuple):
     parts: dict[Part, bytes]
 
 
-def taken(failure: Failure, response: Response | Failure, time: int) -> FailedPage | None:
+def taken(
+    failure: Failure, response: Response | Failure, time: int, secrets: Secrets = _NO_SECRETS
+) -> FailedPage | None:
     """Return the page for which a callback or errback raised, at a time (ms); None if there is no page, as for a failed
-    download."""
+    download, or no exception."""
     page, error = _page_of(response), failure.value
     if page is None or error is None:
         return None
     request = getattr(response, "request", None) or page.request
     snapshot = Snapshot(
         time=time,
-        url=without_secrets(page.url[: snapshots.MAX_URL])[: snapshots.MAX_URL],
+        url=_masked(page.url, secrets)[: snapshots.MAX_URL],
         status=page.status,
         error=type(error).__name__[: snapshots.MAX_NAME],
-        message=_message(error),
+        message=_message(error, secrets),
         callback=_raised_in(error, request) if request is not None else "",
     )
     result = _result_of(page)
@@ -88,10 +91,7 @@ def _page_of(response: Response | Failure) -> Response | None:
 
 
 def _result_of(page: Response) -> Mapping[str, Any] | None:
-    try:
-        result = getattr(page, "extract_result", None)
-    except LostResultError:
-        return None
+    result = getattr(page, "extract_result", None)
     return result if isinstance(result, Mapping) else None
 
 
@@ -119,12 +119,16 @@ def _screenshot_of(result: Mapping[str, Any] | None) -> bytes | Missing:
     return Missing.HTTP if result.get("httpResponseBody") is not None else Missing.NOT_REQUESTED
 
 
-def _message(error: BaseException) -> str:
+def _masked(text: str, secrets: Secrets) -> str:
+    return without_secrets(secrets.masked(text[: snapshots.MAX_URL]))
+
+
+def _message(error: BaseException, secrets: Secrets) -> str:
     try:
         text = str(error)
     except Exception:  # an exception class of the project may fail to show itself
         return ""
-    return encodable(without_secrets(text[: snapshots.MAX_URL])[: snapshots.MAX_MESSAGE])
+    return encodable(_masked(text, secrets)[: snapshots.MAX_MESSAGE])
 
 
 def _raised_in(error: BaseException, request: Request) -> str:

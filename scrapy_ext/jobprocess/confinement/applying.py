@@ -1,15 +1,23 @@
-"""Application of a :class:`Confinement` to this process, before it executes a program: files, user, capabilities,
-limits and the filter of system calls."""
+"""Application of a confinement to this process: files, user, capabilities, limits and the filter of system calls.
+
+A supervisor applies a :class:`Confinement` with :func:`confine`, before it executes a program. A process that computes
+with what strangers wrote applies :func:`compute_only` to itself, before its first input and its first thread.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import resource
+import site
 import struct
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
-from scrapy_ext.jobprocess.confinement import Confinement, landlock, seccomp, view
+from scrapy_ext.jobprocess.confinement import Confinement, landlock, seccomp, system, view
 from scrapy_ext.jobprocess.confinement.system import PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, call, prctl
 
 LANDLOCK: Final = "landlock"
@@ -24,6 +32,11 @@ _MAX_CAPABILITIES: Final = 64
 #: Processes and threads of another user than the server's, in all its jobs: the kernel counts by user. A crawl has
 #: about 20, one with a browser a few hundred; systems have 32768 process IDs by default.
 MAX_PROCESSES: Final = 4096
+#: Shared libraries, and what a Python program reads of the system while it computes.
+_SYSTEM: Final = (
+    *("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache"),
+    *("/usr/share/zoneinfo", "/etc/localtime", "/etc/timezone", "/dev/null", "/dev/urandom", "/proc/self/statm"),
+)
 
 
 def view_of(wanted: Confinement) -> int:
@@ -38,13 +51,38 @@ def confine(wanted: Confinement, its_view: int) -> int:
     Raises ``OSError``: then the process must end."""
     if its_view >= 0:
         view.enter(its_view)
-    files = _files(wanted) if LANDLOCK in wanted.defences else None
+    files = (
+        _files((wanted.read, landlock.READ), (wanted.write, landlock.WRITE)) if LANDLOCK in wanted.defences else None
+    )
     give_up(wanted.user, wanted.group)
     if files is not None:
         files.restrict()
-    if FILTER not in wanted.defences and CONNECTIONS not in wanted.defences:
-        return -1
-    return seccomp.install(notify=CONNECTIONS in wanted.defences)
+    if CONNECTIONS in wanted.defences:
+        return seccomp.install(seccomp.NOTIFYING_JOB)
+    return seccomp.install(seccomp.JOB) if FILTER in wanted.defences else -1
+
+
+def compute_only() -> list[str]:
+    """Confine this process to computing as far as the system can; return the defences.
+
+    It reads the files of its Python, and uses what it has open. It opens no other file, writes none, makes no socket,
+    starts no program and signals no process. So a fault in a parser that a hostile page reaches opens nothing else.
+    """
+    if not system.IS_LINUX:
+        return []
+    applied = []
+    try:
+        files = _files(((*_SYSTEM, *interpreter_paths()), landlock.READ))
+    except OSError:
+        files = None
+    give_up(None, None)
+    if files is not None:
+        files.restrict()
+        applied.append(LANDLOCK)
+    with contextlib.suppress(OSError):
+        seccomp.install(seccomp.COMPUTING)
+        applied.append(FILTER)
+    return applied
 
 
 def give_up(user: int | None, group: int | None) -> None:
@@ -68,9 +106,26 @@ def _limit(kind: int, most: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-def _files(wanted: Confinement) -> landlock.Ruleset:
+def _files(*allowed: tuple[Iterable[str], int]) -> landlock.Ruleset:
     rules = landlock.Ruleset()
-    for paths, rights in ((wanted.read, landlock.READ), (wanted.write, landlock.WRITE)):
+    for paths, rights in allowed:
         for path in paths:
             rules.allow(path, rights)
     return rules
+
+
+# ── files of this Python, which every confined process of it may read ──
+
+
+def interpreter_paths() -> list[str]:
+    """Return the files of this Python, its packages and this package."""
+    python = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), f"{sys.prefix}/pyvenv.cfg"]
+    python += [f"{prefix}/{part}" for prefix in (sys.base_prefix, sys.base_exec_prefix) for part in ("bin", "lib")]
+    python += [f"{sys.prefix}/bin", str(Path(sys.executable).parent)]
+    return [*python, *package_folders(), str(Path(__file__).resolve().parents[2])]
+
+
+def package_folders() -> list[str]:
+    """Return the folders of installed packages."""
+    known = [*site.getsitepackages(), site.getusersitepackages()]
+    return [folder for folder in sys.path if folder in known or folder.endswith(("site-packages", "dist-packages"))]

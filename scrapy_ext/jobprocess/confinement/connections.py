@@ -12,23 +12,19 @@ import contextlib
 import ctypes
 import errno
 import fcntl
-import ipaddress
 import os
 import select
 import signal
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.jobprocess import proc
-from scrapy_ext.jobprocess.confinement import own_ports
-from scrapy_ext.jobprocess.confinement.seccomp import CALLS
+from scrapy_ext.jobprocess.confinement import seccomp
+from scrapy_ext.jobprocess.confinement.addresses import Rules
 from scrapy_ext.jobprocess.confinement.system import call, system_call
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _NOTICE: Final = struct.Struct("QIIiIQ6Q")
@@ -45,40 +41,7 @@ _MAX_CONTROL: Final = 1024
 _MAX_WAITING: Final = 256
 #: Seconds after which a call on a socket that should not block is interrupted.
 _LONG: Final = 0.05
-_NAME_SERVERS: Final = "/etc/resolv.conf"
-_DNS: Final = 53
-_LOOPBACK: Final = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::1")}
-_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _MESSAGE: Final = struct.Struct("PIxxxxPNPNixxxx")
-
-
-class Denied(NamedTuple):
-    """Addresses that may not be reached, at one port (0: at every port)."""
-
-    network: Network
-    port: int
-
-
-class Rules:
-    """Addresses that may be reached: all except ``denied`` ones, as ``NETWORK`` or ``NETWORK PORT``, and except
-    ``ports`` and internal ports of the server (``own``: their descriptor) on this machine. The system's name servers
-    may always be reached, at their port."""
-
-    def __init__(self, denied: Iterable[str], ports: Iterable[int], own: int | None = None) -> None:
-        self._own = own
-        self._denied = [_denied(text) for text in denied]
-        self._ports = frozenset(ports)
-        self._name_servers = frozenset(_name_servers())
-
-    def allow(self, host: str, port: int) -> bool:
-        """Return whether this address may be reached."""
-        address = _meant(ipaddress.ip_address(host))
-        if port == _DNS and str(address) in self._name_servers:
-            return True
-        if any(rule.port in (0, port) and address in rule.network for rule in self._denied):
-            return False
-        is_closed = port in self._ports or (self._own is not None and own_ports.has(self._own, port))
-        return not is_closed or not is_own(address)
 
 
 class ConnectionBroker:
@@ -93,12 +56,11 @@ class ConnectionBroker:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
         signal.signal(signal.SIGALRM, lambda *_: None)
-        assert CALLS is not None  # noqa: S101 - without these the filter could not be set
         self._handlers: dict[int, Callable[[_Call], int | None]] = {
-            CALLS.connect: self._connect,
-            CALLS.sendto: self._sendto,
-            CALLS.sendmsg: self._sendmsg,
-            CALLS.sendmmsg: self._sendmmsg,
+            seccomp.number_of("connect"): self._connect,
+            seccomp.number_of("sendto"): self._sendto,
+            seccomp.number_of("sendmsg"): self._sendmsg,
+            seccomp.number_of("sendmmsg"): self._sendmmsg,
         }
 
     @classmethod
@@ -344,44 +306,3 @@ def _bounded(length: int) -> int:
     if length > _MAX_DATAGRAM:
         raise OSError(errno.EMSGSIZE, "longer than a datagram")
     return length
-
-
-def _denied(text: str) -> Denied:
-    network, _, port = text.partition(" ")
-    return Denied(ipaddress.ip_network(network), int(port or 0))
-
-
-def _meant(address: Address) -> Address:
-    """Return the address that this one reaches: the IPv4 address in an IPv6 one, loopback for the unspecified one."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return _meant(address.ipv4_mapped)
-        if address in _NAT64:
-            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return _LOOPBACK[address.version] if address.is_unspecified else address
-
-
-def is_own(address: Address) -> bool:
-    """Return whether an address is this machine's, so that a socket can be bound to it."""
-    if address.is_loopback:
-        return True
-    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
-    with socket.socket(family, socket.SOCK_DGRAM) as trial:
-        try:
-            trial.bind((str(address), 0))
-        except OSError:
-            return False
-    return True
-
-
-def _name_servers() -> list[str]:
-    with contextlib.suppress(OSError), open(_NAME_SERVERS, encoding="utf-8", errors="replace") as file:
-        words = [line.split() for line in file]
-        return [str(_parsed(line[1])) for line in words if len(line) > 1 and line[0] == "nameserver"]
-    return []
-
-
-def _parsed(text: str) -> Address | str:
-    with contextlib.suppress(ValueError):
-        return _meant(ipaddress.ip_address(text.partition("%")[0]))
-    return text

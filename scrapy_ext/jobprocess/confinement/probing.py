@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from scrapy_ext.jobprocess.confinement import landlock, seccomp, system, view
+from scrapy_ext.jobprocess.confinement.addresses import Rules
 from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW, give_up
-from scrapy_ext.jobprocess.confinement.connections import ConnectionBroker, Rules
+from scrapy_ext.jobprocess.confinement.connections import ConnectionBroker
 
 #: The right to run as any user.
 USER: Final = "user"
@@ -75,7 +76,7 @@ def _signals(with_view: bool) -> None:
 
 def _filter() -> None:
     give_up(None, None)
-    seccomp.install(notify=False)
+    seccomp.install(seccomp.JOB)
     os.getpid()
 
 
@@ -108,7 +109,7 @@ def _connections() -> bool:
         try:
             give_up(None, None)
             _end_with(parent)
-            os.write(descriptors[1], b"%d\n" % seccomp.install(notify=True))
+            os.write(descriptors[1], b"%d\n" % seccomp.install(seccomp.NOTIFYING_JOB))
             os.read(replies[0], 1)
             with socket.socket() as trial:
                 status = 0 if trial.connect_ex(("127.0.0.1", 9)) == errno.EACCES else 1

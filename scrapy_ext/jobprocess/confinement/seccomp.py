@@ -1,12 +1,14 @@
-"""The filter of system calls of a confined process.
+"""The filters of system calls: :data:`JOB` of a confined process, :data:`COMPUTING` of one that only computes.
+
+A filter is a table of rules. Every other call is allowed. Rules that hold for both:
 
 - Calls that reach into other processes or change the system are refused, and so are those of other architectures.
-- Sockets are TCP, UDP, Unix, and netlink for the machine's own addresses.
 - User namespaces are refused: inside its own one a process has rights that give access to more of the kernel.
-- System V shared memory, semaphores and messages are refused: they outlive the process, and count for nobody.
-- Calls with an address are passed to the supervisor (:mod:`connections`), on kernels that can.
+- Memory of System V and POSIX message queues are refused: they outlive the process, and count for nobody.
+- ``io_uring`` would make the same calls unseen; it is refused like an unknown call.
 
-``io_uring`` would make the same calls unseen; it is refused like an unknown call.
+The sockets of a job are TCP, UDP, Unix, and netlink for the machine's own addresses. Its calls with an address are
+passed to the supervisor (:mod:`connections`), on kernels that can.
 """
 
 from __future__ import annotations
@@ -15,10 +17,14 @@ import ctypes
 import errno
 import socket
 import struct
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from scrapy_ext.jobprocess.confinement.system import MACHINE, system_call
+
+Steps = list[bytes]
+#: Calls by name, and what is done at each; the steps end the program.
+Filter = Sequence[tuple[Iterable[str], Steps]]
 
 _SET_MODE_FILTER: Final = 1
 _FLAG_NEW_LISTENER: Final = 1 << 3
@@ -30,191 +36,242 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 #: First number of the calls of another ABI (x32).
 _FOREIGN: Final = 0x40000000
 _TYPE_MASK: Final = 0xF  # of a socket, without its flags
-
-
-class Calls(NamedTuple):
-    """Numbers of system calls on one architecture."""
-
-    architecture: int
-    seccomp: int
-    connect: int
-    sendto: int
-    sendmsg: int
-    sendmmsg: int
-    socket: int
-    #: Calls whose first argument names the namespaces to create.
-    unshare: int
-    clone: int
-    #: System V shared memory, semaphores and messages.
-    system_v: tuple[int, ...]
-    #: Refused: calls that reach into other processes, open files past their folders, or change the system.
-    refused: tuple[int, ...]
-    #: Calls that a process needs not that only computes: sockets, programs, signals.
-    beside_computing: tuple[int, ...]
-    #: Limits of a process; 0 is the caller.
-    prlimit: int
-
-
-#: The newer calls for mounts (the last: open_tree_attr), and pidfd_getfd, with the same numbers on each architecture.
-_ANYWHERE: Final = (428, 429, 430, 431, 432, 433, 438, 442, 467)
-#: Refused like unknown calls: io_uring, and clone3, whose flags a filter cannot read; libraries then use clone.
-_HIDDEN: Final = (425, 426, 427, 435)
-_PIDFD_SEND_SIGNAL: Final = 424
 _NEW_USER, _THREAD = 0x10000000, 0x00010000
-_CALLS: Final = {
-    # In this order: ptrace, process_vm_readv, process_vm_writev, kcmp, open_by_handle_at, mount, umount2, pivot_root,
-    # setns, bpf, perf_event_open, userfaultfd, add_key, request_key, keyctl, init_module, finit_module, delete_module,
-    # kexec_load, kexec_file_load. Beside computing: socket, socketpair, connect, bind, execve, execveat, fork and vfork
-    # where there are such, kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo.
-    "x86_64": Calls(
-        0xC000003E,
-        317,
-        42,
-        44,
-        46,
-        307,
-        41,
-        272,
-        56,
-        (29, 30, 31, *range(64, 72), 220),
-        (101, 310, 311, 312, 304, 165, 166, 155, 308, 321, 298, 323, 248, 249, 250, 175, 313, 176, 246, 320),
-        (41, 53, 42, 49, 59, 322, 57, 58, 62, 200, 234, 129, 297),
-        302,
-    ),
-    "aarch64": Calls(
-        0xC00000B7,
-        277,
-        203,
-        206,
-        211,
-        269,
-        198,
-        97,
-        220,
-        tuple(range(186, 198)),
-        (117, 270, 271, 272, 265, 40, 39, 41, 268, 280, 241, 282, 217, 218, 219, 105, 273, 106, 104, 294),
-        (198, 199, 203, 200, 221, 281, 129, 130, 131, 138, 240),
-        261,
-    ),
-}
-CALLS: Final = _CALLS.get(MACHINE)
-_SOCKETS: Final = (
-    (socket.AF_INET, socket.SOCK_STREAM, (0, socket.IPPROTO_TCP)),
-    (socket.AF_INET6, socket.SOCK_STREAM, (0, socket.IPPROTO_TCP)),
-    (socket.AF_INET, socket.SOCK_DGRAM, (0, socket.IPPROTO_UDP)),
-    (socket.AF_INET6, socket.SOCK_DGRAM, (0, socket.IPPROTO_UDP)),
-)
+#: Commands of ``fcntl`` that name the receiver of a descriptor's signals, and the signal.
+_SIGNAL_COMMANDS: Final = (8, 10, 15)
 _NETLINK: Final = 16
 
+_ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+#: Numbers of calls on x86_64 and aarch64; -1: the architecture does not have the call.
+Numbers = Mapping[str, tuple[int, int]]
 
-def install(*, notify: bool) -> int:
-    """Set the filter for this process. Returns the descriptor that receives calls with addresses, or -1 without
-    ``notify``. Raises ``OSError``."""
-    calls = _calls()
-    found = _set(calls, _program(calls, notify=notify), _FLAG_NEW_LISTENER if notify else 0)
-    return found if notify else -1
+#: Calls that reach into other processes, open files past their folders, or change the system.
+_REACHING: Final[Numbers] = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "open_by_handle_at": (304, 265),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "setns": (308, 268),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_tree_attr": (467, 467),
+}
+#: Calls that are refused like unknown ones. A filter cannot read the flags of clone3; libraries then use clone.
+_HIDDEN: Final[Numbers] = {
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "clone3": (435, 435),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmdt": (67, 197),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184),
+    "mq_getsetattr": (245, 185),
+}
+#: Calls whose arguments decide.
+_DECIDED: Final[Numbers] = {
+    "unshare": (272, 97),
+    "clone": (56, 220),
+    "socket": (41, 198),
+    "connect": (42, 203),
+    "sendto": (44, 206),
+    "sendmsg": (46, 211),
+    "sendmmsg": (307, 269),
+    "fcntl": (72, 25),
+    "seccomp": (317, 277),
+}
+#: Calls about the time that processes have; the first argument names one, and 0 is the caller.
+_SCHEDULING: Final[Numbers] = {
+    "prlimit64": (302, 261),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+}
+#: Calls that computing does not need: programs, signals and sockets; the time of other processes; modes, owners, times
+#: and attributes of files, which Landlock leaves alone; and changes of files by others.
+_BESIDE_COMPUTING: Final[Numbers] = {
+    "socketpair": (53, 199),
+    "bind": (49, 200),
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    "fork": (57, -1),
+    "vfork": (58, -1),
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_send_signal": (424, 424),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+    "chmod": (90, -1),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, -1),
+    "fchown": (93, 55),
+    "lchown": (94, -1),
+    "fchownat": (260, 54),
+    "utime": (132, -1),
+    "utimes": (235, -1),
+    "futimesat": (261, -1),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+    "inotify_init": (253, -1),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+}
+_CALLS: Final[Numbers] = {**_REACHING, **_HIDDEN, **_DECIDED, **_SCHEDULING, **_BESIDE_COMPUTING}
 
 
-def install_for_computing() -> None:
-    """Set the filter of a process that only computes: no socket, program, process or signal. Raises ``OSError``."""
-    calls = _calls()
-    _set(calls, _computing(calls), 0)
+def number_of(call: str, machine: str = MACHINE) -> int:
+    """Return the number of a call, negative if the machine does not have it; raises ``OSError`` for a machine without
+    filters."""
+    if machine not in _ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"no filter of system calls for {machine}")
+    return _CALLS[call][list(_ARCHITECTURES).index(machine)]
 
 
-def _calls() -> Calls:
-    if CALLS is None:
-        raise OSError(errno.ENOSYS, f"no filter of system calls for {MACHINE}")
-    return CALLS
+# ── steps of a program ──
 
 
-def _set(calls: Calls, steps: Iterable[bytes], flags: int) -> int:
-    program = b"".join(steps)
-    held = ctypes.create_string_buffer(program, len(program))
-    head = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(held))
-    return system_call(calls.seccomp, _SET_MODE_FILTER, flags, head)
-
-
-def _program(calls: Calls, *, notify: bool) -> Iterable[bytes]:
-    yield from _always_refused(calls)
-    for number in (calls.unshare, calls.clone):
-        yield from _if(number, list(_without_new_user()))
-    yield from _if(calls.socket, list(_sockets()))
-    if notify:
-        for number in (calls.connect, calls.sendmsg, calls.sendmmsg):
-            yield from _if(number, [_step(_RETURN, _NOTIFY)])
-        yield from _if(calls.sendto, list(_with_address()))
-    yield _step(_RETURN, _ALLOW)
-
-
-def _computing(calls: Calls) -> Iterable[bytes]:
-    yield from _always_refused(calls)
-    for number in (*calls.beside_computing, _PIDFD_SEND_SIGNAL, calls.unshare):
-        yield from _if(number, [_refuse(errno.EPERM)])
-    yield from _if(
-        calls.clone,
-        [_step(_LOAD, _ARGUMENTS), _step(_HAS_BITS, _THREAD, 1, 0), _refuse(errno.EPERM), _step(_RETURN, _ALLOW)],
-    )
-    yield from _if(
-        calls.prlimit,
-        [_step(_LOAD, _ARGUMENTS), _step(_EQUAL, 0, 1, 0), _refuse(errno.EPERM), _step(_RETURN, _ALLOW)],
-    )
-    yield _step(_RETURN, _ALLOW)
-
-
-def _always_refused(calls: Calls) -> Iterable[bytes]:
-    yield _step(_LOAD, _ARCHITECTURE)
-    yield _step(_EQUAL, calls.architecture, 1, 0)
-    yield _refuse(errno.ENOSYS)
-    yield _step(_LOAD, _NUMBER)
-    yield _step(_AT_LEAST, _FOREIGN, 0, 1)
-    yield _refuse(errno.ENOSYS)
-    for number in (*_HIDDEN, *calls.system_v):
-        yield from _if(number, [_refuse(errno.ENOSYS)])
-    for number in (*calls.refused, *_ANYWHERE):
-        yield from _if(number, [_refuse(errno.EPERM)])
-
-
-def _without_new_user() -> Iterable[bytes]:
-    """Yield the end of the program for calls that create namespaces."""
-    yield _step(_LOAD, _ARGUMENTS)
-    yield _step(_HAS_BITS, _NEW_USER, 0, 1)
-    yield _refuse(errno.EPERM)
-    yield _step(_RETURN, _ALLOW)
-
-
-def _sockets() -> Iterable[bytes]:
-    """Yield the end of the program for ``socket``."""
-    yield _step(_LOAD, _ARGUMENTS)
-    yield from _if(socket.AF_UNIX, [_step(_RETURN, _ALLOW)])
-    for family, kind, protocols in _SOCKETS:
-        checks = [_step(_LOAD, _ARGUMENTS + 8), _step(_AND, _TYPE_MASK)]
-        allowed = [_step(_LOAD, _ARGUMENTS + 16)]
-        for protocol in protocols:
-            allowed += _if(protocol, [_step(_RETURN, _ALLOW)])
-        allowed.append(_refuse(errno.EPERM))
-        checks += _if(kind, allowed)
-        checks.append(_step(_LOAD, _ARGUMENTS))
-        yield from _if(family, checks)
-    yield from _if(_NETLINK, [_step(_LOAD, _ARGUMENTS + 16), *_if(0, [_step(_RETURN, _ALLOW)])])
-    yield _refuse(errno.EPERM)
-
-
-def _with_address() -> Iterable[bytes]:
-    """Yield the end of the program for ``sendto``: notify if the address is not NULL."""
-    for half in (0, 4):
-        yield _step(_LOAD, _ARGUMENTS + 4 * 8 + half)
-        yield _step(_EQUAL, 0, 1, 0)
-        yield _step(_RETURN, _NOTIFY)
-    yield _step(_RETURN, _ALLOW)
-
-
-def _if(value: int, then: list[bytes]) -> list[bytes]:
-    return [_step(_EQUAL, value, 0, len(then)), *then]
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)
 
 
 def _refuse(number: int) -> bytes:
     return _step(_RETURN, _ERRNO | number)
 
 
-def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return struct.pack("HBBI", code, if_true, if_false, value)
+def _if(value: int, then: Steps) -> Steps:
+    return [_step(_EQUAL, value, 0, len(then)), *then]
+
+
+def _argument(index: int) -> bytes:
+    return _step(_LOAD, _ARGUMENTS + 8 * index)
+
+
+_REFUSED: Final = [_refuse(errno.EPERM)]
+_UNKNOWN: Final = [_refuse(errno.ENOSYS)]
+_ALLOWED: Final = [_step(_RETURN, _ALLOW)]
+_NOTIFIED: Final = [_step(_RETURN, _NOTIFY)]
+
+
+def _sockets() -> Iterator[bytes]:
+    """Yield the steps for ``socket``."""
+    yield _argument(0)
+    yield from _if(socket.AF_UNIX, _ALLOWED)
+    for family in (socket.AF_INET, socket.AF_INET6):
+        checks = [_argument(1), _step(_AND, _TYPE_MASK)]
+        for kind, protocol in ((socket.SOCK_STREAM, socket.IPPROTO_TCP), (socket.SOCK_DGRAM, socket.IPPROTO_UDP)):
+            checks += _if(kind, [_argument(2), *_if(0, _ALLOWED), *_if(protocol, _ALLOWED), *_REFUSED])
+        yield from _if(family, [*checks, *_REFUSED])
+    yield from _if(_NETLINK, [_argument(2), *_if(0, _ALLOWED)])
+    yield from _REFUSED
+
+
+def _with_address() -> Iterator[bytes]:
+    """Yield the steps for ``sendto``: notify if the address is not NULL."""
+    for half in (0, 4):
+        yield _step(_LOAD, _ARGUMENTS + 4 * 8 + half)
+        yield from (_step(_EQUAL, 0, 1, 0), *_NOTIFIED)
+    yield from _ALLOWED
+
+
+#: Refused to every process.
+_COMMON: Final[Filter] = (
+    (_HIDDEN, _UNKNOWN),
+    (_REACHING, _REFUSED),
+)
+JOB: Final[Filter] = (
+    *_COMMON,
+    (("unshare", "clone"), [_argument(0), _step(_HAS_BITS, _NEW_USER, 0, 1), *_REFUSED, *_ALLOWED]),
+    (("socket",), [*_sockets()]),
+)
+NOTIFYING_JOB: Final[Filter] = (
+    *JOB,
+    (("connect", "sendmsg", "sendmmsg"), _NOTIFIED),
+    (("sendto",), [*_with_address()]),
+)
+COMPUTING: Final[Filter] = (
+    *_COMMON,
+    (("unshare", "socket", "connect", *_BESIDE_COMPUTING), _REFUSED),
+    (("clone",), [_argument(0), _step(_HAS_BITS, _THREAD, 1, 0), *_REFUSED, *_ALLOWED]),
+    (_SCHEDULING, [_argument(0), *_if(0, _ALLOWED), *_REFUSED]),
+    (
+        ("fcntl",),
+        [_argument(1), *(step for each in _SIGNAL_COMMANDS for step in _if(each, _REFUSED)), *_ALLOWED],
+    ),
+)
+
+
+def install(rules: Filter) -> int:
+    """Set a filter for this process. Returns the descriptor that receives the calls that the filter notifies of, or -1
+    for a filter without such. Raises ``OSError``."""
+    steps = b"".join(program_of(rules, MACHINE))
+    held = ctypes.create_string_buffer(steps, len(steps))
+    head = struct.pack("HxxxxxxP", len(steps) // 8, ctypes.addressof(held))
+    notifies = rules is NOTIFYING_JOB
+    flags = _FLAG_NEW_LISTENER if notifies else 0
+    found = system_call(number_of("seccomp"), _SET_MODE_FILTER, flags, head)
+    return found if notifies else -1
+
+
+def program_of(rules: Filter, machine: str) -> Iterator[bytes]:
+    """Yield the instructions of a filter; raises ``OSError`` for a machine without filters."""
+    numbered = [(number_of(name, machine), steps) for names, steps in rules for name in names]
+    yield _step(_LOAD, _ARCHITECTURE)
+    yield _step(_EQUAL, _ARCHITECTURES[machine], 1, 0)
+    yield from _UNKNOWN
+    yield _step(_LOAD, _NUMBER)
+    yield _step(_AT_LEAST, _FOREIGN, 0, 1)
+    yield from _UNKNOWN
+    for number, steps in numbered:
+        if number >= 0:
+            yield from _if(number, steps)
+    yield from _ALLOWED

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Final
 
 from scrapy_ext.jobprocess.confinement.system import call
+from scrapy_ext.jobprocess.proc import SHARED_MEMORY
 
 _CLONE_NEWNS: Final = 0x20000
 #: The mount namespace of the thread that opens it.
@@ -40,8 +41,8 @@ def make(needed: Iterable[str], user: int, group: int, shared_memory: int) -> in
     folder = os.open(".", os.O_PATH)  # by descriptor: it may have been removed
     try:
         open_paths(needed, user, group)
-        if os.path.isdir("/dev/shm"):  # noqa: S108 - the folder of shared memory
-            _mount_empty("/dev/shm", 0o1777, max(shared_memory, _LEAST))  # noqa: S108
+        if os.path.isdir(SHARED_MEMORY):
+            _mount_empty(SHARED_MEMORY, 0o1777, max(shared_memory, _LEAST))
         with contextlib.suppress(OSError):  # before Linux 5.8, or where parts of /proc are covered
             call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, b"hidepid=ptraceable")
         return os.open(_NAMESPACE, os.O_RDONLY)

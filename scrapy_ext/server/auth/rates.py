@@ -59,7 +59,7 @@ class RateLimits:
 # 64 bits counts as one address, since its owner has all of them. The table is bounded (``rates``).
 
 #: Wrong keys per second and at once. Programs that wait for a new key to take effect try about ten times a second for
-#: :data:`~scrapy_ext.server.auth.keyring.REFRESH_SECONDS`.
+#: :data:`~scrapy_ext.server.auth.api_keys.REFRESH_SECONDS`.
 RATE: Final = 10.0
 BURST: Final = 100
 #: The key of the table in a request's scope.

@@ -1,4 +1,5 @@
-"""Tokens of jobs, and of the attempts of their processes: HMACs with secrets of the database, which stores no token.
+"""Tokens of jobs, and of the attempts of their processes, and signed texts: HMACs with secrets of the database, which
+all its servers share. It stores no token.
 
 The token of a job gives access to the job's data. The token of an attempt gives access, until the attempt is over, to
 the job's data, to its project's collections, frontiers and activity, and to the extraction service.
@@ -8,14 +9,17 @@ from __future__ import annotations
 
 import hmac
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 from typing import Final
 
+import msgspec
+
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.auth.keyring import Caller
+from scrapy_ext.server.auth.credentials import Caller
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs.attempts import Attempt, over
+from scrapy_ext.server.store.fencing import Attempt, over
 
 _JOB_SECRET: Final = "job-tokens"  # noqa: S105 - the name of a secret
 _ATTEMPT_SECRET: Final = "attempt-tokens"  # noqa: S105 - the name of a secret
@@ -78,3 +82,32 @@ class AttemptTokens:
     async def _digest(self, named: str) -> str:
         secret = await self._store.keys.secret(_ATTEMPT_SECRET)
         return hmac.new(secret, f"attempt {named}".encode(), sha256).hexdigest()
+
+
+class Signer:
+    """Signatures with the secret of a name, which is read from the database first; each purpose has its own."""
+
+    def __init__(self, store: Store, secret: str) -> None:
+        self._store = store
+        self._name = secret
+        self._secret = b""
+
+    async def load(self) -> None:
+        """Read the secret; called before the other methods. Raises ``StoreError``."""
+        if not self._secret:
+            self._secret = await self._store.keys.secret(self._name)
+
+    def sign(self, purpose: str, text: str) -> str:
+        return hmac.new(self._secret, f"{purpose}\n{text}".encode(), sha256).hexdigest()
+
+    def sealed(self, purpose: str, value: object) -> str:
+        """Return a value as a signed text, which is not encrypted."""
+        text = urlsafe_b64encode(msgspec.json.encode(value)).decode()
+        return f"{text}.{self.sign(purpose, text)}"
+
+    def opened(self, purpose: str, sealed: str) -> bytes | None:
+        """Return the JSON of a signed text; None when it is forged."""
+        text, _, signature = sealed.partition(".")
+        if not hmac.compare_digest(self.sign(purpose, text).encode(), signature.encode()):
+            return None
+        return urlsafe_b64decode(text)

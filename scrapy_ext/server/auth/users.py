@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from scrapy_ext.api.platform.users import EVERYBODY, GroupRole, Role, User, UserRole, is_allowed, parse_group_role
-from scrapy_ext.server.auth.keyring import Grant
-from scrapy_ext.server.observability.metrics import counter
+from scrapy_ext.server.auth.api_keys import Grant
+from scrapy_ext.server.metrics import counter
 from scrapy_ext.server.store.users import Account, StoredUser
 from scrapy_ext.telemetry.families import Family
 

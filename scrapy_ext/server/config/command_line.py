@@ -34,8 +34,25 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {nearest[0]!r}?" if nearest else ""
 
 
+_HELP: Final = frozenset({"-h", "--help"})
+
+
 class SuggestingParser(argparse.ArgumentParser):
-    """A parser whose errors suggest its own options and actions, and the options of those."""
+    """A parser that takes options between positional arguments, and whose errors suggest its own options and actions,
+    and the options of those."""
+
+    _intermixes = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # The other method calls this one, for the options and then for the rest. It takes the defaults of positional
+        # arguments away meanwhile, which the help may show.
+        if self._intermixes or self._subparsers is not None or not _HELP.isdisjoint(args or ()):
+            return super().parse_known_args(args, namespace)
+        self._intermixes = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixes = False
 
     def error(self, message: str) -> NoReturn:
         if found := _CHOICE.search(message):
@@ -141,7 +158,7 @@ def _in_environment(name: str, environ: Mapping[str, str], *, secret: bool) -> s
         raise ConfigError(str(error)) from None
 
 
-def _split(option: Option, source: str, value: Any) -> list[str]:
+def _split(option: Option, source: str, value: str | Iterable[object] | None) -> list[str]:
     pieces = (value.split(option.separator) if isinstance(value, str) else value) or ()
     return [_read(option, source, str(piece)) for piece in pieces if piece]
 

@@ -28,14 +28,14 @@ from scrapy_ext.api.platform.deliveries import MANIFEST, DeliveryRule, is_within
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.api.platform.rules import rule_in_words
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together, timeout_after
+from scrapy_ext.compatibility.python import run_together
 from scrapy_ext.formats import Compression, MissingLibraryError, Schema, check_installed
 from scrapy_ext.server.delivery import manifest as manifests
 from scrapy_ext.server.delivery.manifest import Manifest
 from scrapy_ext.server.delivery.targets import Target, TargetError, create_folder, open_target
 from scrapy_ext.server.delivery.writing import Upload
-from scrapy_ext.server.leasing import leased
-from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.loops import Loop, leased
+from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.deliveries import (
     Attempt,
     ChangedError,
@@ -44,8 +44,7 @@ from scrapy_ext.server.store.deliveries import (
     NewDelivery,
     RuleOverError,
 )
-from scrapy_ext.server.store.engine.errors import StoreAwayError
-from scrapy_ext.server.store.leases import DURATION, Lease, LeaseLostError
+from scrapy_ext.server.store.fencing import DURATION, Lease, LeaseLostError
 from scrapy_ext.server.store.rules.selection import START, Match, Position
 
 #: Seconds between two searches for jobs to deliver.
@@ -81,20 +80,11 @@ class Deliverer:
 
     async def run(self) -> None:
         """Run forever; failures are logged and retried."""
-        changed = self._store.deliveries.changed
-        while True:
-            # Before the search, so that a concurrent change causes another one.
-            changed.clear()
-            try:
-                await self.run_due()
-            except StoreError as error:
-                if not isinstance(error, StoreAwayError):  # which the store logs
-                    logger.warning("Deliveries wait for the database: %s", error)
-            except Exception:
-                logger.exception("Deliveries have failed; they are retried")
-            with contextlib.suppress(*TIMEOUT_ERRORS):
-                async with timeout_after(self._interval):
-                    await changed.wait()
+
+        async def act() -> None:
+            await self.run_due()
+
+        await Loop("deliveries", act, self._interval, self._store.deliveries.changed).run()
 
     async def run_due(self) -> int:
         """Deliver all due jobs, unless another server does; return the number of deliveries."""
@@ -102,19 +92,15 @@ class Deliverer:
         rules = await deliveries.enabled()
         if not rules and not await deliveries.dead(self._grace) and not await deliveries.has_unreported():
             return 0
-        try:
-            async with leased(self._store, _LEASE, deliveries.renew, self._duration) as lease:
-                if lease is None:
-                    return 0
-                await self._remove_dead(lease)
-                await deliveries.report(lease)
-                before = deliveries.delivered.jobs
-                for rule in rules:
-                    await self._apply(rule, lease)
-                return deliveries.delivered.jobs - before
-        except LeaseLostError:
-            logger.warning("Another server has taken over the deliveries; this one was too slow to renew its lease")
-            return 0
+        async with leased(self._store, _LEASE, deliveries.renew, self._duration) as lease:
+            if lease is None:
+                return 0
+            await self._remove_dead(lease)
+            await deliveries.report(lease)
+            before = deliveries.delivered.jobs
+            for rule in rules:
+                await self._apply(rule, lease)
+            return deliveries.delivered.jobs - before
 
     async def _remove_dead(self, lease: Lease) -> None:
         """Remove the objects of deliveries whose server died."""

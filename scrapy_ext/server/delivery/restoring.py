@@ -21,13 +21,14 @@ from scrapy_ext.api.compression import DamagedError, Inflater
 from scrapy_ext.api.platform.deliveries import MANIFEST, is_within
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.delivery import manifest as manifests
 from scrapy_ext.server.delivery.manifest import DeliveredObject, DeliveredRecords, Manifest
 from scrapy_ext.server.delivery.targets import Target, TargetError, open_target
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.read_ahead import ahead, closing, in_thread
 from scrapy_ext.server.store.records.chunks import MAX_LINES
-from scrapy_ext.server.store.records.layout import Layout
+from scrapy_ext.server.store.records.progress import Layout
 from scrapy_ext.server.store.records.segments import Segment, StoredChunk, pack_segments
 from scrapy_ext.server.store.restores import Restore, RestoreLostError
 
@@ -244,10 +245,10 @@ async def _lines(target: Target, folder: str, delivered: DeliveredObject) -> Asy
     digest, size, text = hashlib.sha256(), 0, _Text(_inflater(delivered.object))
     async for piece in target.read(f"{folder}/{delivered.object}"):
         size += len(piece)
-        await asyncio.to_thread(digest.update, piece)
+        await in_data_thread(digest.update, piece)
         pages = text.pages(piece)
         try:
-            while (lines := await asyncio.to_thread(next, pages, None)) is not None:
+            while (lines := await in_data_thread(next, pages, None)) is not None:
                 yield lines
         except (DamagedError, EOFError) as error:
             _refuse(delivered, str(error))

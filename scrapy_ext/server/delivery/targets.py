@@ -1,4 +1,4 @@
-"""Targets of deliveries: folders, S3, Google Cloud Storage and Azure, all through obstore.
+"""Targets of deliveries: folders, S3, Google Cloud Storage and Azure, all through obstore, and those of rules.
 
 Every object is whole or absent: a cloud shows it after its last part, and a folder after it was renamed. obstore does
 not sync local files, so that is done here: a file and its folders are on the disk when :meth:`Target.put` returns.
@@ -14,12 +14,20 @@ import os
 import re
 import shutil
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Mapping
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig
+
+from scrapy_ext.api.platform.deliveries import NewDeliveryRule, is_within, rule_of
+from scrapy_ext.api.platform.formats import Format
+from scrapy_ext.api.violations import refused
+from scrapy_ext.formats import Compression, MissingLibraryError, check_installed
 
 T = TypeVar("T")
 
@@ -28,8 +36,8 @@ PART: Final = 5 * 1024 * 1024
 _PARTS_AT_ONCE: Final = 2
 #: Bytes of one piece when an object is read.
 _PIECE: Final = 1024 * 1024
-_CLIENT: Final = {"connect_timeout": timedelta(seconds=10), "timeout": timedelta(seconds=120)}
-_RETRIES: Final = {
+_CLIENT: Final[ClientConfig] = {"connect_timeout": timedelta(seconds=10), "timeout": timedelta(seconds=120)}
+_RETRIES: Final[RetryConfig] = {
     "max_retries": 5,
     "backoff": {"init_backoff": timedelta(seconds=0.2), "max_backoff": timedelta(seconds=10), "base": 2},
     "retry_timeout": timedelta(minutes=3),
@@ -81,15 +89,15 @@ class Target:
         parts = urlsplit(url)
         #: The folder of a local target.
         self._folder: Path | None = None
-        self._store: Any
+        self._store: ObjectStore
         if parts.scheme == "file":
             self._folder = Path(unquote(parts.path))
             self._store = LocalStore(prefix=self._folder)
         else:
             # Servers of other makers, on the operator's own network, may have no TLS.
             is_plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
-            client = {**_CLIENT, "allow_http": True} if is_plain and parts.scheme == "s3" else _CLIENT
-            self._store = from_url(self.url, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
+            client: ClientConfig = {**_CLIENT, "allow_http": True} if is_plain and parts.scheme == "s3" else _CLIENT
+            self._store = from_url(self.url, client_options=client, retry_config=_RETRIES)
 
     async def put(self, path: str, pieces: AsyncIterable[bytes]) -> None:
         """Write an object, in parts of bounded memory; raise :class:`TargetError`, or the error of ``pieces``."""
@@ -197,3 +205,27 @@ def _remove_local(folder: Path, first: str) -> None:
             shutil.rmtree(folder)
     except OSError as error:
         raise TargetError(f"{folder}: {error.strerror or error}") from None
+
+
+class ArchiveTargets(NamedTuple):
+    """The URLs that the operator allows rules to deliver to."""
+
+    urls: tuple[str, ...] = ()
+
+    def rule_of(self, fields: Mapping[str, Any]) -> NewDeliveryRule:
+        """Return the rule with these fields; raise :class:`ContractError` for one that this server cannot apply."""
+        new = rule_of(fields)
+        if not is_within(new.target, self.urls):
+            remedy = (
+                f"Targets of this server: {', '.join(self.urls)}."
+                if self.urls
+                else "Its operator adds --archive-target."
+            )
+            raise refused("target", "is not one that this server may deliver to", remedy)
+        try:
+            check_installed(Format.JSON_LINES, Compression(new.compression))
+            if new.parquet:
+                check_installed(Format.PARQUET, Compression.NONE)
+        except MissingLibraryError as error:
+            raise refused("parquet", "is not supported by this server", str(error)) from None
+        return new

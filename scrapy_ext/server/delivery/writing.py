@@ -17,6 +17,7 @@ import msgspec
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.formats import Compression, Schema, SchemaError, Writer, open_writer
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.delivery.manifest import DeliveredObject, DeliveredRecords
 from scrapy_ext.server.delivery.targets import Target
 from scrapy_ext.server.store import Store
@@ -73,7 +74,7 @@ async def _file(
     schema: Schema | None = None,
 ) -> AsyncIterator[bytes]:
     """Yield the bytes of a file with these records; raise :class:`SchemaError` for one that a schema does not have."""
-    run: Callable[..., Awaitable[Any]] = _in_table_thread if kind is Format.PARQUET else asyncio.to_thread
+    run: Callable[..., Awaitable[Any]] = _in_table_thread if kind is Format.PARQUET else in_data_thread
     writer: Writer = await run(functools.partial(open_writer, kind, sink, compression=compression, schema=schema))
     async for lines in pages:
         await run(writer.write, lines)
@@ -83,7 +84,7 @@ async def _file(
     yield sink.take()
 
 
-def _in_table_thread(work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+def _in_table_thread(work: Callable[..., T], *args: object) -> asyncio.Future[T]:
     return asyncio.get_running_loop().run_in_executor(_TABLES, work, *args)
 
 
@@ -106,7 +107,7 @@ class _Pages:
             async for part in parts:
                 if self.start is None:
                     self.start = part.start
-                lines = await asyncio.to_thread(_lines_of, part)
+                lines = await in_data_thread(_lines_of, part)
                 self.number += len(lines)
                 if self._schema is not None:
                     await _in_table_thread(self._schema.add, lines)

@@ -7,10 +7,7 @@ hostile page that takes over the process gains nothing: its environment has no k
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-import sys
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -18,20 +15,14 @@ import msgspec
 
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError, internal, permanent, timed_out, unprocessable
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.jobprocess.child import Child
-from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
-from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask, message
-from scrapy_ext.server.extraction.browser.executable import clean_environment
-from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
+from scrapy_ext.server.computing.fair_semaphore import FairSemaphore
+from scrapy_ext.server.computing.processes import BrokenProcessError, Processes
+from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask
 
 _log = logging.getLogger(__name__)
 _MODULE: Final = "scrapy_ext.server.extraction.auto_worker"
-_MAX_ANSWER: Final = 64 * MIB
-
-
-class _Broken(Exception):  # noqa: N818  (an event between two functions)
-    """A process ended while it worked."""
 
 
 class Extractors:
@@ -42,9 +33,7 @@ class Extractors:
 
     def __init__(self, limits: ServiceLimits, processes: int, *, module: str = _MODULE) -> None:
         self._limits = limits
-        self._processes = processes
-        self._module = module
-        self._idle: list[Child] = []
+        self._processes = Processes(module, processes)
         # Nothing is refused here: waiting requests have permits of the server already, and a time limit.
         self._permits = FairSemaphore("extraction", processes, limits.requests, limits.request, reserve=True)
 
@@ -59,14 +48,15 @@ class Extractors:
         Processes are shared fairly by the caller's ``key`` and by the requested ``domain``: by default the page's.
         """
         kind, url = todo.output, todo.url
-        task = message(msgspec.json.encode(todo))
+        task = msgspec.json.encode(todo)
         async with self._permits.permit((urlsplit(url).hostname or "") if domain is None else domain, key):
             try:
-                outcome = await self._run_again(task)
-            except _Broken:
+                answer = await self._processes.run(task, self._limits.extract)
+            except BrokenProcessError:
                 raise _not_extracted(todo, "it ended its reader") from None
             except TIMEOUT_ERRORS:
                 raise _too_slow(todo, f"{self._limits.extract:g} seconds") from None
+        outcome = _decoded(answer)
         if outcome.unreadable:
             raise permanent(f"{url} is a PDF that {outcome.error}.")
         if outcome.unsupported:
@@ -78,41 +68,7 @@ class Extractors:
 
     async def stop(self) -> None:
         """End the processes."""
-        idle, self._idle = self._idle, []
-        for child in idle:
-            await child.end()
-
-    async def _run_again(self, task: bytes) -> ExtractionOutcome:
-        try:
-            return await self._run_task(task)
-        except _Broken:
-            # The process may have died because of the previous page, or while it was idle.
-            return await self._run_task(task)
-
-    async def _run_task(self, task: bytes) -> ExtractionOutcome:
-        child = self._idle.pop() if self._idle else await self._start()
-        done = False
-        try:
-            async with timeout_after(self._limits.extract):
-                outcome = await _exchange(child, task)
-            done = True
-            return outcome
-        except TIMEOUT_ERRORS:
-            # Before OSError, of which it is one.
-            raise
-        except (OSError, asyncio.IncompleteReadError, msgspec.DecodeError, UnicodeDecodeError):
-            raise _Broken from None
-        finally:
-            if done and len(self._idle) < self._processes:
-                self._idle.append(child)
-            else:
-                # Its result is not wanted any more, or there are enough processes.
-                await asyncio.shield(child.end())
-
-    async def _start(self) -> Child:
-        return await Child.start(
-            [sys.executable, "-m", self._module], environment=clean_environment(os.environ), errors=None
-        )
+        await self._processes.stop()
 
 
 def _not_extracted(todo: ExtractionTask, reason: str) -> ExtractionError:
@@ -128,9 +84,8 @@ def _too_slow(todo: ExtractionTask, seconds: str) -> ExtractionError:
     return timed_out(f"Extraction took longer than {seconds}.")
 
 
-async def _exchange(child: Child, task: bytes) -> ExtractionOutcome:
-    await child.feed(task)
-    size = int.from_bytes(await child.output.readexactly(4), "big")
-    if size > _MAX_ANSWER:
-        raise OSError("an answer of that size")
-    return msgspec.json.decode(await child.output.readexactly(size), type=ExtractionOutcome)
+def _decoded(answer: bytes) -> ExtractionOutcome:
+    try:
+        return msgspec.json.decode(answer, type=ExtractionOutcome)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ExtractionOutcome(error="its reader gave an answer that is not valid")

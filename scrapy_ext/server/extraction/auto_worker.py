@@ -1,39 +1,24 @@
-"""The process of automatic extraction: pages on standard input, items on standard output.
+"""The process of automatic extraction (``computing.worker``): its tasks are pages, its answers items.
 
-It parses what strangers wrote, with libraries in C. So it is confined to computing before its first page, as far as the
-system can: it reads the files of its Python alone, writes none, and has neither network nor other processes.
-
-Each message is JSON after its length in four bytes, big-endian. Input: ``kind``, ``url``, ``html`` with ``styles`` or
-``pdf``, and the wanted output beside the item. Output: ``item`` and the rest, or ``error``, with ``unsupported`` for a
-fault of the request and ``unreadable`` for one of the file. The process ends when its input does, also in the middle of
-a page, so that it never outlives its server.
+Each message is JSON (:class:`ExtractionTask`, :class:`ExtractionOutcome`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
-import logging
-import os
-import queue
 import sys
-import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.extraction.fields import MARKDOWN
+from scrapy_ext.server.computing.worker import MEMORY, serve
 
-#: Address space, in bytes. A page that needs more fails.
-MEMORY: Final = 4 * 1024**3
-#: Of it, what one PDF may need beside the file.
+#: What one PDF may need beside the file, in bytes.
 PDF_MEMORY: Final = 512 * 1024**2
-#: New objects after which cycles of objects are searched: those of several pages. With 700 as usual, searches take a
-#: sixth of the time of a page.
-COLLECT_AFTER: Final = 20_000
 
 
 class ExtractionTask(msgspec.Struct, frozen=True):
@@ -68,23 +53,10 @@ class ExtractionOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str | None = None
     markdown: str | None = None
     error: str | None = None
+    #: Whether the error is one of the request.
     unsupported: bool = False
     #: Whether the error is one of the file, which no other try can read.
     unreadable: bool = False
-
-
-def read_message(stream: BinaryIO) -> bytes | None:
-    """Read the next message; None at the end of the stream."""
-    head = stream.read(4)
-    if len(head) < 4:
-        return None
-    size = int.from_bytes(head, "big")
-    body = stream.read(size)
-    return body if len(body) == size else None
-
-
-def message(body: bytes) -> bytes:
-    return len(body).to_bytes(4, "big") + body
 
 
 def _extract(task: ExtractionTask) -> ExtractionOutcome:
@@ -104,7 +76,7 @@ def _extract(task: ExtractionTask) -> ExtractionOutcome:
 
 def _extract_from_pdf(task: ExtractionTask, pdf: bytes) -> ExtractionOutcome:
     from scrapy_ext.server.extraction.auto import extract_from_pdf
-    from scrapy_ext.server.extraction.auto.pdf.document import UnreadablePdfError
+    from scrapy_ext.server.extraction.auto.pdf.reading import UnreadablePdfError
 
     try:
         with _less_memory(PDF_MEMORY):
@@ -142,52 +114,16 @@ def _less_memory(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def _read_tasks(tasks: queue.SimpleQueue[bytes]) -> None:
-    """Read tasks in a thread, so that the end of the input is noticed during the work on a page."""
-    while (body := read_message(sys.stdin.buffer)) is not None:
-        tasks.put(body)
-    os._exit(0)
-
-
-def _prepare(task: ExtractionTask) -> None:
-    """Import what the first task needs, so that its bytecode is stored, and confine this process."""
-    from scrapy_ext.jobprocess.confinement.computing import compute_only
+def _load(body: bytes) -> None:
     from scrapy_ext.server.extraction.auto import load
 
-    with contextlib.suppress(Exception):  # The answer to the task has it.
-        load(task.kind, pdf=task.pdf is not None, markdown=task.markdown is not None)
-    compute_only()
+    task = msgspec.json.decode(body, type=ExtractionTask)
+    load(task.kind, pdf=task.pdf is not None, markdown=task.markdown is not None)
 
 
-def main() -> None:
-    """Answer messages until standard input ends."""
-    answers = os.fdopen(os.dup(1), "wb")
-    # Output that a library prints must not mix with the answers.
-    os.dup2(2, 1)
-    logging.basicConfig(level=logging.ERROR)
-    if sys.platform == "linux":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    first = read_message(sys.stdin.buffer)
-    if first is None:
-        return
-    _prepare(msgspec.json.decode(first, type=ExtractionTask))
-    tasks.put(first)
-    # A thread that had begun before would not be confined.
-    threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
-    gc.set_threshold(COLLECT_AFTER, 10, 10)
-    while True:
-        outcome = _extract(msgspec.json.decode(tasks.get(), type=ExtractionTask))
-        with contextlib.suppress(BrokenPipeError):
-            answers.write(message(msgspec.json.encode(outcome)))
-            answers.flush()
-        if not gc.get_freeze_count():
-            # The libraries, imported for the first page, stay, and are not searched again.
-            gc.collect()
-            gc.freeze()
+def _answer(body: bytes) -> bytes:
+    return msgspec.json.encode(_extract(msgspec.json.decode(body, type=ExtractionTask)))
 
 
 if __name__ == "__main__":
-    main()
+    serve(_answer, _load)

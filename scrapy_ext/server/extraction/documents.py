@@ -1,26 +1,79 @@
-"""Answers that are documents instead of pages: PDFs, and what can be had of them.
+"""Answers that are files instead of pages: PDFs and what can be had of them, and the viewers of the browser.
 
 * ``pageContent``, ``article`` and ``markdown`` are made of the text of a PDF. Other kinds need a page.
 * A PDF is known by its signature within the first :data:`SEARCHED` bytes, where the site does not declare it to be
   something that a browser shows, and by its declared type alone, unless it begins as HTML.
 * The browser does not show PDFs but downloads them. A request that leaves the choice to the service is then sent once
   more, by HTTP: :func:`plan_by_http`.
+
+Files that Chromium shows in a viewer of its own: what it shows is no page of the site.
+
+* An image, a video or a sound is refused, except for a screenshot: its HTML is empty, or has the player alone.
+* Of JSON, XML and plain text, ``browserHtml`` is the text of the file, as it is by HTTP. Items and Markdown are not
+  made of JSON and XML.
+* XML with a style sheet that applies, XHTML and SVG are pages. XHTML that is not well-formed is the text of the file:
+  Chromium shows the error and the part before it.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from scrapy_ext.api.extraction import ExtractRequest
 from scrapy_ext.api.extraction.fields import MARKDOWN
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent
-from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
+from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, RequestPlan
+
+_MEDIA: Final = {"image": "an image", "video": "a video", "audio": "a sound"}
+_PAGES: Final = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "multipart/x-mixed-replace"})
+_JSON: Final = re.compile(r"(?:application|text)/(?:[\w.-]+\+)?json(?:\d*)$")
+_XML: Final = re.compile(r"[\w.-]+/(?:[\w.+-]+\+)?xml$")
+#: Beginnings of the viewers of XML and text, and the report of a fault in XML.
+_XML_VIEWER: Final = '<style id="xml-viewer-style">'
+_TEXT_VIEWER: Final = re.compile(r'<html><head>(?:<meta [^>]*>)*</head><body><pre(?: style="[^"]*")?>')
+_FAULT: Final = "<parsererror"
+_SEARCHED_OF_VIEWER: Final = 2000
+
+JSON: Final = "JSON"
+XML: Final = "XML"
+TEXT: Final = "text"
+
+
+def type_of(content_type: str | None) -> str:
+    """Return the media type of a Content-Type header, "" without one."""
+    return (content_type or "").partition(";")[0].strip().lower()
+
+
+def media_problem(url: str, content_type: str | None) -> ExtractionError | None:
+    """Return the problem of a file that has no text; None for others."""
+    kind = type_of(content_type)
+    words = _MEDIA.get(kind.partition("/")[0])
+    if words is None or kind in _PAGES:
+        return None
+    return permanent(f"{url} is {words}, which is not a page. Use httpResponseBody for the file, or screenshot.")
+
+
+def viewed_kind(content_type: str | None, html: str) -> str:
+    """Return :data:`JSON`, :data:`XML` or :data:`TEXT` where the HTML is that of a viewer; "" for a page."""
+    kind, start = type_of(content_type), html[:_SEARCHED_OF_VIEWER]
+    if _JSON.fullmatch(kind):
+        return JSON
+    if _XML.fullmatch(kind):
+        is_shown = _XML_VIEWER in start or _TEXT_VIEWER.match(start) is not None
+        if is_shown and kind not in _PAGES:
+            return XML
+        if _FAULT in html:
+            return TEXT if kind in _PAGES else XML
+        return ""
+    return TEXT if kind not in _PAGES and _TEXT_VIEWER.match(start) else ""
+
 
 #: Kinds of automatic extraction that a PDF has.
 KINDS_OF_PDF: Final = ("article", "pageContent")
 _OUTPUTS: Final = f"{', '.join(KINDS_OF_PDF)} or {MARKDOWN}"
 SIGNATURE: Final = b"%PDF-"
-#: Bytes at the begin of a file in which its signature is: some have a few lines before it.
+#: The signature is within so many bytes from the begin of a file: some have a few lines before it.
 SEARCHED: Final = 1024
 _PDF: Final = frozenset({"application/pdf", "application/x-pdf"})
 #: Types of files of any kind.
@@ -32,14 +85,10 @@ _ANY: Final = frozenset({
 
 def is_pdf(content_type: str | None, body: bytes) -> bool:
     """Return whether an answer is a PDF."""
-    kind, start = _type_of(content_type), body[:SEARCHED]
+    kind, start = type_of(content_type), body[:SEARCHED]
     if kind in _PDF:
         return SIGNATURE in start or bool(start.strip() and not start.lstrip().startswith(b"<"))
     return SIGNATURE in start if kind in _ANY else start.startswith(SIGNATURE)
-
-
-def _type_of(content_type: str | None) -> str:
-    return (content_type or "").partition(";")[0].strip().lower()
 
 
 def is_of_pdf(kind: str | None) -> bool:
@@ -48,7 +97,7 @@ def is_of_pdf(kind: str | None) -> bool:
 
 
 def not_of_pdf(url: str, kind: str) -> ExtractionError:
-    """Return the problem of a PDF of which a kind was requested that needs a page."""
+    """Return the problem of a request for a kind that PDFs do not have: it needs a page."""
     return permanent(
         f"{url} is a PDF, and {kind} is extracted from HTML only. Request {_OUTPUTS} for its text, or "
         "httpResponseBody for the file."
@@ -59,7 +108,7 @@ class DownloadError(ExtractionError):
     """The browser was led to a file that it does not show (521). ``content_type``: None if it is not known."""
 
     def __init__(self, url: str, content_type: str | None = None) -> None:
-        kind = _type_of(content_type)
+        kind = type_of(content_type)
         self.is_pdf = kind in _PDF
         self.may_be_pdf = self.is_pdf or kind in _ANY
         detail = f"{url} is not a page but a download, or empty. Use httpResponseBody instead."
@@ -71,21 +120,23 @@ class DownloadError(ExtractionError):
         super().__init__("/download/internal-error", detail)
 
 
+def refuse_viewed(url: str, viewed: str, kind: str) -> None:
+    """Raise for a file in a viewer of the browser where the requested kind needs a page.
+
+    The viewer of plain text has no text of its own.
+    """
+    if viewed not in ("", "text"):
+        raise permanent(
+            f"{url} is {viewed}, which is not a page, and {kind} is made of pages only. Request browserHtml for its "
+            "text, or httpResponseBody for the file."
+        )
+
+
 def plan_by_http(request: ExtractRequest, todo: PagePlan) -> HttpPlan | None:
     """Return the plan of the same request by HTTP; None for one that asks for a browser, or for a kind of a page."""
     if not request.makes_something or not is_of_pdf(request.extract_type) or _asks_for_browser(request):
         return None
-    return HttpPlan(
-        url=todo.url,
-        headers=todo.headers,
-        cookies=todo.cookies,
-        response_cookies=todo.response_cookies,
-        session=todo.session,
-        state=todo.state,
-        device=todo.device,
-        language=todo.language,
-        proxies=todo.proxies,
-    )
+    return HttpPlan(**{name: getattr(todo, name) for name in RequestPlan.__struct_fields__})
 
 
 def _asks_for_browser(request: ExtractRequest) -> bool:

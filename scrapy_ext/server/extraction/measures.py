@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import ExtractRequest
-from scrapy_ext.server.auth.keyring import Caller
-from scrapy_ext.server.extraction.domain_limits import DomainLimits
-from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
-from scrapy_ext.server.observability.metrics import DURATIONS, counter, gauge, histograms
+from scrapy_ext.server.auth.credentials import Caller
+from scrapy_ext.server.computing.fair_semaphore import FairSemaphore
+from scrapy_ext.server.extraction.request_limits import DomainLimits
+from scrapy_ext.server.metrics import DURATIONS, counter, gauge, histograms
 from scrapy_ext.telemetry.families import Family
 
 #: Pairs of tag and value that are kept.
@@ -78,8 +78,7 @@ class _Series(NamedTuple):
 
 class End(NamedTuple):
     """Requests with one result: fetched ``by`` browser or HTTP, with a ``kind`` of extraction ("none": without), ended
-    with
-    a ``status`` (0: the caller disconnected). ``seconds`` is the sum of their durations.
+    with a ``status`` (0: the caller disconnected). ``seconds`` is the sum of their durations.
     """
 
     by: str

@@ -66,17 +66,47 @@ def user_agent(version: str = CHROMIUM_VERSION, device: str = "desktop") -> str:
     return f"Mozilla/5.0 ({system}) AppleWebKit/537.36 (KHTML, like Gecko) {chrome} {kind}/537.36"
 
 
+#: The fake brand by which browsers keep sites from relying on the list of brands.
+NO_BRAND: Final = ("Not:A-Brand", "8")
+_IMAGES: Final = "image/jxl,image/avif,image/webp,image/apng"
+#: Headers of a navigation, in the case and order in which Chromium sends them over HTTP/1.1.
 _DEFAULTS: Final = (
-    Header("User-Agent", user_agent()),
-    Header("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
-    Header("Accept-Language", accept_language(LANGUAGE)),
-    Header("Accept-Encoding", ACCEPTED),
+    Header("Connection", "keep-alive"),
+    Header("sec-ch-ua", f'"{NO_BRAND[0]}";v="{NO_BRAND[1]}", "Chromium";v="{CHROMIUM_VERSION}"'),
+    Header("sec-ch-ua-mobile", "?0"),
+    Header("sec-ch-ua-platform", '"Linux"'),
     Header("Upgrade-Insecure-Requests", "1"),
-    Header("Sec-Fetch-Dest", "document"),
-    Header("Sec-Fetch-Mode", "navigate"),
+    Header("User-Agent", user_agent()),
+    Header(
+        "Accept",
+        f"text/html,application/xhtml+xml,application/xml;q=0.9,{_IMAGES},*/*;q=0.8,application/signed-exchange;v=b3;q=0.7",
+    ),
     Header("Sec-Fetch-Site", "none"),
+    Header("Sec-Fetch-Mode", "navigate"),
     Header("Sec-Fetch-User", "?1"),
+    Header("Sec-Fetch-Dest", "document"),
+    Header("Accept-Encoding", ACCEPTED),
+    Header("Accept-Language", accept_language(LANGUAGE)),
 )
+_OWN: Final = {header.name.lower(): header for header in _DEFAULTS}
+_MOBILE: Final = {
+    "user-agent": user_agent(device="mobile"),
+    "sec-ch-ua-mobile": "?1",
+    "sec-ch-ua-platform": '"Android"',
+}
+#: Headers that browsers send to https and to this machine only, and what they accept elsewhere.
+_SECURE_ONLY: Final = ("sec-ch-ua", "sec-fetch-")
+_ACCEPTED_PLAIN: Final = "gzip, deflate"
+#: Places of headers that navigations have at times.
+_ORDER: Final = {
+    name: place
+    for place, name in enumerate((
+        "connection", "content-length", "pragma", "cache-control", "sec-ch-ua", "sec-ch-ua-mobile",
+        "sec-ch-ua-platform", "origin", "content-type", "upgrade-insecure-requests", "user-agent", "accept",
+        "sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest", "referer", "accept-encoding",
+        "accept-language",
+    ))
+}  # fmt: skip
 _NOT_THE_CALLERS: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"}
     | {"cookie", "cookie2"}
@@ -88,9 +118,9 @@ def headers_to_send(
     custom: Iterable[Header], language: str = LANGUAGE, omitted: Iterable[str] = (), device: str = "desktop"
 ) -> list[Header]:
     """Return the headers of an HTTP request, each once: the service's own but the omitted ones, and the caller's."""
-    chosen = {header.name.lower(): header for header in _DEFAULTS}
-    if device != "desktop":
-        chosen["user-agent"] = Header("User-Agent", user_agent(device=device))
+    chosen = dict(_OWN)
+    if device == "mobile":
+        chosen.update((name, Header(_OWN[name].name, value)) for name, value in _MOBILE.items())
     if language != LANGUAGE:
         chosen["accept-language"] = Header("Accept-Language", accept_language(language))
     for name in omitted:
@@ -98,7 +128,26 @@ def headers_to_send(
     for header in custom:
         if not is_dropped(header.name):
             chosen[header.name.lower()] = header
-    return list(chosen.values())
+    if (agent := chosen.get("user-agent")) is None or agent.value not in (user_agent(), _MOBILE["user-agent"]):
+        # The hints of another browser are unknown.
+        chosen = {name: each for name, each in chosen.items() if not (name.startswith("sec-ch-ua") and _is_own(each))}
+    return in_order(chosen.values())
+
+
+def in_order(headers: Iterable[Header]) -> list[Header]:
+    """Return headers in the order of Chromium; those that it does not send by itself are the last."""
+    return sorted(headers, key=lambda header: _ORDER.get(header.name.lower(), len(_ORDER)))
+
+
+def without_secure_ones(headers: Iterable[Header]) -> list[Header]:
+    """Return the headers of a request over http to another machine: browsers send less of their own there."""
+    kept = (each for each in headers if not (each.name.lower().startswith(_SECURE_ONLY) and _is_own(each)))
+    return [Header(each.name, _ACCEPTED_PLAIN) if each == _OWN["accept-encoding"] else each for each in kept]
+
+
+def _is_own(header: Header) -> bool:
+    name = header.name.lower()
+    return header == _OWN.get(name) or header.value == _MOBILE.get(name)
 
 
 def agent_of(headers: Iterable[Header]) -> str | None:
@@ -113,6 +162,15 @@ def is_dropped(name: str) -> bool:
     return lower in _NOT_THE_CALLERS or lower.startswith("proxy-")
 
 
+def _header_name(name: str) -> str:
+    """Return the header of a name of ``requestHeaders``: as it is written if it is written as a header."""
+    if "-" in name or not name[:1].islower():
+        return name
+    parts = "-".join(part[:1].upper() + part[1:] for part in _CAMEL.sub("-", name).split("-"))
+    own = _OWN.get(parts.lower())
+    return own.name if own is not None else parts
+
+
 def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list[Violation]]:
     """Read ``requestHeaders``. The contract leaves their form open: here names map to values, and names may be
     written as headers (``User-Agent``) or as JSON members (``userAgent``).
@@ -123,7 +181,7 @@ def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list
     read, violations = [], []
     for name, value in headers.items():
         place = f"requestHeaders.{name[:60]}"
-        written = _CAMEL.sub("-", name) if "-" not in name else name
+        written = _header_name(name)
         if not isinstance(value, str):
             violations.append(Violation(place, "must be a string", "Write the header's value as text."))
         elif not TOKEN.fullmatch(written):

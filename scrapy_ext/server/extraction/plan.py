@@ -18,7 +18,6 @@ import msgspec
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
 from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.extraction.actions.action import Action, malformed
 from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_STYLES
 from scrapy_ext.server.extraction.outgoing import (
     LANGUAGE,
@@ -28,9 +27,74 @@ from scrapy_ext.server.extraction.outgoing import (
     read_request_headers,
     timezone_of,
 )
-from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.extraction.sessions import SessionState
 from scrapy_ext.server.net.pool import ProxyPool, Tiers
 from scrapy_ext.server.net.upstream import Upstream
+
+# ── actions as callers write them; their kinds are in :mod:`.actions.handlers`, which needs the browser's driver ──
+
+_TYPE_WORDS: Final = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "a boolean",
+    "object": "an object",
+    "array": "an array",
+}
+_SELECTOR_FORM: Final = 'Write {"type": "css", "value": "#more"}.'
+_TYPE_NAME: Final = re.compile(r"`(.*?)`")
+_PLACE: Final = re.compile(r" - at `\$\.?(.*)`$")
+
+
+class Selector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first element that a CSS selector, an XPath or a visible text finds.
+
+    ``state`` is the state that ``waitForSelector`` waits for.
+    """
+
+    value: str
+    type: str = "css"
+    state: str = "visible"
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One action. :data:`~.actions.handlers.ACTIONS` has the members that an action of its kind takes."""
+
+    action: str
+    selector: Selector | None = None
+    text: str = ""
+    key: str = ""
+    values: list[str] = []
+    button: str = "left"
+    delay: float = 0.0
+    timeout: float | None = None
+    wait_for_navigation_timeout: float = 0.0
+    wait_until: str = "load"
+    url: str = ""
+    url_pattern: str = ""
+    url_matching_options: str = "contains"
+    source: str = ""
+    max_scroll_count: int | None = None
+    max_scroll_delay: float = 3.0
+    max_page_height: int | None = None
+    top: int = 0
+    left: int = 0
+    on_error: str = "return"
+    #: The reason why the service refuses it. Set by the service; requests cannot have it.
+    refused: str = ""
+
+
+def malformed(place: str, fault: str, remedy: str = "Correct this member.") -> Violation:
+    """Return the violation of a value of the wrong type, by the name of its member; ``fault`` is msgspec's message."""
+    found = _PLACE.search(fault)
+    member = f".{found[1]}" if found and found[1] else ""
+    rule = _PLACE.sub("", fault).replace("Expected", "must be").replace(" | null", "")
+    rule = _TYPE_NAME.sub(lambda name: _TYPE_WORDS.get(name[1], name[1]), rule)
+    remedy = _SELECTOR_FORM if member == ".selector" else remedy
+    return Violation(f"{place}{member}", rule[0].lower() + rule[1:], remedy)
+
+
+# ── plans ──
 
 
 class ScreenshotOptions(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -73,17 +137,12 @@ _LEAST_SIDE: Final = 100
 _LONGEST_SIDE: Final = 4096
 
 
-class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """An HTTP request to make. Without ``wants_body`` the answer ends at its headers."""
+class RequestPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Members that an HTTP request and a page of the browser have in common."""
 
     url: str
-    method: str = "GET"
     headers: list[Header] = []
-    body: bytes | None = None
     cookies: list[Cookie] = []
-    omitted_headers: list[str] = []
-    follows_redirects: bool = True
-    wants_body: bool = True
     response_cookies: bool = False
     #: Name and state of the session.
     session: str | None = None
@@ -95,36 +154,39 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     upstream: Upstream | None = None
 
 
-class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
+class HttpPlan(RequestPlan, frozen=True, kw_only=True):
+    """An HTTP request to make. Without ``wants_body`` the answer ends at its headers."""
+
+    method: str = "GET"
+    body: bytes | None = None
+    omitted_headers: list[str] = []
+    follows_redirects: bool = True
+    wants_body: bool = True
+
+
+class PagePlan(RequestPlan, frozen=True, kw_only=True):
     """A page to load in the browser, and the data to take from it."""
 
-    url: str
-    headers: list[Header] = []
-    cookies: list[Cookie] = []
     actions: list[Action] = []
     html: bool = True
     #: The HTML is read for signs of a ban only: one that is too large is left out.
     html_is_optional: bool = False
     iframes: bool = False
+    shadow_roots: bool = False
+    #: The HTML for automatic extraction, with its shadow roots and displays.
     styles: bool = False
+    #: The same with computed styles.
+    looks: bool = False
     response_headers: bool = False
-    response_cookies: bool = False
     screenshot: ScreenshotOptions | None = None
     viewport: Viewport = Viewport()
     captures: list[CaptureFilter] = []
     javascript: bool = True
-    #: Name and state of the session.
-    session: str | None = None
-    state: SessionState | None = None
-    device: str = "desktop"
-    language: str = LANGUAGE
     timezone: str | None = None
     #: The body of the page's own document, as it was received.
     document: bool = False
     #: Share of ``limits.challenge`` to wait for the page behind a challenge that scripts pass.
     challenge: float = 0.0
-    proxies: Tiers = ((None,),)
-    upstream: Upstream | None = None
 
 
 #: URLs without characters to escape: most of them.
@@ -151,17 +213,17 @@ def plan(request: ExtractRequest, pool: ProxyPool) -> HttpPlan | PagePlan:
     wants_cookies = request.response_cookies or bool(request.experimental.get("responseCookies"))
     if violations:
         raise ContractError(violations)
-    # Styles are of the page itself, not of its frames.
-    styles = request.extract_type in KINDS_BY_STYLES and not request.include_iframes
     if request.wants_browser:
         return PagePlan(
             url=url,
             headers=headers,
             cookies=cookies,
             actions=actions,
-            html=request.browser_html or (request.makes_something and not styles),
+            html=request.browser_html,
             iframes=request.include_iframes,
-            styles=styles,
+            shadow_roots=request.include_shadow_roots,
+            styles=request.makes_something,
+            looks=request.extract_type in KINDS_BY_STYLES,
             response_headers=request.http_response_headers,
             response_cookies=wants_cookies,
             screenshot=screenshot,

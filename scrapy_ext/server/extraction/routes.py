@@ -46,16 +46,16 @@ from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, pr
 from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after, uncancel
-from scrapy_ext.server.auth.keyring import Caller, basic_credentials
+from scrapy_ext.server.auth.credentials import Caller, CallerLookupError, basic_credentials
 from scrapy_ext.server.auth.rates import note_wrong_key, too_many
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.hold import Hold, growing
 from scrapy_ext.server.extraction.measures import LEFT, ExtractionMetrics
+from scrapy_ext.server.extraction.request_limits import Hold, growing
 from scrapy_ext.server.http.request_context import SCOPE_KEY, GoneError, RequestContext
 from scrapy_ext.server.http.routes import Access, Route
 from scrapy_ext.server.http.schemas import JSON, Body, value
-from scrapy_ext.server.observability.logs import REQUEST_ID
-from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.logs import REQUEST_ID
 
 _log = logging.getLogger(__name__)
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="UTF-8"')
@@ -72,14 +72,16 @@ _SHORT: Final = 128 * 1024
 _Headers = tuple[tuple[bytes, bytes], ...]
 
 
-class _Refusal(Exception):  # noqa: N818  (an answer)
+class _RefusalError(Exception):
+    """A problem as the answer, with its headers."""
+
     def __init__(self, problem: Problem, headers: _Headers = ()) -> None:
         super().__init__(problem.detail)
         self.problem = problem
         self.headers = headers
 
 
-class _Disconnected(Exception):  # noqa: N818  (an event)
+class _DisconnectedError(Exception):
     """The caller disconnected."""
 
 
@@ -117,9 +119,9 @@ class ExtractEndpoint:
             if (exchange := scope.get(SCOPE_KEY)) is not None:
                 exchange.add(len(answer))
             await self._send_answer(send, answer)
-        except (_Disconnected, GoneError):
+        except (_DisconnectedError, GoneError):
             return
-        except _Refusal as refusal:
+        except _RefusalError as refusal:
             await _send_problem(scope, send, refusal.problem, refusal.headers)
         except ContractError as error:
             await _send_problem(scope, send, problem_of(error))
@@ -135,9 +137,11 @@ class ExtractEndpoint:
 
     async def _answer(self, scope: Scope, receive: Receive) -> ExtractResult:
         if scope["path"] != EXTRACT.path:
-            raise _Refusal(_plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract."))
+            raise _RefusalError(
+                _plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract.")
+            )
         if scope["method"] != EXTRACT.method:
-            raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
+            raise _RefusalError(_plain(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
         headers = {name.lower(): value for name, value in scope["headers"]}
         caller = await self._check_key(scope, headers.get(b"authorization"))
         exchange: RequestContext | None = scope.get(SCOPE_KEY)
@@ -147,7 +151,7 @@ class ExtractEndpoint:
         body = await _read_body(headers, receive, self._limits.request_body, hold)
         _hold_decoded(body, exchange, hold)
         # Parsing a body of megabytes takes tenths of a second.
-        request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
+        request = parse(body) if len(body) < _SHORT else await in_data_thread(parse, body)
         if exchange is not None:
             exchange.log_fields["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
         return await counted(
@@ -168,23 +172,30 @@ class ExtractEndpoint:
             if authorization:
                 _bound_wrong_keys(scope)
             detail = "Send the API key as the user name of HTTP Basic authentication, with an empty password."
-            raise _Refusal(Problem.of("/auth/not-valid", detail), (_CHALLENGE,))
+            raise _RefusalError(Problem.of("/auth/not-valid", detail), (_CHALLENGE,))
         try:
             caller = await self._caller_of(credentials[0])
-        except StoreError:
+        except CallerLookupError:
             raise overloaded("The API key cannot be looked up now. Send the request again later.") from None
         if caller is not None and not caller.refusal:
             return caller
         if caller is not None:
-            raise _Refusal(Problem.of("/auth/account-suspended", caller.refusal))
+            problem = Problem.of("/auth/account-suspended", caller.refusal)
+            if caller.lacks_access:
+                problem.title = _NO_ACCESS
+            raise _RefusalError(problem)
         _bound_wrong_keys(scope)
         detail = "The API key is not one of this server's. Note that its platform service has another key."
-        raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+        raise _RefusalError(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+
+
+#: Title of the problem of a key that is not suspended, in place of that of its type.
+_NO_ACCESS: Final = "No Access To Extraction"
 
 
 def _bound_wrong_keys(scope: Scope) -> None:
     if wait := note_wrong_key(scope):
-        raise _Refusal(_plain(429, too_many(wait)), ((b"retry-after", str(wait).encode()),))
+        raise _RefusalError(_plain(429, too_many(wait)), ((b"retry-after", str(wait).encode()),))
 
 
 async def counted(
@@ -207,7 +218,7 @@ def _status_of(error: BaseException) -> int:
         return error.problem.status
     if isinstance(error, ContractError):
         return problem_of(error).status
-    return LEFT if isinstance(error, _Disconnected) else 500
+    return LEFT if isinstance(error, _DisconnectedError) else 500
 
 
 def hold_in(exchange: RequestContext | None) -> Hold:
@@ -223,7 +234,7 @@ def hold_in(exchange: RequestContext | None) -> Hold:
 async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: float, hold: Hold) -> bytes:
     coding = headers.get(b"content-encoding", b"identity").strip().lower()
     if coding not in (b"identity", b"gzip"):
-        raise _Refusal(_plain(415, "Send the body as it is, or with gzip."), ((b"accept-encoding", b"gzip"),))
+        raise _RefusalError(_plain(415, "Send the body as it is, or with gzip."), ((b"accept-encoding", b"gzip"),))
     length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > MAX_BODY_BYTES:
         raise ContractError([body_too_large(int(length))])
@@ -231,7 +242,7 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: 
         async with timeout_after(time_limit):
             body = await _receive_all(receive, hold)
     except TIMEOUT_ERRORS:
-        raise _Refusal(_plain(408, f"The body did not arrive within {time_limit:g} seconds.")) from None
+        raise _RefusalError(_plain(408, f"The body did not arrive within {time_limit:g} seconds.")) from None
     return _inflate(body) if coding == b"gzip" else body
 
 
@@ -250,7 +261,7 @@ async def _receive_all(receive: Receive, hold: Hold) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise _Disconnected
+            raise _DisconnectedError
         chunk = message.get("body", b"")
         size += len(chunk)
         if size > MAX_BODY_BYTES:
@@ -268,13 +279,14 @@ def _inflate(body: bytes) -> bytes:
         raise ContractError([body_too_large(MAX_BODY_BYTES + 1)]) from None
     except compression.DamagedError:
         detail = "The body is not one whole gzip stream, as its Content-Encoding says."
-        raise _Refusal(Problem.of("/request/invalid", detail)) from None
+        raise _RefusalError(Problem.of("/request/invalid", detail)) from None
 
 
 async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive) -> ExtractResult:
     """Return the result of the work, and cancel it when the caller disconnects."""
     working = asyncio.current_task()
-    assert working is not None  # noqa: S101  (a coroutine runs in a task)
+    if working is None:
+        raise RuntimeError("a coroutine runs in a task")
     left = False
 
     async def watch() -> None:
@@ -290,7 +302,7 @@ async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive)
         return await work
     except asyncio.CancelledError:
         if left and not uncancel(working):
-            raise _Disconnected from None
+            raise _DisconnectedError from None
         raise
     finally:
         leaving.cancel()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,24 +22,30 @@ from scrapy_ext.api.extraction.problems import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.auth.keyring import Caller
+from scrapy_ext.server.auth.credentials import Caller
+from scrapy_ext.server.computing.fair_semaphore import FairSemaphore
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_pool import Extractors
 from scrapy_ext.server.extraction.auto_worker import ExtractionTask
 from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
 from scrapy_ext.server.extraction.bans.tries import Sender
-from scrapy_ext.server.extraction.documents import DownloadError, is_of_pdf, is_pdf, not_of_pdf, plan_by_http
-from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates, domain_of
-from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
-from scrapy_ext.server.extraction.hold import Hold, no_count
+from scrapy_ext.server.extraction.custom_attributes import attribute_extractor
+from scrapy_ext.server.extraction.documents import (
+    DownloadError,
+    is_of_pdf,
+    is_pdf,
+    not_of_pdf,
+    plan_by_http,
+    refuse_viewed,
+)
 from scrapy_ext.server.extraction.measures import BrowserFigures, ExtractionMetrics
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, first_page, plan
+from scrapy_ext.server.extraction.request_limits import DomainLimits, ExtractionRates, Hold, domain_of, no_count
 from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
-from scrapy_ext.server.extraction.session_state import SessionState
-from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions
+from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions, SessionState
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve
@@ -56,8 +63,9 @@ if TYPE_CHECKING:
 class ExtractionService:
     """``POST /v1/extract``.
 
-    ``caller_of`` returns the caller of an API key, None for an unknown key. ``resolve`` replaces the system's resolver
-    in tests. Raises :class:`ConfigError` for a configuration with unreadable hosts, proxies or block list.
+    ``caller_of`` returns the caller of an API key, None for an unknown key, or raises :class:`CallerLookupError`.
+    ``resolve`` replaces the system's resolver in tests. Raises :class:`ConfigError` for a configuration with unreadable
+    hosts, proxies or block list.
     """
 
     def __init__(
@@ -98,7 +106,7 @@ class ExtractionService:
     async def start(self) -> None:
         """Import what pages need; the browser and the extractors start with the first request that needs them."""
         await self._opened_fetcher()
-        await asyncio.to_thread(_import_browser)
+        await asyncio.to_thread(import_module, "scrapy_ext.server.extraction.browser.browser")
 
     async def stop(self) -> None:
         fetcher = await self._opened_fetcher() if self._opening is not None else None
@@ -289,7 +297,7 @@ class ExtractionService:
         if request.makes_something:
             kind = request.extract_type
             if not is_pdf(fetched.content_type, fetched.body):
-                html = await asyncio.to_thread(_decode, fetched)
+                html = await in_data_thread(_decode, fetched)
                 await self._add_made(result, request, html, caller)
             elif kind is None or is_of_pdf(kind):
                 await self._add_made(result, request, "", caller, pdf=fetched.body)
@@ -328,6 +336,7 @@ class ExtractionService:
         if page.screenshot is not None:
             result.screenshot = pybase64.b64encode_as_string(page.screenshot)
         if request.makes_something:
+            refuse_viewed(page.url, page.viewed, request.extract_type or MARKDOWN)
             styles = page.styles is not None
             html = page.styles or page.html or ""
             await self._add_made(result, request, html, caller, styles=styles)
@@ -340,7 +349,7 @@ class ExtractionService:
         if check is not None:
             await check(todo.url)
         if self._loaded_browser is None:
-            await asyncio.to_thread(_import_browser)
+            await asyncio.to_thread(import_module, "scrapy_ext.server.extraction.browser.browser")
         with inner_span("browser", {"url.full": redacted(todo.url)}):
             page = await self.browser.load(todo)
         taken = (page.html, page.styles, page.screenshot, page.document)
@@ -404,14 +413,10 @@ def _markdown_options(request: ExtractRequest) -> dict[str, Any] | None:
     return {name: value for name, value in request.markdown_options.items() if name != "extractFrom"}
 
 
-def _import_browser() -> None:
-    import scrapy_ext.server.extraction.browser.browser  # noqa: F401
-
-
 def _decode(fetched: HttpResult) -> str:
-    from scrapy_ext.server.extraction.http.bodies import text_of
+    from scrapy_ext.server.extraction.encodings import text_of
 
-    return text_of(fetched.content_type, fetched.body)
+    return text_of(fetched.content_type, fetched.body, fetched.url)
 
 
 _ATTRIBUTES: dict[str, Any] = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractResult)}

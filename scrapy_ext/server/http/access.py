@@ -18,7 +18,8 @@ from typing import Final
 from scrapy_ext.api.platform.keys import Host, JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.auth.keyring import Caller, Grant, basic_credentials, key_in
+from scrapy_ext.server.auth.api_keys import Grant
+from scrapy_ext.server.auth.credentials import Caller, basic_credentials, key_in
 from scrapy_ext.server.auth.rates import RateLimits, note_wrong_key, too_many
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http.answers import Refusal
@@ -26,7 +27,7 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Router, host_of
 from scrapy_ext.server.store import StoreError
 from scrapy_ext.server.store.engine.errors import StoreAwayError
-from scrapy_ext.server.store.jobs.attempts import over
+from scrapy_ext.server.store.fencing import over
 
 #: Seconds within which the database must find the key of a call for the metrics.
 _KEY_TIME: Final = 5.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from starlette.background import BackgroundTask
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
-from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
+from scrapy_ext.server.logs import REQUEST_ID, Repeats
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class BytesResponse(Response):
         self.raw_headers = [(b"content-length", b"%d" % len(data)), *headers]
 
 
-def json(value: Any, status: int = 200, background: BackgroundTask | None = None) -> Response:
+def json(value: object, status: int = 200, background: BackgroundTask | None = None) -> Response:
     if status == HTTPStatus.OK and background is None:
         return BytesResponse(msgspec.json.encode(value), _JSON)
     return Response(msgspec.json.encode(value), status, media_type=JSON, background=background)

@@ -13,23 +13,23 @@ Long work is serialized with that of other requests (:meth:`RequestMemory.turn`)
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from scrapy_ext.api.compression import DamagedError, Inflater, SizeLimitError
-from scrapy_ext.api.joinable_gzip import joinable, unmarked
+from scrapy_ext.api.compression import DamagedError, Inflater, SizeLimitError, joinable, unmarked
 from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.request_context import CURRENT, RequestContext, context_of
@@ -47,6 +47,10 @@ MAX_LINES: Final = 1_000_000
 #: Bytes of one line; no kind of record is longer.
 MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
+MULTIPART: Final = "multipart/form-data"
+_MAX_PARTS: Final = 1000
+#: Bytes of memory of a part beside its text.
+_PART: Final = 4096
 #: Commas, colons and opening brackets of one JSON document of over :data:`_PLAIN` bytes: decoding so many takes a fifth
 #: of a second, in which the server does nothing else. Shorter documents take less.
 MAX_VALUES: Final = 500_000
@@ -89,7 +93,7 @@ async def _wire(request: Request) -> AsyncIterator[bytes]:
 class Copy:
     """Copy of a body as sent. ``data`` is None unless that is one gzip stream of at most ``limit`` bytes.
 
-    One that can be joined with others is marked (:mod:`scrapy_ext.api.joinable_gzip`).
+    One that can be joined with others is marked (:mod:`scrapy_ext.api.compression`).
     """
 
     def __init__(self, limit: int) -> None:
@@ -275,7 +279,6 @@ async def each_block(
 async def gathered(
     request: Request,
     decode: Callable[[bytes, int], Iterable[T]],
-    limit: int = MAX_BODY,
     *,
     decode_usual: Callable[[Block], Iterable[T] | None] | None = None,
 ) -> AsyncIterator[list[T]]:
@@ -287,7 +290,7 @@ async def gathered(
     context = context_of(request.scope)
     found: list[T] = []
     held = 0
-    async for block in _blocks(request, limit):
+    async for block in _blocks(request, MAX_BODY):
         size = len(block.data) + weight(block.data)
         keep(size, context)
         held += size
@@ -341,7 +344,7 @@ def _decoded(data: bytes, place: str) -> Any:
 _REQUIRED: Final = object()
 
 
-async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = _REQUIRED) -> Any:
+async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: object = _REQUIRED) -> Any:
     """Return the JSON value of a body; ``empty`` for an empty body."""
     context, values, size = context_of(request.scope), 0, 0
 
@@ -360,12 +363,30 @@ async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = 
         return _decoded(data, "body")
 
 
-async def fields_of(request: Request, example: str, limit: int = MAX_DOCUMENT, *, empty: Any = _REQUIRED) -> Fields:
+async def fields_of(request: Request, example: str, limit: int = MAX_DOCUMENT, *, empty: object = _REQUIRED) -> Fields:
     """Return the JSON object of a body; raises ``ContractError``, which shows the ``example``."""
     found = await document(request, limit, empty=empty)
     if not isinstance(found, dict):
         raise refused("body", "must be a JSON object", f"Write {example}.")
     return found
+
+
+async def known_fields(request: Request, known: Iterable[str], example: str, limit: int) -> Fields:
+    """Return the JSON object of a body; raises ``ContractError`` for one with other fields than the known ones."""
+    fields, known = await fields_of(request, example, limit), list(known)
+    for name in fields:
+        if name not in known:
+            raise refused(name[:60], "is no field here", f"The fields are {', '.join(known)}.")
+    return fields
+
+
+async def flag_of(request: Request, name: str, limit: int) -> bool:
+    """Return the one field of a body, which is true or false; raises ``ContractError``."""
+    example = f'{{"{name}": true}}'
+    value = (await known_fields(request, [name], example, limit)).get(name)
+    if not isinstance(value, bool):
+        raise refused(name, "must be true or false", f"Write {example}.")
+    return value
 
 
 def not_json(place: str, wanted: str, error: Exception) -> ContractError:
@@ -409,8 +430,11 @@ def _strings(line: bytes, number: int) -> list[str]:
 
 
 async def form(request: Request) -> list[tuple[str, str]]:
-    """Return the fields of a form body (``application/x-www-form-urlencoded``) in their order."""
+    """Return the fields of a form body (``application/x-www-form-urlencoded`` or ``multipart/form-data``) in their
+    order."""
     data = await whole(request, MAX_FORM)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == MULTIPART:
+        return await _multipart(request, data)
     # A text with other than ASCII characters takes four bytes each; each escape is an object while it is decoded.
     keep(12 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
     try:
@@ -423,13 +447,29 @@ async def form(request: Request) -> list[tuple[str, str]]:
         ) from None
 
 
+async def _multipart(request: Request, data: bytes) -> list[tuple[str, str]]:
+    keep(2 * len(data) + _PART * min(data.count(b"\n--"), _MAX_PARTS))
+
+    async def body() -> AsyncGenerator[bytes]:
+        yield data
+
+    parser = MultiPartParser(request.headers, body(), max_files=0, max_fields=_MAX_PARTS, max_part_size=MAX_FORM)
+    try:
+        async with _turn(request, len(data)):
+            sent = await parser.parse()
+            return [(name, text) for name, text in sent.multi_items() if isinstance(text, str)]
+    except (MultiPartException, KeyError, ValueError) as error:
+        rule = f"is not a form of texts: {getattr(error, 'message', error)}"
+        raise refused("body", rule, f"Send {MULTIPART} without files, or application/x-www-form-urlencoded.") from None
+
+
 async def binary_form(request: Request) -> list[tuple[bytes, bytes]]:
     """Return the fields of a form body whose values may be any bytes, in their order."""
     data = await whole(request, MAX_BINARY_FORM)
     keep(3 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
     try:
         # A thread, since megabytes of escapes take seconds.
-        return await asyncio.to_thread(_binary_fields, data)
+        return await in_data_thread(_binary_fields, data)
     except ValueError as error:
         rule = f"is not a form: {error}"
         raise ContractError([Violation("body", rule, "Send multipart/form-data.")]) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
@@ -15,11 +15,12 @@ from scrapy_ext.api.platform.keys import Host, JobKey, is_number, number_of
 from scrapy_ext.api.platform.users import Action, Role
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Schema
-from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.api_keys import Grant
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.request_context import RequestContext, context_of
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.fencing import Attempt
 
 if TYPE_CHECKING:
     from scrapy_ext.server.http.routes import Route
@@ -96,15 +97,18 @@ class Call:
 
     @property
     def store(self) -> Store:
-        """The store; writes of a job's process fail in it once its attempt is over.
+        """The store.
 
         Raises :class:`Refusal` (403) for a limited key before the check of a project.
         """
         if not (self._has_checked_project or self.grant.all_projects or self.grant.job):
             raise self._forbidden("is limited to projects, and this is about all of them")
-        if self.grant.attempt is not None and self.method != "GET":
-            return self._store.fenced(self.grant.attempt)
         return self._store
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The attempt of the job's process that calls, for its writes (:mod:`.store.fencing`); None for others."""
+        return self.grant.attempt
 
     @property
     def who(self) -> str:
@@ -197,8 +201,26 @@ class Call:
         return self.route.places if self.route is not None else {}
 
     def part(self, name: str) -> str:
-        """Return a variable part of the path."""
+        """Return a variable part of the path, decoded."""
+        if self.route is not None and self.route.rest == name:
+            return unquote_to_bytes(self.rest_as_sent()).decode()
         return self.path[self._places[name]]
+
+    def rest_as_sent(self) -> bytes:
+        """Return the variable part of kind ``path`` as it was sent: encoded or not, with all of its slashes."""
+        assert self.route is not None  # noqa: S101 - its handler calls this
+        raw: bytes = self._scope["raw_path"]
+        return raw.lstrip(b"/").split(b"/", self._places[self.route.rest] + 1)[-1]
+
+    def take_unknown_query(self, known: Collection[str]) -> bytes:
+        """Remove the parameters up to the last one whose name is unknown, and return them as they were sent."""
+        pieces = self._scope["query_string"].split(b"&") if self._parameters else []
+        names = [unquote_to_bytes(piece.partition(b"=")[0].replace(b"+", b" ")).decode("latin-1") for piece in pieces]
+        end = max((place for place, name in enumerate(names, 1) if name not in known), default=0)
+        if end:
+            self._parameters = parse_qsl(b"&".join(pieces[end:]).decode("latin-1"), keep_blank_values=True)
+            self.query = dict(self._parameters)
+        return b"&".join(pieces[:end])
 
     def has_part(self, name: str) -> bool:
         """Return true when the path has a variable part of this name."""
@@ -233,7 +255,8 @@ def path_number(part: str, name: str) -> int:
 def _parts(raw_path: bytes) -> list[str]:
     if raw_path.isascii() and b"%" not in raw_path and not raw_path.startswith(b"//") and not raw_path.endswith(b"/"):
         return raw_path[1:].decode("ascii").split("/")
-    pieces = raw_path.strip(b"/").split(b"/") if raw_path.endswith(b"/") else raw_path.lstrip(b"/").split(b"/")
+    # One slash at the end has no meaning; several belong to a part that may have slashes.
+    pieces = raw_path.removesuffix(b"/").lstrip(b"/").split(b"/")
     try:
         return [unquote_to_bytes(piece).decode() for piece in pieces]
     except UnicodeDecodeError:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.changes import change_event
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.store import StoreError
-from scrapy_ext.server.store.activity.activity import SERVER
+from scrapy_ext.server.store.activity import SERVER
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,8 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from scrapy_ext.api.compression import GzipFrame, deflated
+from scrapy_ext.api.compression import GzipFrame, GzipPart, deflated
 from scrapy_ext.api.compression import gzip as gzipped
-from scrapy_ext.api.joinable_gzip import GzipPart
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, FILE_FORMATS, Format, choose
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import (
@@ -32,6 +31,7 @@ from scrapy_ext.formats import (
     encoder_of,
     spool_schema,
 )
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http.answers import BytesResponse, Refusal
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.record_writers import columns_of, finds_columns, offered, writer_of, written
@@ -315,7 +315,7 @@ async def _written(writer: Encoder, page: Page, context: RequestContext) -> Asyn
         if writer.kept:
             piece = await _in_file_thread(writer.page, part)
         else:
-            piece = await asyncio.to_thread(writer.page, part) if size > _LONG // 4 else writer.page(part)
+            piece = await in_data_thread(writer.page, part) if size > _LONG // 4 else writer.page(part)
         context.release(taken)
         yield piece
 
@@ -393,7 +393,12 @@ def compress_whole(response: Response) -> None:
 
 
 def accepts_gzip(call: Call) -> bool:
-    for part in (call.header(b"accept-encoding") or "").lower().split(","):
+    return is_gzip_among(call.header(b"accept-encoding") or "")
+
+
+def is_gzip_among(codings: str) -> bool:
+    """Return whether an ``Accept-Encoding`` header allows gzip."""
+    for part in codings.lower().split(","):
         coding, _, parameters = part.partition(";")
         if coding.strip() in ("gzip", "*"):
             return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")

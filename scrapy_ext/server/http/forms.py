@@ -1,15 +1,18 @@
-"""Fields of forms, and checks of fields that the API and the pages share."""
+"""Fields of forms, and checks that the API and the pages share: of single fields, and of those that start a job."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import MAX_NAME, JobState, is_name, violations_of_job
+from scrapy_ext.api.platform import jobs
+from scrapy_ext.api.platform.alerts import settings_faults
+from scrapy_ext.api.platform.jobs import MAX_NAME, JobState, is_name, violations_of_job, violations_of_project
 from scrapy_ext.api.platform.keys import JobKey, number_of
-from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.api.violations import Checks, ContractError, refused
 from scrapy_ext.server.http import bodies
 
 
@@ -65,7 +68,7 @@ def own_key(text: str, project: int, field: str) -> JobKey:
     return key
 
 
-def parse_state(text: Any, field: str = "state") -> JobState:
+def parse_state(text: object, field: str = "state") -> JobState:
     """Return a state; raises ``ContractError``."""
     try:
         return JobState(text)
@@ -77,7 +80,9 @@ def parse_state(text: Any, field: str = "state") -> JobState:
 def check_name(field: str, name: str) -> None:
     """Raise ``ContractError`` for an invalid name of a spider, a setting or a field."""
     if not is_name(name):
-        raise refused(field, f"must be 1 to {MAX_NAME} characters, none of them NUL", "Correct the name.")
+        raise refused(
+            field, f"must be 1 to {MAX_NAME} characters, none of them NUL, and not . or ..", "Correct the name."
+        )
 
 
 def check_job(spider: str, metadata: Mapping[str, Any], place: str = "") -> None:
@@ -86,11 +91,50 @@ def check_job(spider: str, metadata: Mapping[str, Any], place: str = "") -> None
         raise ContractError([msgspec.structs.replace(each, field=f"{place}{each.field}") for each in violations])
 
 
+def check_project_settings(values: Mapping[str, Any]) -> None:
+    """Raise ``ContractError`` for settings of a project that have invalid names or values."""
+    for name in values:
+        check_name("name", name)
+    if violations := [*violations_of_project(values), *settings_faults(values)]:
+        raise ContractError(violations)
+
+
 def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:
     """Return the tags; raises ``ContractError`` for an invalid one."""
     for tag in tags:
         if not is_name(tag):
             raise refused(
-                field, f"must be 1 to {MAX_NAME} characters, none of them NUL, got {tag[:60]!r}", "Choose another tag."
+                field,
+                f"must be 1 to {MAX_NAME} characters, none of them NUL, and not . or .., got {tag[:60]!r}",
+                "Choose another tag.",
             )
     return tuple(tags)
+
+
+#: Fields that are JSON objects and members of the metadata.
+_OBJECTS: Final = ("job_settings", "environment")
+
+
+def run_metadata(form: Form) -> tuple[dict[str, Any], jobs.JobState]:
+    """Return the metadata and the state of the new job; raises ``ContractError`` with all violations."""
+    checks = Checks()
+    metadata: dict[str, Any] = {
+        "spider_type": "manual",
+        "priority": checks.passed(
+            lambda: form.number("priority", jobs.DEFAULT_PRIORITY, jobs.MIN_PRIORITY, jobs.MAX_PRIORITY)
+        ),
+        "units": checks.passed(lambda: form.number("units", jobs.DEFAULT_UNITS, jobs.MIN_UNITS, jobs.MAX_UNITS)),
+        "tags": list(dict.fromkeys(checks.passed(lambda: check_tags("add_tag", form.all("add_tag"))) or ())),
+    }
+    if arguments := {name: value for name, value in form.fields if name not in jobs.RUN_PARAMETERS}:
+        metadata["spider_args"] = arguments
+    for name in _OBJECTS:
+        if (value := checks.passed(partial(form.object, name))) is not None:
+            metadata[name] = value
+    if cmd_args := form.get("cmd_args"):
+        metadata["cmd_args"] = cmd_args
+    extra = checks.passed(partial(form.object, "meta")) or {}
+    given = extra.pop("state", jobs.JobState.PENDING.value)
+    state = checks.passed(lambda: parse_state(given, "meta.state")) or jobs.JobState.PENDING
+    checks.end()
+    return {**metadata, **extra}, state

@@ -21,13 +21,13 @@ from starlette.responses import PlainTextResponse, Response
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess import proc
-from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.api_keys import Grant
 from scrapy_ext.server.http.access import Unknown, refuse_guesses
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.http.schemas import STRING, TEXT, AnswerShape, record, value
-from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge, lines
+from scrapy_ext.server.metrics import CONTENT_TYPE, counter, distribution, gauge, lines
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.interface import GROUPS
 from scrapy_ext.telemetry.families import Family
@@ -240,7 +240,7 @@ def _process() -> Iterator[Family]:
     yield from counter("process_cpu_seconds_total", "CPU time of the process.", [({}, cpu)])
     own = proc.of_pid(os.getpid())  # the maximum so far on systems other than Linux
     resident = own.memory if own is not None else usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    yield from gauge("process_resident_memory_bytes", "RequestMemory of the process.", resident)
+    yield from gauge("process_resident_memory_bytes", "Resident memory of the process.", resident)
     yield from gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", _STARTED)
     if (descriptors := proc.open_descriptors()) is not None:
         yield from gauge("process_open_fds", "Open files and sockets.", descriptors)

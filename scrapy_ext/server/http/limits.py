@@ -2,11 +2,15 @@
 
 Those of bodies are in ``server/http/bodies.py``, those of the extraction service in
 ``server/config/extraction_limits.py``. The maximum pause of a client is an option (``--client-timeout``).
+:class:`Limited` is the time limit of work that usually ends without waiting.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Coroutine, Generator
+from typing import Any, Final, Generic, TypeVar
+
+from scrapy_ext.compatibility.python import timeout_after
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -45,3 +49,51 @@ PIPELINE: Final = 16
 FIRST_REQUEST: Final = 20.0
 #: From the stop of the server to the cancellation of requests under way.
 GRACE: Final = 10.0
+
+
+T = TypeVar("T")
+
+
+class Limited(Generic[T]):
+    """Awaitable result of a coroutine that may wait for ``seconds`` in all; raises ``TimeoutError``."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> None:
+        self._coroutine = coroutine
+        self._seconds = seconds
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        try:
+            waited = self._coroutine.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        return (yield from self._timed(waited).__await__())
+
+    async def _timed(self, waited: object) -> T:
+        async with timeout_after(self._seconds):
+            return await _Rest(self._coroutine, waited)
+
+
+class _Rest(Generic[T]):
+    """Awaitable rest of a coroutine that has run up to its first wait."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], waited: object) -> None:
+        self._coroutine = coroutine
+        self._waited = waited
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        coroutine, waited = self._coroutine, self._waited
+        try:
+            while True:
+                try:
+                    value = yield waited
+                except GeneratorExit:
+                    coroutine.close()
+                    raise
+                except BaseException as error:
+                    waited = coroutine.throw(error)
+                else:
+                    waited = coroutine.send(value)
+        except StopIteration as end:
+            result: T = end.value
+            return result

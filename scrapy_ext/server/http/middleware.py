@@ -26,8 +26,8 @@ from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections
 from scrapy_ext.server.http.memory import RequestMemory, default_limit
 from scrapy_ext.server.http.request_context import CURRENT, SCOPE_KEY, GoneError, RequestContext
-from scrapy_ext.server.observability.logs import REQUEST_ID, Repeats
-from scrapy_ext.server.observability.metrics import Metrics
+from scrapy_ext.server.logs import REQUEST_ID, Repeats
+from scrapy_ext.server.metrics import Metrics
 from scrapy_ext.telemetry.spans import NO_SPAN, Span, server_span, trace_id
 
 logger = logging.getLogger("scrapy_ext.server.requests")

@@ -158,7 +158,7 @@ class _Shared:
         self.refusals[f"{kind}-{status}"] = {"description": _phrase(status), "content": content}
         return {"$ref": f"#/components/responses/{kind}-{status}"}
 
-    def schema(self, shape: Any) -> Schema:
+    def schema(self, shape: object) -> Schema:
         if isinstance(shape, Many):
             return {"type": "array", "items": self.schema(shape.item)}
         return shape if isinstance(shape, dict) else self.schemas[id(shape)]

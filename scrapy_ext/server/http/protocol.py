@@ -2,7 +2,7 @@
 
 uvicorn limits neither the size of headers nor the time for them, reads pipelined requests without end, and waits
 forever for a client that does not read its answer. So a few clients could take all memory or connections. The number
-of connections is bounded in :mod:`connections`.
+of connections is bounded in :mod:`connections`. The names of uvicorn that this needs are in :mod:`uvicorn_names`.
 
 A slow reader is measured by the bytes that leave the buffer of its connection. It is disconnected when none has left
 for ``client_timeout`` seconds, or when the average falls below :data:`limits.SLOWEST` per second beyond that time.
@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final
 
@@ -28,7 +27,7 @@ from scrapy_ext.server.http.connections import Connections
 from scrapy_ext.server.http.memory import RequestMemory
 from scrapy_ext.server.http.middleware import ALWAYS
 from scrapy_ext.server.http.request_context import CONNECTION_KEY
-from scrapy_ext.server.observability.metrics import Metrics
+from scrapy_ext.server.metrics import Metrics
 
 _TARGET: Final = (414, f"The address is over {limits.TARGET} bytes. Send less in it.")
 _HEADERS: Final = (431, f"The headers are over {limits.HEADERS} bytes or {limits.HEADER_COUNT} lines. Send fewer.")
@@ -53,10 +52,6 @@ _PARSING: Final = 0.002
 #: Bytes of Python objects for a header, and for a pipelined request.
 _HEADER: Final = 200
 _REQUEST: Final = 4 * limits.KIB
-#: The status of usual answers, the line of it, and characters that no header has.
-_USUAL: Final = 200
-_USUAL_LINE: Final = b"HTTP/1.1 200 OK\r\n"
-_CONTROL: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _WATCHED: Final = tuple(path.encode() for path in ALWAYS)
 
@@ -398,25 +393,6 @@ class BoundedProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._reader_resumed()
-
-    def answer(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Send a whole answer with its length in one call of the system, and few of Python.
-
-        False, without effect, for all but the usual case.
-        """
-        cycle = self.cycle
-        is_usual = status == _USUAL and cycle.keep_alive and not cycle.response_started and not self.pipeline
-        if not is_usual or cycle.disconnected or self.flow.write_paused or len(body) > _STEP:
-            return False
-        head = b"".join([b"%b: %b\r\n" % each for each in headers])
-        if head.count(b"\n") != len(headers) or _CONTROL.search(head):
-            return False
-        cycle.response_started, cycle.waiting_for_100_continue = True, False
-        self.transport.write(b"".join((_USUAL_LINE, head, b"\r\n", body)))
-        cycle.response_complete = True
-        cycle.message_event.set()
-        cycle.on_response()
-        return True
 
     def send_part(self, part: bytes | memoryview) -> bool:
         """Send a part of a chunked answer without a copy of it. False, without effect, for all but the usual case."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import re
 import secrets
-from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Final, Protocol
 
@@ -31,9 +30,6 @@ _number: Final = itertools.count(1)
 
 
 class Connection(Protocol):
-    def answer(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Send a whole answer at once; return false, having sent nothing, if it must be sent in parts."""
-
     def send_part(self, part: bytes | memoryview) -> bool:
         """Send a part of an answer of unknown length without a copy; return false, having sent nothing, if it must be
         sent in another way."""
@@ -130,16 +126,19 @@ class RequestContext:
             self._more = False
         return message
 
-    async def answer(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes, method: str) -> None:
-        """Send a whole answer, whose headers have its length, to a request of a method."""
-        named = [*headers, (b"x-request-id", self.id.encode())]
-        connection = None if method == "HEAD" or self._more else self._connection
-        if connection is not None and connection.answer(status, named, body):
-            self.status = status
-            self.sent += len(body)
+    async def answer(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        """Send a whole answer, whose headers have its length. A short one takes the direct way, in less time."""
+        start: Message = {"type": "http.response.start", "status": status, "headers": headers}
+        whole: Message = {"type": "http.response.body", "body": body}
+        if self._more or len(body) > limits.SEND_PIECE:
+            await self.send(start)
+            await self.send(whole)
             return
-        await self.send({"type": "http.response.start", "status": status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body})
+        self.status = status
+        self.sent += len(body)
+        start["headers"] = [*headers, (b"x-request-id", self.id.encode())]
+        await self._send(start)
+        await self._send(whole)
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -152,22 +151,21 @@ class RequestContext:
                 headers.append((b"connection", b"close"))
             await self._send({**message, "headers": headers})
             return
-        self.sent += len(message.get("body", b""))
-        more = message.get("more_body", False)
+        body, more = message.get("body", b""), message.get("more_body", False)
+        self.sent += len(body)
         if self._lingers and not more:
             await self._send({**message, "more_body": True})
             self.release(self.held)  # the rest of the body is kept nowhere
             await self._discard_body()
-            message = {"type": "http.response.body", "body": b""}
-        await self._send_pieces(message, more=more)
-
-    async def _send_pieces(self, message: Message, *, more: bool) -> None:
-        """Send a part of the body in pieces, each after the client has read most of the one before."""
-        body = message.get("body", b"")
-        connection = self._connection
-        if connection is None:
+            body = b""
+            message = {"type": "http.response.body", "body": body}
+        if self._connection is None or not (more or len(body) > limits.SEND_PIECE):
             await self._send(message)
-            return
+        else:
+            await self._send_pieces(self._connection, body, more=more)
+
+    async def _send_pieces(self, connection: Connection, body: bytes | memoryview, *, more: bool) -> None:
+        """Send a part of the body in pieces, each after the client has read most of the one before."""
         if len(body) > limits.SEND_PIECE:
             body = memoryview(body)
         while len(body) > limits.SEND_PIECE:

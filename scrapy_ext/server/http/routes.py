@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Handler = Callable[["Call"], Awaitable[Response]]
 
 #: A variable part of a path: any text; with ``int`` digits only; with ``name`` a text that is not digits only; with
-#: ``path`` this part and all that follow.
+#: ``path`` this part and all that follow, with the slashes between them and at the end.
 _VARIABLE: Final = re.compile(r"{(\w+)(?::(int|name|path))?}")
 
 
@@ -67,12 +67,15 @@ class Route:
     host: Host = field(init=False)
     #: The indexes of the variable parts by name, counted from the part after the first.
     places: Mapping[str, int] = field(init=False)
+    #: The name of the variable part of kind ``path``; "" without one.
+    rest: str = field(init=False)
 
     def __post_init__(self) -> None:
         self.shown = _VARIABLE.sub(r"{\1}", self.path)
         self.host = host_of(self.first)
-        variables = map(_VARIABLE.fullmatch, self.parts[1:])
+        variables = [_VARIABLE.fullmatch(part) for part in self.parts[1:]]
         self.places = {found[1]: place for place, found in enumerate(variables) if found}
+        self.rest = next((found[1] for found in variables if found and found[2] == "path"), "")
 
     @property
     def parts(self) -> list[str]:
@@ -212,4 +215,7 @@ def _ends(node: _Node, parts: Sequence[str]) -> Iterator[_Node]:
         if child is not None:
             yield from _ends(child, rest)
     if node.rest is not None:
+        # A literal part may follow one of kind ``path``: the last part of an address.
+        if rest and (end := node.rest.named.get(parts[-1])) is not None:
+            yield end
         yield node.rest

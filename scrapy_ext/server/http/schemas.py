@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Union, get_type_hints
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from scrapy_ext.api.platform import collections, frontier
 from scrapy_ext.api.platform.collections import CollectionType
@@ -31,6 +32,13 @@ def record(properties: Schema, *required: str, only: bool = False) -> Schema:
 def whole(**properties: Schema) -> Schema:
     """Return the schema of a JSON object that has all of these fields."""
     return record(properties, *properties)
+
+
+def some_of(record: type[msgspec.Struct], name: str) -> type[msgspec.Struct]:
+    """Return the shape of a change, which has some fields of a record."""
+    hints = get_type_hints(record, include_extras=True)
+    fields = [(each, Union[hints[each], UnsetType], UNSET) for each in record.__struct_fields__]  # noqa: UP007
+    return msgspec.defstruct(name, fields, kw_only=True)
 
 
 def array(items: Schema, *, least: int | None = None, most: int | None = None) -> Schema:
@@ -66,14 +74,14 @@ class Parameter(msgspec.Struct, frozen=True):
 class Many(msgspec.Struct, frozen=True):
     """An array of one shape."""
 
-    item: Any
+    item: object
 
 
 class Body(msgspec.Struct, frozen=True):
     """A body: a content type, and a schema or a type of ``api/``. JSON lines have the array of their values."""
 
     kind: str
-    shape: Any
+    shape: object
     meaning: str = ""
 
 
@@ -96,6 +104,7 @@ PATH_PARTS: Final[dict[str, Schema]] = {
     "rule": NUMBER,
     "user": NUMBER,
     "target": NUMBER,
+    "number": NUMBER,
     "field": NAME,
     "key": NAME,
     "name": NAME,
@@ -166,11 +175,11 @@ FILTERS: Final = (
 DONE: Final = AnswerShape("It is stored, and synced to disk.", {TEXT: STRING})
 
 
-def value(meaning: str, shape: Any) -> AnswerShape:
+def value(meaning: str, shape: object) -> AnswerShape:
     return AnswerShape(meaning, {JSON: shape})
 
 
-def lines(meaning: str, shape: Any, *, msgpack: bool = False, files: bool = False) -> AnswerShape:
+def lines(meaning: str, shape: object, *, msgpack: bool = False, files: bool = False) -> AnswerShape:
     """Return the shape of results in a format of choice; ``shape`` is that of one result."""
     many = Many(shape)
     rest = {CONTENT_TYPES[kind]: STRING for kind in (Format.XML, Format.CSV, Format.TEXT)}
@@ -178,6 +187,6 @@ def lines(meaning: str, shape: Any, *, msgpack: bool = False, files: bool = Fals
     return AnswerShape(meaning, {JSON_LINES: many, JSON: many, **rest, **packed})
 
 
-def json_lines(shape: Any, meaning: str = "") -> Body:
+def json_lines(shape: object, meaning: str = "") -> Body:
     """Return the shape of a body of JSON lines; ``shape`` is that of one line."""
     return Body(JSON_LINES, Many(shape), meaning)

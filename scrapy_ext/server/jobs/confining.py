@@ -26,11 +26,11 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess import supervisor
 from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement
-from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
-from scrapy_ext.jobprocess.confinement.connections import is_own
-from scrapy_ext.jobprocess.confinement.interpreter import interpreter_paths
+from scrapy_ext.jobprocess.confinement.addresses import is_own
+from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW, interpreter_paths
 from scrapy_ext.jobprocess.confinement.probing import USER, ProbeResult
 from scrapy_ext.jobprocess.confinement.view import closed_folder
+from scrapy_ext.jobprocess.proc import SHARED_MEMORY
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
@@ -51,13 +51,14 @@ _ETC: Final = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "alternatives", "os-release", "locale.alias"),
     *("debian_version", "lsb-release", "redhat-release", "system-release", "centos-release", "fedora-release"),
     *("alpine-release", "arch-release", "SuSE-release", "gentoo-release", "slackware-version", "pip.conf"),
+    "gitconfig",  # without it, git does not run
     *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "hostname", "resolv.conf", "gai.conf", "services"),
     *("protocols", "networks", "localtime", "timezone", "mime.types", "magic", "xdg/pip", "fonts", "shells", "inputrc"),
     *("ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
     *("pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "terminfo"),
 )
 _RUN: Final = ("/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "/run/resolvconf")
-_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm")  # noqa: S108
+_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", SHARED_MEMORY)
 #: Environment variables with paths that processes of deployed versions read.
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 #: Addresses of cloud metadata services, which expose keys: link-local ones, and those of Alibaba Cloud, Oracle Cloud,
@@ -295,11 +296,12 @@ def paths_of_pip(environment: Mapping[str, str], configurations: Iterable[Path])
         with contextlib.suppress(OSError, UnicodeDecodeError, configparser.Error):
             parser.read_string(path.read_text())
         values += [value for part in parser.sections() for name, value in parser[part].items() if name != "cache-dir"]
-    words = [word.removeprefix("file://") for value in values for word in _words(value)]
+    words = [word.removeprefix("file://") for value in values for word in words_of(value)]
     return [word for word in dict.fromkeys(words) if word.startswith("/") and word != "/" and os.path.exists(word)]
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of a command line, or of one with invalid quoting those between white space."""
     try:
         return shlex.split(text)
     except ValueError:

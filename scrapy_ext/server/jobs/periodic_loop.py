@@ -1,22 +1,22 @@
 """Loop that runs periodic jobs at their minutes, beside any number of other servers on the same database.
 
-The database has the due runs and their results (``store.periodic.runs``). Other servers may edit schedules, and the
+The database has the due runs and their results (``store.periodic_runs``). Other servers may edit schedules, and the
 clock may be changed, so that the loop polls every few seconds, and at once when a schedule is edited through this
 server.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from datetime import datetime, timezone
 from typing import Final
 
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, add_note, timeout_after
+from scrapy_ext.compatibility.python import add_note
+from scrapy_ext.server.loops import Loop
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
-from scrapy_ext.server.store.periodic.runs import ScheduleRun
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.periodic_runs import ScheduleRun
 
 #: Maximum seconds between two polls for due runs.
 POLL_INTERVAL: Final = 5.0
@@ -38,21 +38,11 @@ class CronLoop:
 
     async def run(self) -> None:
         """Run forever; failures are logged and retried."""
-        while True:
-            wait = self._poll_interval
-            # Before the poll, so that a concurrent edit causes another one.
-            self._store.periodic.changed.clear()
-            try:
-                await self.run_due()
-                wait = await self._until_next()
-            except StoreError as error:
-                if not isinstance(error, StoreAwayError):  # which the store logs
-                    logger.warning("Periodic jobs wait for the database: %s", error)
-            except Exception:
-                logger.exception("Periodic jobs could not be run; they are retried")
-            with contextlib.suppress(*TIMEOUT_ERRORS):
-                async with timeout_after(wait):
-                    await self._store.periodic.changed.wait()
+        await Loop("periodic jobs", self._pass, self._poll_interval, self._store.periodic.changed).run()
+
+    async def _pass(self) -> float:
+        await self.run_due()
+        return await self._until_next()
 
     async def run_due(self) -> list[ScheduleRun]:
         """Run the due schedules; raise :class:`StoreError`, or the first other error after all were tried."""

@@ -20,7 +20,8 @@ from starlette.types import ASGIApp, Message, Receive
 
 from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.platform.users import Action
-from scrapy_ext.server.auth.keyring import Keyring, key_in
+from scrapy_ext.server.auth.api_keys import Keyring
+from scrapy_ext.server.auth.credentials import key_in
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call

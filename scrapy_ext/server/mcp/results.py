@@ -61,11 +61,11 @@ def _unused_name(data: str) -> str:
     return name
 
 
-def _encoded(value: Any) -> str:
+def _encoded(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def object_result(value: Any, cursor: str | None, max_bytes: int, facts: Mapping[str, Any] | None = None) -> Result:
+def object_result(value: object, cursor: str | None, max_bytes: int, facts: Mapping[str, Any] | None = None) -> Result:
     """Return a result with a JSON value, or a part of it."""
     return text_result(msgspec.json.format(msgspec.json.encode(value), indent=1).decode(), cursor, max_bytes, facts)
 

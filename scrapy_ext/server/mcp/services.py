@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from scrapy_ext.api.violations import escaped
+
+T = TypeVar("T")
 
 JSON: Final = "application/json"
 JSON_LINES: Final = "application/x-jsonlines"
@@ -102,3 +104,26 @@ def message_of(body: bytes) -> str:
             if isinstance(decoded.get(name), str):
                 return escaped(str(decoded[name]))[:_SHOWN]
     return escaped(" ".join(body[: 4 * _SHOWN].decode("utf-8", "replace").split()))[:_SHOWN]
+
+
+def decoded(answer: ApiAnswer, kind: type[T]) -> T:
+    """Return a JSON answer; raises :class:`ApiError`."""
+    if not answer.is_whole:
+        raise ApiError(f"The answer has over {len(answer.body)} bytes, which is more than a tool reads.")
+    return decoded_json(answer.body, kind)
+
+
+def decoded_json(data: bytes, kind: type[T]) -> T:
+    """Return JSON of the platform; raises :class:`ApiError`."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise ApiError("The platform returned another answer than the one expected.") from None
+
+
+def lines_of(answer: ApiAnswer) -> list[bytes]:
+    """Return the whole lines of an answer in JSON lines."""
+    lines = answer.body.split(b"\n")
+    if not answer.is_whole:
+        lines.pop()
+    return [line for line in lines if line.strip()]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
 
+from scrapy_ext.api.fields import fields_of
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.mcp import results
@@ -22,6 +23,24 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 A = TypeVar("A", bound=Arguments)
+
+
+def with_fields_of(record: type[msgspec.Struct], arguments: type[A], *, without: Collection[str]) -> type[A]:
+    """Return arguments that have the fields of a record, too, as it describes them."""
+    known = fields_of(record)
+    added: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for each in msgspec.structs.fields(record):
+        if each.name in known and each.name not in without:
+            meaning = known[each.name].words.help
+            is_described = any(isinstance(part, Meta) and part.description for part in each.type.__metadata__)
+            sentence = Meta(description=f"{meaning[:1].upper()}{meaning[1:]}.")
+            kind = each.type if is_described else Annotated[each.type, sentence]
+            added.append((each.name, kind) if each.required else (each.name, kind, each.default))
+    made = msgspec.defstruct(
+        arguments.__name__, added, bases=(arguments,), frozen=True, kw_only=True, forbid_unknown_fields=True
+    )
+    return cast("type[A]", made)
+
 
 Project = Annotated[int, Meta(ge=0, le=MAX_NUMBER, description="Number of the project, as list_projects gives it.")]
 Job = Annotated[

@@ -47,7 +47,8 @@ def measure(check: Check, job: JobFacts) -> float | str:
         raise Unmeasured(f"the {kind} of the job were removed")
     match check.measure:
         case "items" | "requests" | "errors":
-            return getattr(job.counts, check.measure)  # type: ignore[no-any-return]
+            count: int = getattr(job.counts, check.measure)
+            return count
         case "warnings":
             return job.warnings
         case "outcome":

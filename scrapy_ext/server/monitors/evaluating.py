@@ -3,25 +3,32 @@
 Jobs wait in the queue of the store (``store.monitor_queue``). Their facts and items are read first; the results are
 stored in one transaction with the removal from the queue. After a crash before that, the job is checked again by
 whichever server takes the lease next.
+
+Errors in the log of a job are put in groups (``api.platform.error_groups``), by a bounded search of its first lines.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
+
+from scrapy_ext.api.platform.error_groups import ErrorGroup, group_errors
+from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.monitors import NOT_APPLICABLE, CheckResult, Monitor, MonitorResult, outcome_of
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, run_together, timeout_after
-from scrapy_ext.server.leasing import leased
+from scrapy_ext.api.platform.records import LogRecord
+from scrapy_ext.compatibility.python import run_together
+from scrapy_ext.server.computing.threads import in_data_thread
+from scrapy_ext.server.loops import Loop, leased
 from scrapy_ext.server.monitors.checking import check_result
-from scrapy_ext.server.monitors.item_schemas import schema_result
+from scrapy_ext.server.monitors.item_schemas import Allowance, ItemSchemas
 from scrapy_ext.server.monitors.messages import Messages
+from scrapy_ext.server.record_search import logged, search_records
 from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store.engine.errors import StoreAwayError
-from scrapy_ext.server.store.leases import DURATION, Lease, LeaseLostError
+from scrapy_ext.server.store.engine.errors import DamagedRecordsError
+from scrapy_ext.server.store.fencing import DURATION, Lease, LeaseLostError
 from scrapy_ext.server.store.monitor_queue import JOB, Queued
 from scrapy_ext.server.store.monitors.facts import JobFacts
 from scrapy_ext.server.store.monitors.monitors import AT_ONCE, MAX_ATTEMPTS, Checked, CheckedJob, expects
@@ -35,21 +42,28 @@ _SPIDERS: Final = 3
 logger = logging.getLogger(__name__)
 
 
-async def result_of(store: Store, monitor: Monitor, facts: JobFacts, now: int) -> MonitorResult:
+class JobSchemas(NamedTuple):
+    """The comparison of items with schemas, and the processor time that it has for a job."""
+
+    schemas: ItemSchemas
+    allowance: Allowance
+
+
+async def result_of(store: Store, monitor: Monitor, facts: JobFacts, now: int, items: JobSchemas) -> MonitorResult:
     """Return the result of a monitor for a finished job."""
     parsed = monitor.parsed
     runs = max((check.runs for check in parsed if check.uses_median), default=0)
     earlier = await store.monitors.earlier(facts, runs) if runs else []
     checks = [check_result(check, facts, earlier) for check in parsed]
     if monitor.schema is not None:
-        checks.append(await _schema(store, monitor, facts))
+        checks.append(await _schema(store, monitor, facts, items))
     return _result(monitor, facts, checks, now)
 
 
-async def _schema(store: Store, monitor: Monitor, facts: JobFacts) -> CheckResult:
+async def _schema(store: Store, monitor: Monitor, facts: JobFacts, items: JobSchemas) -> CheckResult:
     if "items" in facts.removed:
         return CheckResult(check="schema", outcome=NOT_APPLICABLE, sentence="schema: the items of the job were removed")
-    return await schema_result(store, monitor, facts.key, facts.counts.items)
+    return await items.schemas.result(store, monitor, facts.key, facts.counts.items, items.allowance)
 
 
 def _result(monitor: Monitor, facts: JobFacts, checks: list[CheckResult], now: int) -> MonitorResult:
@@ -70,30 +84,24 @@ class Evaluator:
     """Checks of a store's finished jobs, until :meth:`run` is cancelled."""
 
     def __init__(
-        self, store: Store, messages: Messages, *, interval: float = INTERVAL, duration: int = DURATION
+        self,
+        store: Store,
+        messages: Messages,
+        schemas: ItemSchemas,
+        *,
+        interval: float = INTERVAL,
     ) -> None:
         self._store = store
         self._messages = messages
+        self._schemas = schemas
         self._interval = interval
-        self._duration = duration
 
     async def run(self) -> None:
         """Run forever; failures are logged and retried."""
-        while True:
-            more = False
-            try:
-                more = await self.run_due()
-            except LeaseLostError:
-                logger.warning("Another server has taken over the monitors; this one was too slow to renew its lease")
-            except StoreError as error:
-                if not isinstance(error, StoreAwayError):  # which the store logs
-                    logger.warning("Monitors wait for the database: %s", error)
-            except Exception:
-                logger.exception("Monitors have failed; they are retried")
-            if not more:
-                with contextlib.suppress(*TIMEOUT_ERRORS):
-                    async with timeout_after(self._interval):
-                        await asyncio.Event().wait()
+        await Loop("monitors", self._pass, self._interval).run()
+
+    async def _pass(self) -> float | None:
+        return 0.0 if await self.run_due() else None
 
     async def run_due(self) -> bool:
         """Check what is due, unless another server does; return true when more is due at once."""
@@ -101,7 +109,7 @@ class Evaluator:
         work = await monitors.work()
         if not any(work):
             return False
-        async with leased(self._store, _LEASE, monitors.renew, self._duration) as lease:
+        async with leased(self._store, _LEASE, monitors.renew, DURATION) as lease:
             if lease is None:
                 return False
             await self._check_all(work.rows, lease)
@@ -132,16 +140,20 @@ class Evaluator:
                 await self._store.monitors.settle_run(lease, row)
                 return
             facts = await self._store.monitors.facts(row.key, row.ts)
-            checked = None if facts is None else CheckedJob(facts, await self._checked(row, facts))
-            await self._store.monitors.settle(lease, row, checked)
+            await self._store.monitors.settle(lease, row, None if facts is None else await self._judged(row, facts))
         except (LeaseLostError, StoreError):
             raise
         except Exception:
             logger.exception("Job %s could not be checked by monitors; it is retried", row.key)
             await self._store.monitors.retry(lease, row)
 
+    async def _judged(self, row: Queued, facts: JobFacts) -> CheckedJob:
+        results = await self._checked(row, facts) if row.is_watched else []
+        return CheckedJob(facts, results, await log_errors(self._store, facts.key) if facts.counts.errors else [])
+
     async def _checked(self, row: Queued, facts: JobFacts) -> Sequence[Checked]:
         now = self._store.clock()
+        items = JobSchemas(self._schemas, self._schemas.allowance(row.project))
         found = []
         for monitor in await self._store.monitors.of_project(row.project):
             if expects(monitor, facts):
@@ -153,5 +165,26 @@ class Evaluator:
                 checks = [CheckResult(check="all", outcome=NOT_APPLICABLE, sentence=sentence)]
                 found.append(Checked(monitor, _result(monitor, facts, checks, now)))
             else:
-                found.append(Checked(monitor, await result_of(self._store, monitor, facts, now)))
+                found.append(Checked(monitor, await result_of(self._store, monitor, facts, now, items)))
         return found
+
+
+#: Error lines that are grouped.
+MOST_LINES: Final = 2000
+_ERROR: Final = 40
+_line: Final = msgspec.json.Decoder(LogRecord).decode
+
+
+async def log_errors(store: Store, key: JobKey) -> list[ErrorGroup]:
+    """Return the errors of a job's log in groups: of its first ones, within the bounds of one search."""
+    try:
+        found = await search_records(store.logs, key, 0, logged(_ERROR), MOST_LINES)
+    except DamagedRecordsError as error:  # others are judged
+        logger.warning("The errors of job %s cannot be shown. %s", key, error)
+        return []
+    return await in_data_thread(_grouped, found.records)
+
+
+def _grouped(records: list[tuple[int, bytes]]) -> list[ErrorGroup]:
+    lines = [(number, _line(line)) for number, line in records]
+    return group_errors((number, line.time, line.message) for number, line in lines)

@@ -1,17 +1,24 @@
-"""Texts of alerts, for a person at night: the spider, what is wrong with numbers, since when, and a link to the job."""
+"""Texts of alerts, for a person at night: the spider, what is wrong with numbers, since when, a link to the job,
+its verdict, and the errors of its log in groups."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Final
 
 from scrapy_ext.api.platform.alerts import ALERT, RECOVERY, REMINDER, TEST, AlertTarget
+from scrapy_ext.api.platform.verdicts import MONITOR
+from scrapy_ext.server.store.incidents import OpenIncident
 from scrapy_ext.server.store.monitors.alerts import Composed, GroupNews
-from scrapy_ext.server.store.monitors.incidents import OpenIncident
+from scrapy_ext.server.store.verdicts import JobVerdict
 
 #: Incidents that one message lists, and characters of a sentence.
 _LISTED: Final = 10
 _LONGEST: Final = 400
+#: Jobs of a message whose errors are listed, and groups of each.
+_DETAILED: Final = 3
+_GROUPS: Final = 5
 
 
 class Messages:
@@ -39,29 +46,49 @@ class Messages:
 
     def _body(self, news: GroupNews, now: int) -> str:
         parts: list[str] = []
+        details = dict(_details(news))
         for heading, some in (("", news.new), ("Still failing:", news.lasting), ("Over:", news.over)):
             if not some:
                 continue
             if heading and (news.new or parts or heading != "Over:"):
                 parts.append(heading)
-            parts += [self._entry(each, now) for each in some[:_LISTED]]
+            parts += [
+                self._entry(each, now, news.verdicts.get(each.job or "")) + details.pop(each.job or "", "")
+                for each in some[:_LISTED]
+            ]
             if len(some) > _LISTED:
                 parts.append(f"And {len(some) - _LISTED} more.")
         page = self._link(f"/ui/{news.subject.project}/monitors")
         return "\n\n".join(parts) + (f"\n\nAll monitors:{page}" if page else "")
 
-    def _entry(self, each: OpenIncident, now: int) -> str:
+    def _entry(self, each: OpenIncident, now: int, verdict: JobVerdict | None) -> str:
         name, sentence = _line(each.rule.name), _line(each.sentence)
         if each.over is not None:
             length = _duration(each.over - each.since)
             return f"{name}: passes again since {_time(each.over)}, after {length}. It was: {sentence}."
         jobs = f", {each.jobs} jobs" if each.jobs > 1 else ""
         since = f"Since {_time(each.since)} ({_duration(now - each.since)}){jobs}."
-        job = "" if each.job is None else f"\nJob {each.job}{self._link(f'/ui/{each.job}', ':')}"
+        judged = f" ({verdict.verdict.text})" if verdict else ""
+        job = "" if each.job is None else f"\nJob {each.job}{judged}{self._link(f'/ui/{each.job}', ':')}"
         return f"{name}: {sentence}.\n{since}{job}"
 
     def _link(self, path: str, before: str = "") -> str:
         return "" if self._url is None else f"{before} {self._url}{path}"
+
+
+def _details(news: GroupNews) -> Iterator[tuple[str, str]]:
+    """Yield the first jobs, each with the other reasons of its verdict, and the errors of its log."""
+    listed = [*news.new[:_LISTED], *news.lasting[:_LISTED]]
+    for job in list(dict.fromkeys(each.job for each in listed if each.job is not None))[:_DETAILED]:
+        if (verdict := news.verdicts.get(job)) is None:
+            continue
+        also = "; ".join(_line(reason.sentence) for reason in verdict.reasons if reason.kind != MONITOR)
+        lines = [f"Also: {also}."] if also else []
+        if verdict.errors:
+            lines += ["Errors of its log:", *(f"- {_line(group.in_a_line)}" for group in verdict.errors[:_GROUPS])]
+        if len(verdict.errors) > _GROUPS:
+            lines.append(f"- and {len(verdict.errors) - _GROUPS} more groups")
+        yield job, "".join(f"\n{line}" for line in lines)
 
 
 def _monitors(some: list[OpenIncident], one: str, many: str) -> str:

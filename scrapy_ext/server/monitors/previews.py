@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from scrapy_ext.api.platform.monitors import FAILED, PASSED, PREVIEWED, SCHEDULE, Monitor, MonitorPreview
-from scrapy_ext.server.monitors.evaluating import result_of
+from scrapy_ext.server.monitors.evaluating import JobSchemas, result_of
+from scrapy_ext.server.monitors.item_schemas import ItemSchemas
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.monitors.expected import missing_run
 
@@ -19,7 +20,7 @@ _SAMPLE: Final = 200
 _HOUR: Final = 3_600_000
 
 
-async def preview(store: Store, monitor: Monitor, projects: Sequence[int]) -> MonitorPreview:
+async def preview(store: Store, monitor: Monitor, projects: Sequence[int], schemas: ItemSchemas) -> MonitorPreview:
     """Return the results of a monitor, which may be off, for the last jobs that it covers; nothing is stored."""
     if monitor.expect is not None:
         return await _expected(store, monitor)
@@ -29,7 +30,8 @@ async def preview(store: Store, monitor: Monitor, projects: Sequence[int]) -> Mo
     for project in projects[-_PROJECTS:]:
         found += await store.monitors.last(project, monitor, PREVIEWED)
     found.sort(key=lambda job: -job.finished)
-    results = [await result_of(store, monitor, job, store.clock()) for job in found[:PREVIEWED]]
+    items = JobSchemas(schemas, schemas.allowance(monitor.project or 0))
+    results = [await result_of(store, monitor, job, store.clock(), items) for job in found[:PREVIEWED]]
     outcomes = [each.outcome for each in results]
     passed, failed = outcomes.count(PASSED), outcomes.count(FAILED)
     return MonitorPreview(

@@ -15,15 +15,17 @@ import re
 import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Iterable
-from typing import Any, Final
+from importlib.util import find_spec
+from typing import Any, Final, NoReturn
 from urllib.parse import unquote
 
 import msgspec
 
+from scrapy_ext.api.violations import refused
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, safe_module, timeout_after
 from scrapy_ext.jobprocess.child import Child
-from scrapy_ext.server.dispatching import POLL_INTERVAL, DeliveryError, OutboxLoop
-from scrapy_ext.server.extraction.browser.executable import clean_environment
+from scrapy_ext.server.computing.environment import clean_environment
+from scrapy_ext.server.dispatching import POLL_INTERVAL, OutboxLoop, SendError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.monitors.alerts import ClaimedMessage
 
@@ -39,7 +41,14 @@ _MAIL: Final = frozenset({25, 465, 587, 2525})
 _SHORT: Final = 3
 _LONGEST: Final = 300
 
-MISSING: Final = 'the server has no Apprise; install it with pip install "scrapy-ext[alerts]"'
+_INSTALL: Final = 'Install it with pip install "scrapy-ext[alerts]"'
+MISSING: Final = f"the server has no Apprise. {_INSTALL}"
+
+
+def check_installed() -> None:
+    """Raise :class:`ContractError` where no message can be sent."""
+    if find_spec("apprise") is None:
+        raise refused("url", "needs Apprise, which the server does not have", f"{_INSTALL}, and start it again.")
 
 
 class SendTask(msgspec.Struct):
@@ -70,18 +79,18 @@ class AlertSender:
         """Do nothing: a process under way ends with the task that waits for it."""
 
     async def send(self, message: ClaimedMessage) -> str:
-        """Send a message; return the outcome or raise :class:`DeliveryError`."""
+        """Send a message; return the outcome or raise :class:`SendError`."""
         task = SendTask(message.url, message.title, message.body, self._allowed)
         try:
             async with timeout_after(self._timeout):
                 answer = await _ask(msgspec.json.encode(task))
         except TIMEOUT_ERRORS:
-            raise DeliveryError(f"no answer within {self._timeout:g} seconds") from None
+            raise SendError(f"no answer within {self._timeout:g} seconds") from None
         except (OSError, msgspec.MsgspecError):
-            raise DeliveryError("the process that sends it has failed") from None
+            raise SendError("the process that sends it has failed") from None
         outcome = without_parts(answer.outcome, message.url)
         if not answer.accepted:
-            raise DeliveryError(outcome)
+            raise SendError(outcome)
         return outcome
 
 
@@ -116,8 +125,8 @@ def without_parts(text: str, url: str) -> str:
 class AlertDispatcher(OutboxLoop[ClaimedMessage]):
     """Sender of a store's alerts, until :meth:`run` is cancelled."""
 
-    def __init__(self, store: Store, sender: AlertSender, *, poll_interval: float = POLL_INTERVAL) -> None:
-        super().__init__("alerts", store.alerts, sender.send, sender, at_once=AT_ONCE, poll_interval=poll_interval)
+    def __init__(self, store: Store, sender: AlertSender) -> None:
+        super().__init__("alerts", store.alerts, sender.send, sender, at_once=AT_ONCE, poll_interval=POLL_INTERVAL)
 
 
 # ── in the process of a message ──
@@ -138,7 +147,7 @@ class _Guard:
         elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"):
             self._refuse("a target cannot start programs")
 
-    def _check(self, address: Any) -> None:
+    def _check(self, address: object) -> None:
         from scrapy_ext.server.net.guard import PORTS, is_public
 
         if not isinstance(address, tuple) or len(address) < 2:
@@ -151,7 +160,7 @@ class _Guard:
         if port not in PORTS | _MAIL:
             self._refuse(f"port {port} is not one of web or mail servers; --allow-host allows it")
 
-    def _refuse(self, reason: str) -> None:
+    def _refuse(self, reason: str) -> NoReturn:
         self.refusal = self.refusal or f"not sent: {reason}"
         raise PermissionError(reason)
 

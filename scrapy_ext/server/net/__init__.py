@@ -1,1 +1,1 @@
-"""Outgoing connections: the guard of addresses, proxies, and blocked domains."""
+"""Outgoing connections: the guard of addresses, its resolver, proxies, and blocked domains."""

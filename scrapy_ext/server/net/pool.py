@@ -29,9 +29,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_ext.api.platform.proxies import ProxyFigures
+from scrapy_ext.api.extraction.records import ProxyFigures
 from scrapy_ext.api.violations import Violation
-from scrapy_ext.server.net.health import LONGEST_COOL_DOWN, SINGLE, Health, Rests
+from scrapy_ext.server.net.health import SINGLE, Health, Rests
 from scrapy_ext.server.net.upstream import ANY, ProxyRuleError, Upstream
 
 DIRECT: Final = "direct"
@@ -217,8 +217,8 @@ class ProxyPool:
         self._rests.banned((scope, upstream), weight)
 
     def pause(self, scope: Scope, upstream: Upstream | None, seconds: float) -> None:
-        """Note that a site demands a pause, by 429."""
-        self._pauses[scope, upstream] = self._clock() + min(seconds, LONGEST_COOL_DOWN)
+        """Note that a site demands a pause, by 429. It is kept in full, however long it is."""
+        self._pauses[scope, upstream] = self._clock() + seconds
         self._pauses.move_to_end((scope, upstream))
         if len(self._pauses) > MOST_SITES:
             self._pauses.popitem(last=False)

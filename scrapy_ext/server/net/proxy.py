@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.jobprocess.confinement import own_ports
+from scrapy_ext.jobprocess.confinement import addresses
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.upstream import Streams, Upstream
@@ -76,7 +76,7 @@ class PageProxy:
     async def __aenter__(self) -> PageProxy:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_BYTES)
         self._port = self._server.sockets[0].getsockname()[1]
-        own_ports.add(self._port)
+        addresses.close_port(self._port)
         self.url = f"http://127.0.0.1:{self._port}"
         return self
 
@@ -86,7 +86,7 @@ class PageProxy:
     async def close(self) -> None:
         """End every connection and accept no more."""
         if self._server is not None:
-            own_ports.discard(self._port)
+            addresses.open_port(self._port)
             self._server.close()
             self._server = None
         for task in self._tasks:

@@ -27,7 +27,7 @@ _MAX_SUBJECT: Final = 255
 _MAX_GROUPS: Final = 200
 
 
-async def verified(provider: Provider, text: Any, nonce: str, access_token: Any, now: int) -> dict[str, Any]:
+async def verified(provider: Provider, text: object, nonce: str, access_token: object, now: int) -> dict[str, Any]:
     """Return the claims of an ID token; raises :class:`LoginError`.
 
     A token with an unknown key makes the server read the provider's keys again: they may have been rotated.
@@ -49,7 +49,7 @@ class _Expected(NamedTuple):
     issuer: str
     client: str
     nonce: str
-    access_token: Any
+    access_token: object
     now: int
 
 
@@ -101,7 +101,7 @@ def _email(claims: Mapping[str, Any]) -> str:
     return email.lower() if re.fullmatch(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+", email) else ""
 
 
-def _groups(groups: Any) -> tuple[str, ...]:
+def _groups(groups: object) -> tuple[str, ...]:
     """Return the groups, of which some providers send one as a text."""
     several = groups if isinstance(groups, list) else [groups]
     texts = (each for each in several if isinstance(each, str) and 0 < len(each) <= MAX_TEXT and "\0" not in each)

@@ -21,7 +21,7 @@ from authlib.oauth2.auth import encode_client_secret_basic
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-from scrapy_ext.server.auth.signing import Signer
+from scrapy_ext.server.auth.tokens import Signer
 from scrapy_ext.server.auth.users import UserRules
 from scrapy_ext.server.oidc.id_tokens import account_of, verified
 from scrapy_ext.server.oidc.provider import Provider, ProviderMetadata

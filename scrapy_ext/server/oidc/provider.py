@@ -21,8 +21,8 @@ from yarl import URL
 
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.extraction.http.fetch import GuardedResolver
 from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.resolver import GuardedResolver
 from scrapy_ext.server.oidc.settings import OidcSettings, is_safe, provider_error
 
 #: Timeout of one answer of the provider, in seconds.
@@ -174,7 +174,7 @@ class Provider:
             return answer.status, bytes(read)
 
 
-def _public(keys: Any) -> list[dict[str, Any]]:
+def _public(keys: object) -> list[dict[str, Any]]:
     """Return the RSA and EC keys for signatures: others, such as symmetric ones, verify nothing here."""
     found = [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
     return [key for key in found if key.get("kty") in ("RSA", "EC") and key.get("use", "sig") == "sig"]

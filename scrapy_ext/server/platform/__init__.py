@@ -20,16 +20,15 @@ from scrapy_ext.server.platform import (
     monitors,
     periodic,
     projects,
-    proxies,
-    retention,
+    receivers,
+    records,
+    rules,
     spiders,
     system,
     usage,
     users,
     versions,
-    webhooks,
 )
-from scrapy_ext.server.platform.records import records
 
 _RESOURCES: Final = (
     *(
@@ -44,9 +43,8 @@ _RESOURCES: Final = (
         projects,
         spiders,
         versions,
-        webhooks,
         periodic,
     ),
-    *(comments, activity, deliveries, imports, monitors, proxies, retention, usage, users, system),
+    *(comments, activity, deliveries, imports, monitors, receivers, rules, usage, users, system),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

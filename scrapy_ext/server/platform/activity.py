@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from operator import attrgetter
 from typing import Final
@@ -18,8 +17,8 @@ from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import limited, result, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.platform.filters import filter_of_call
-from scrapy_ext.server.store.activity.activity import Message
+from scrapy_ext.server.platform.filters import chosen_of, filter_of_call
+from scrapy_ext.server.store.activity import Message
 
 _DEFAULT_COUNT: Final = 100
 _MAX_COUNT: Final = 10_000
@@ -55,7 +54,7 @@ async def _add(call: Call) -> Response:
         bodies.keep(sum(map(len, sent)) + _EVENT * len(sent))
         events += sent
     if events:
-        await call.store.activity.add(project, events)
+        await call.store.activity.add(project, events, call.attempt)
         call.wrote(len(events))
     return empty()
 
@@ -109,7 +108,7 @@ def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequen
 
     async def pages() -> AsyncIterator[Sequence[Message]]:
         async for page in call.store.activity.scan(project, None):
-            yield await asyncio.to_thread(conditions.chosen, page, attrgetter("event"))
+            yield await chosen_of(conditions, page, attrgetter("event"))
 
     return limited(pages(), count)
 

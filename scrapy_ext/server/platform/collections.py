@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from operator import attrgetter
 from typing import Any, Final
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from starlette.responses import Response
@@ -15,12 +15,13 @@ from scrapy_ext.api.platform.collections import CollectionName, Count, check_nam
 from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.formats import Page
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import TEXT, empty, found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result, result_of, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.platform.filters import filter_of_call, refuse_filters
+from scrapy_ext.server.platform.filters import chosen_of, filter_of_call, refuse_filters
 from scrapy_ext.server.store.collections.collections import CollectionRecord
 from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, key_range, prefix_range
 from scrapy_ext.server.store.collections.writes import checked
@@ -52,7 +53,10 @@ _DELETED: Final[schemas.Schema] = schemas.record(
     {"deleted": schemas.COUNTER, "scanned": schemas.COUNTER, "nextstart": schemas.STRING}, "deleted", "scanned"
 )
 _WHOLE: Final = "/collections/{project}/{type}/{collection}"
-_ONE: Final = f"{_WHOLE}/{{key}}"
+#: A record by its key, which may be encoded or not: clients of the hosted platform do not encode it.
+_ONE: Final = f"{_WHOLE}/{{key:path}}"
+#: End of the path of the field named value.
+_VALUE: Final = "/value"
 
 
 def _collection(call: Call) -> Collection:
@@ -82,7 +86,7 @@ async def _list(call: Call) -> Response:
 )
 async def _drop(call: Call) -> Response:
     name = _parameter(call, "name")
-    await call.store.collections.drop(call.project, name)
+    await call.store.collections.drop(call.project, name, call.attempt)
     call.noted["collection"] = name
     call.store.deleted.set()
     return json({"status": "success", "deleted": name}, 202)
@@ -102,7 +106,7 @@ async def _drop(call: Call) -> Response:
 async def _rename(call: Call) -> Response:
     name, new_name = _parameter(call, "name"), _parameter(call, "new_name")
     check_name(new_name, "new_name")
-    if not await call.store.collections.rename(call.project, name, new_name):
+    if not await call.store.collections.rename(call.project, name, new_name, call.attempt):
         raise not_found(f"Not Found. Project {call.project} has no collection {name[:60]}.")
     call.noted |= {"collection": new_name, "before": name}
     return json({"status": "success", "renamed": new_name})
@@ -160,7 +164,7 @@ async def _delete(call: Call) -> Response:
             "of the records to delete is missing",
             "Give key, prefix, startts or endts; POST /collections/<project>/delete?name=… deletes a whole collection.",
         )
-    deletion = await call.store.collections.delete(which, selection)
+    deletion = await call.store.collections.delete(which, selection, call.attempt)
     return json({"deleted": deletion.deleted, "scanned": deletion.scanned})
 
 
@@ -169,7 +173,7 @@ async def _chosen(call: Call, which: Collection, selection: RecordSelection) -> 
     conditions, left = filter_of_call(call), call.number("count")
     async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
         if conditions is not None:
-            page = (await asyncio.to_thread(conditions.chosen, page, _value_of))[:left]  # noqa: PLW2901
+            page = (await chosen_of(conditions, page, _value_of))[:left]  # noqa: PLW2901
             left = None if left is None else left - len(page)
         yield page
         if left == 0 and conditions is not None:
@@ -191,32 +195,55 @@ async def _count(call: Call) -> Response:
     async for page in call.store.collections.scan(which, selection):
         if scanned >= _MAX_SCANNED:
             return json(Count(total, scanned, page[0].key.decode()))
-        total += len(await asyncio.to_thread(conditions.chosen, page, _value_of))
+        total += len(await chosen_of(conditions, page, _value_of))
         scanned += len(page)
     return json(Count(total, scanned))
 
 
+_OF_ONE: Final = (
+    schemas.Parameter(
+        "copies", "at most so many of the copies that vs and vcs keep, the newest first", schemas.COUNTER
+    ),
+    schemas.META,
+    schemas.NODATA,
+    *schemas.shaping(msgpack=True, files=True),
+)
+#: Parameters of the paths of one record; any other belongs to the key.
+_KNOWN: Final = frozenset({"apikey", *(parameter.name for parameter in _OF_ONE)})
+
+
+@ROUTES.add(
+    f"GET {_ONE}{_VALUE}",
+    "Read the field named value of a record.",
+    schemas.AnswerShape("Its value.", {schemas.TEXT: schemas.STRING}),
+)
 @ROUTES.add(
     f"GET {_ONE}",
     "Read a record.",
     schemas.lines("The record, or the copies of it.", schemas.OBJECT, msgpack=True, files=True),
-    parameters=(
-        schemas.Parameter(
-            "copies", "at most so many of the copies that vs and vcs keep, the newest first", schemas.COUNTER
-        ),
-        schemas.META,
-        schemas.NODATA,
-        *schemas.shaping(msgpack=True, files=True),
-    ),
+    parameters=_OF_ONE,
     errors=schemas.FILE_ERRORS,
 )
 async def _read_one(call: Call) -> Response:
-    which, key, copies = _collection(call), call.part("key"), call.number("copies")
-    store = call.store.collections
-    records = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
-    if not records:
+    which, keys = _collection(call), _keys(call)
+    store, copies = call.store.collections, call.number("copies")
+    for key in keys:
+        if (record := await store.get(which, key.encode())) is not None:
+            records = [record] if copies is None else await store.copies(which, key.encode())
+            return await result_of(call, list(map(_line(call), records[:copies])), msgpack=True, files=True)
+    owners = [key.removesuffix(_VALUE) for key in keys if key.endswith(_VALUE)]
+    if not owners:
         raise not_found()
-    return await result_of(call, list(map(_line(call), records[:copies])), msgpack=True, files=True)
+    return _value(found(await _first(call, which, owners)))
+
+
+def _value(record: CollectionRecord) -> Response:
+    """Return the field named value as text."""
+    fields = msgspec.json.decode(record.value)
+    if "value" not in fields:
+        raise not_found("Not Found. The record has no field named value.")
+    text = fields["value"]
+    return Response(text if isinstance(text, str) else msgspec.json.encode(text), media_type=TEXT)
 
 
 @ROUTES.add(
@@ -226,30 +253,37 @@ async def _read_one(call: Call) -> Response:
     body=schemas.Body("application/x-jsonlines", _RECORD_SCHEMA, "One record."),
 )
 async def _write_one(call: Call) -> Response:
-    return await _write(call, call.part("key"))
+    return await _write(call, _keys(call)[0])
 
 
 @ROUTES.add(f"DELETE {_ONE}", "Delete a record.", schemas.DONE)
 async def _delete_one(call: Call) -> Response:
-    await call.store.collections.delete_keys(_collection(call), [call.part("key").encode()])
+    which = _collection(call)
+    if (record := await _first(call, which, _keys(call))) is not None:
+        await call.store.collections.delete_keys(which, [record.key], call.attempt)
     return empty()
 
 
-@ROUTES.add(
-    f"GET {_ONE}/value",
-    "Read the field named value of a record.",
-    schemas.AnswerShape("Its value.", {schemas.TEXT: schemas.STRING}),
-)
-async def _value(call: Call) -> Response:
-    record = msgspec.json.decode((await _found(call, _collection(call), call.part("key"))).value)
-    if "value" not in record:
-        raise not_found("Not Found. The record has no field named value.")
-    text = record["value"]
-    return Response(text if isinstance(text, str) else msgspec.json.encode(text), media_type=TEXT)
+def _keys(call: Call) -> list[str]:
+    """Return the keys that a path may stand for: decoded, and as it was sent.
+
+    A URL that is a key and is not encoded has a query: parameters that this path does not know belong to the key. So no
+    URL is taken for another one.
+    """
+    query = call.take_unknown_query(_KNOWN)
+    sent = call.rest_as_sent() + (b"?" + query if query else b"")
+    try:
+        return list(dict.fromkeys([unquote_to_bytes(sent).decode(), sent.decode()]))
+    except UnicodeDecodeError:
+        raise refused("path", "must be UTF-8", "Encode the key as UTF-8.") from None
 
 
-async def _found(call: Call, which: Collection, key: str) -> CollectionRecord:
-    return found(await call.store.collections.get(which, key.encode()))
+async def _first(call: Call, which: Collection, keys: Sequence[str]) -> CollectionRecord | None:
+    """Return the record of the first of these keys that has one."""
+    for key in keys:
+        if (record := await call.store.collections.get(which, key.encode())) is not None:
+            return record
+    return None
 
 
 async def _write(call: Call, key: str | None) -> Response:
@@ -263,7 +297,7 @@ async def _write(call: Call, key: str | None) -> Response:
         # The check visits each number; for much data, a thread leaves the event loop to other requests.
         is_much = sum(len(line) for _, line, _ in given) > _MUCH
         try:
-            new = await asyncio.to_thread(checked, given, key) if is_much else checked(given, key)
+            new = await in_data_thread(checked, given, key) if is_much else checked(given, key)
         except ContractError as error:
             fault = error
             continue
@@ -274,7 +308,7 @@ async def _write(call: Call, key: str | None) -> Response:
     if key is not None and len(records) != 1:
         raise refused("body", f"must be one record, got {len(records)}", "Post several to the collection itself.")
     if records:
-        await call.store.collections.write(which, records)
+        await call.store.collections.write(which, records, call.attempt)
         call.wrote(len(records))
     return empty()
 
@@ -292,7 +326,7 @@ def _numbered(line: bytes, number: int) -> tuple[tuple[int, bytes, dict[str, Any
 async def _delete_keys(call: Call) -> Response:
     which = _collection(call)
     async for keys in bodies.strings(call.request):
-        await call.store.collections.delete_keys(which, [key.encode() for key in keys])
+        await call.store.collections.delete_keys(which, [key.encode() for key in keys], call.attempt)
     return empty()
 
 

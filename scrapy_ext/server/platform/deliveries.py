@@ -3,98 +3,47 @@ deliveries of jobs, and restores (``/api/jobs/restore.json``). These paths are t
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.deliveries import (
-    COMPRESSIONS,
-    FIELDS,
-    MAX_TARGET,
+    SORT,
     DeliveryList,
-    DeliveryRule,
     JobRestore,
     NewDeliveryRule,
     RestoreList,
-    is_within,
-    rule_of,
 )
-from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.rules import KINDS, JobsPreview
 from scrapy_ext.api.violations import refused
-from scrapy_ext.formats import Compression, MissingLibraryError, check_installed
 from scrapy_ext.server.delivery.restoring import Restores
+from scrapy_ext.server.delivery.targets import ArchiveTargets
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import found, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import Form, own_key
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.platform.rules import CONDITIONS, RulePaths, declare
+from scrapy_ext.server.platform.rules import RulePaths, declare
 
 #: Maximum jobs of a call.
 _MOST: Final = 100
 
 ROUTES: Final = Routes()
 
-_NEW: Final[schemas.Schema] = schemas.record(
-    {
-        "target": {
-            "type": "string",
-            "pattern": r"^(s3|gs|az)://[a-z0-9][a-z0-9\-]{1,60}(/[A-Za-z0-9_\-]{1,50}){0,3}$",
-            "maxLength": MAX_TARGET,
-        },
-        "what": schemas.array({"enum": [*KINDS]}, least=1, most=len(KINDS)),
-        **CONDITIONS,
-        "compression": {"enum": [*COMPRESSIONS]},
-        "parquet": {"type": "boolean"},
-    },
-    "target",
-    only=True,
-)
 _JOBS: Final = (
     schemas.Parameter("project", "the project", schemas.NUMBER, required=True),
     schemas.Parameter("job", "the jobs", schemas.array(schemas.JOB_KEY, least=1), required=True),
 )
 
 
-class ArchiveTargets(NamedTuple):
-    """The URLs that the operator allows rules to deliver to."""
+class DeliveryPaths(RulePaths):
+    """Paths about delivery rules, which name only what this server can deliver, and where it may."""
 
-    urls: tuple[str, ...]
-
-
-def _parse(call: Call, fields: dict[str, Any]) -> NewDeliveryRule:
-    """Return a new rule that this server can apply; raise :class:`ContractError`."""
-    new = rule_of(fields)
-    allowed = call.service(ArchiveTargets).urls
-    if not is_within(new.target, allowed):
-        remedy = f"Targets of this server: {', '.join(allowed)}." if allowed else "Its operator adds --archive-target."
-        raise refused("target", "is not one that this server may deliver to", remedy)
-    try:
-        check_installed(Format.JSON_LINES, Compression(new.compression))
-        if new.parquet:
-            check_installed(Format.PARQUET, Compression.NONE)
-    except MissingLibraryError as error:
-        raise refused("parquet", "is not supported by this server", str(error)) from None
-    return new
+    def parse(self, call: Call, fields: dict[str, Any]) -> NewDeliveryRule:
+        return call.service(ArchiveTargets).rule_of(fields)
 
 
-declare(
-    ROUTES,
-    RulePaths(
-        name="deliveries",
-        noun="delivery rule",
-        done="delivered",
-        body=_NEW,
-        fields=FIELDS,
-        example='{"target": "s3://bucket/prefix", "older_than": 30}',
-        rule=DeliveryRule,
-        preview=JobsPreview,
-        parse=_parse,
-        rules=lambda store: store.deliveries,
-    ),
-)
+declare(ROUTES, DeliveryPaths(SORT, rules=lambda store: store.deliveries))
 
 
 @ROUTES.add(

@@ -13,14 +13,13 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform import feeding, frontier
 from scrapy_ext.api.platform.feeding import Feed
-from scrapy_ext.api.platform.frontier_slots import MAX_SLOTS
+from scrapy_ext.api.platform.frontier import MAX_SLOTS
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, found, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Routes
-from scrapy_ext.server.store.frontier.fed_lines import push_lines
-from scrapy_ext.server.store.frontier.feeds import Push
+from scrapy_ext.server.store.frontier.feeds import Push, push_lines
 
 ROUTES: Final = Routes(Access.PROCESS)
 _FEED: Final = "/hcf/{project}/{frontier}/feed"
@@ -65,7 +64,8 @@ async def _declare(call: Call) -> Response:
     for each, value in flags.items():
         if not isinstance(value, bool):
             raise refused(each, "must be true or false", f"Write {_EXAMPLE}.")
-    await call.store.feeds.declare(call.project, name, Feed(slots, flags["open"], flags["own_fingerprints"]))
+    feed = Feed(slots, flags["open"], flags["own_fingerprints"])
+    await call.store.feeds.declare(call.project, name, feed, call.attempt)
     return empty()
 
 
@@ -94,7 +94,8 @@ async def _push(call: Call) -> Response:
         raise refused("push", "must be 1 to 64 letters, digits, '_', '-' or '.'", "Choose another ID.")
     start = call.number("start", 0) or 0
     lines = await _lines(call)
-    count = await push_lines(call.store.feeds, Push(call.project, name, slots), lines, push, start)
+    into = Push(call.project, name, slots, attempt=call.attempt)
+    count = await push_lines(call.store.feeds, into, lines, push, start)
     call.wrote(count.new)
     return json(count)
 

@@ -6,15 +6,26 @@ there is one.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from scrapy_ext.api.platform.conditions import RecordFilter, filter_of, kind_of, parse_condition
+from scrapy_ext.api.platform.conditions import (
+    Condition,
+    RecordFilter,
+    check_number,
+    filter_of,
+    kind_of,
+    parse_condition,
+)
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.platform.where import parse_where
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.computing.threads import in_data_thread, in_slow_thread
 from scrapy_ext.server.http.call import Call
+
+T = TypeVar("T")
 
 _ALL: Final = ("filter", "filterall")
 _ANY: Final = "filterany"
@@ -23,9 +34,32 @@ _WHERE: Final = "where"
 
 def filter_of_call(call: Call) -> RecordFilter | None:
     """Return the filter of a call; None without conditions. Raises ``ContractError``."""
-    every = [parse_condition(text, name) for name in _ALL for text in call.all(name)]
-    every += [clause.condition for text in call.all(_WHERE) for clause in parse_where(text)]
-    return filter_of(every, [parse_condition(text, _ANY) for text in call.all(_ANY)])
+    every: list[Condition] = []
+    for name in _ALL:
+        every += _parsed(call.all(name), name)
+    for text in call.all(_WHERE):
+        every += [clause.condition for clause in parse_where(text)]
+        check_number(every)
+    return filter_of(every, _parsed(call.all(_ANY), _ANY))
+
+
+def _parsed(texts: Sequence[str], name: str) -> list[Condition]:
+    """Return the conditions of parameters, up to the first that is too many: an expression takes milliseconds."""
+    found: list[Condition] = []
+    for text in texts:
+        found.append(parse_condition(text, name))
+        check_number(found)
+    return found
+
+
+async def chosen_of(conditions: RecordFilter, stored: Sequence[T], line_of: Callable[[T], bytes]) -> list[T]:
+    """Return the selected of some records, in steps of which none keeps a thread for long."""
+    found, at = list[T](), 0
+    while at < len(stored):
+        run = in_slow_thread if conditions.is_slow else in_data_thread
+        more, at = await run(conditions.chosen, stored, line_of, at)
+        found += more
+    return found
 
 
 def refuse_filters(call: Call) -> None:

@@ -75,7 +75,7 @@ async def _add(call: Call) -> Response:
     slot = _slot(call)
     added = 0
     async for requests in bodies.gathered(call.request, _queued, decode_usual=_all_queued):
-        added += await call.store.frontier.add(slot, requests)
+        added += await call.store.frontier.add(slot, requests, call.attempt)
     call.wrote(added)
     return json(frontier.NewCount(added))
 
@@ -166,7 +166,7 @@ def _batch_id(call: Call, name: str, remedy: str) -> str | None:
 async def _delete_batches(call: Call) -> Response:
     slot = _slot(call)
     async for ids in bodies.strings(call.request):
-        await call.store.frontier.delete_batches(slot, ids)
+        await call.store.frontier.delete_batches(slot, ids, call.attempt)
     return empty()
 
 
@@ -188,6 +188,6 @@ async def _fingerprints(call: Call) -> Response:
 
 @ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", schemas.DONE)
 async def _delete_slot(call: Call) -> Response:
-    await call.store.frontier.delete_slot(_slot(call))
+    await call.store.frontier.delete_slot(_slot(call), call.attempt)
     call.store.deleted.set()
     return empty()

@@ -24,11 +24,10 @@ from scrapy_ext.server.http.answers import Refusal, empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_name, check_tags
 from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.platform import ingestion
 from scrapy_ext.server.platform.jobs import answer
-from scrapy_ext.server.platform.records import ingestion
-from scrapy_ext.server.store.collections.imported import Copy
 from scrapy_ext.server.store.collections.selections import Collection
-from scrapy_ext.server.store.collections.writes import checked
+from scrapy_ext.server.store.collections.writes import Copy, checked
 from scrapy_ext.server.store.jobs.imported import ImportedRecords
 from scrapy_ext.server.store.records.records import RecordStore
 
@@ -100,7 +99,7 @@ async def _begin(call: Call) -> Response:
     return json(BegunImport(str(job.key), job.state.value, origin.copied, ranges))
 
 
-def _source(given: Any) -> str:
+def _source(given: object) -> str:
     if not isinstance(given, str) or not 0 < len(given) <= _MAX_SOURCE or not given.isprintable():
         raise refused("source", f"must be 1 to {_MAX_SOURCE} characters", "Send the host and the key of the job there.")
     return given

@@ -19,7 +19,7 @@ from scrapy_ext.server.http.forms import check_job, check_name, check_tags, own_
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.jobs.versions.runnable import check_spider
 from scrapy_ext.server.platform.jobs import JOB_FILTERS, JOB_LINE, JOBMETA, answer, job_filter, line, wanted_of
-from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, unique_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.states import ACTIVE, Change
@@ -134,7 +134,7 @@ async def _count(call: Call) -> Response:
     return Response(str(count), media_type=TEXT)  # also a JSON number
 
 
-async def _in_group(call: Call, group: Any) -> bool:
+async def _in_group(call: Call, group: object) -> bool:
     """Return true when the project's setting ``botgroups`` lists this group of workers."""
     if group is None:
         return True
@@ -286,8 +286,8 @@ async def _update(call: Call) -> Response:
             spiders.append((_own_spider(text, project, f"{place}: key"), state, record))
         else:
             changes.append(Change(own_key(text, project, f"{place}: key"), state, record))
-    if call.grant.attempt is not None:
-        return await answer(call, await _by_process(call, call.grant.attempt, changes))
+    if call.attempt is not None:
+        return await answer(call, await _by_process(call, call.attempt, changes))
     changed = await _changed(call, changes)
     for spider, state, record in spiders:
         async for keys in call.store.jobs.of_spider(project, spider):
@@ -305,7 +305,7 @@ async def _by_process(call: Call, attempt: Attempt, changes: list[Change]) -> li
         if change.state is JobState.FINISHED:
             text = reason.replace("\0", "")[: job_api.MAX_NAME] if isinstance(reason, str) else ""
             await call.store.attempts.said(attempt, text or "finished")
-        await call.store.jobs.merge(change.key, fields)
+        await call.store.jobs.merge(change.key, fields, attempt)
     return [{"prevstate": JobState.RUNNING.value, "key": str(change.key)} for change in changes]
 
 

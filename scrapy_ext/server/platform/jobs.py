@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.masking import hidden
 from scrapy_ext.api.platform import jobs
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
@@ -22,13 +23,13 @@ from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result_of
-from scrapy_ext.server.http.forms import Form, check_job, check_name, check_tags, own_key, parse_state
+from scrapy_ext.server.http.forms import Form, check_name, check_tags, own_key, parse_state, run_metadata
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.jobs.versions.runnable import check_local_spider, check_spider
+from scrapy_ext.server.jobs.versions.runnable import check_new_job
 from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
-from scrapy_ext.server.store.jobs.rows import StoredJob, importing_from, tags_of
+from scrapy_ext.server.store.jobs.rows import StoredJob, importing_from, ran_for, tags_of
 
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ _TAGS: Final[schemas.Schema] = schemas.array(schemas.NAME)
 _JOBS: Final[schemas.Schema] = schemas.array(schemas.JOB_KEY, least=1)
 
 
-def _form(*required: str, **fields: Any) -> schemas.Body:
+def _form(*required: str, **fields: object) -> schemas.Body:
     return schemas.Body(schemas.FORM, schemas.record({"project": schemas.NUMBER, **fields}, *required))
 
 
@@ -95,12 +96,9 @@ async def _run(call: Call) -> Response:
     project = form.key_number("project")
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
-    metadata, state = _run_metadata(form)
+    metadata, state = run_metadata(form)
     if state is jobs.JobState.PENDING:
-        check_job(spider, metadata)
-        await check_spider(call.store, project, spider, metadata.get("version"))
-        if (environments := environments_of(call)) is not None:
-            await check_local_spider(call.store, environments, project, spider)
+        await check_new_job(call.store, environments_of(call), project, spider, metadata)
     job = NewJob(spider, state, metadata, run_key(spider, metadata))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):
@@ -118,25 +116,6 @@ async def _spider_by_id(call: Call, project: int, form: Form) -> str:
     if spider is None:
         raise refused("jobq_id", f"{number} is no spider of project {project}", "Send the spider's name.")
     return spider.name
-
-
-def _run_metadata(form: Form) -> tuple[dict[str, Any], jobs.JobState]:
-    metadata: dict[str, Any] = {
-        "spider_type": "manual",
-        "priority": form.number("priority", jobs.DEFAULT_PRIORITY, jobs.MIN_PRIORITY, jobs.MAX_PRIORITY),
-        "units": form.number("units", jobs.DEFAULT_UNITS, jobs.MIN_UNITS, jobs.MAX_UNITS),
-    }
-    metadata["tags"] = list(dict.fromkeys(check_tags("add_tag", form.all("add_tag"))))
-    if arguments := {name: value for name, value in form.fields if name not in jobs.RUN_PARAMETERS}:
-        metadata["spider_args"] = arguments
-    for name in ("job_settings", "environment"):
-        if (value := form.object(name)) is not None:
-            metadata[name] = value
-    if cmd_args := form.get("cmd_args"):
-        metadata["cmd_args"] = cmd_args
-    extra = form.object("meta") or {}
-    state = parse_state(extra.pop("state", jobs.JobState.PENDING.value), "meta.state")
-    return {**metadata, **extra}, state
 
 
 def job_filter(call: Call, default_states: tuple[jobs.JobState, ...] = ()) -> JobFilter:
@@ -197,7 +176,6 @@ async def _list(call: Call) -> Response:
 def listed_job(job: StoredJob, now: int) -> jobs.Job:
     metadata = job.metadata
     started = metadata.get("running_time")
-    ended = metadata.get("finished_time") or (now if job.state is jobs.JobState.RUNNING else None)
     importing = importing_from(job) is not None
     framework = metadata.get(jobs.CRAWL_STATS)
     responses = framework.get("downloader/response_count") if isinstance(framework, dict) else None
@@ -212,20 +190,20 @@ def listed_job(job: StoredJob, now: int) -> jobs.Job:
         version=_text(metadata.get("version")),
         started_time=iso_time(started) if isinstance(started, int) else None,
         updated_time=iso_time(job.updated),
-        elapsed=ended - started if isinstance(started, int) and isinstance(ended, int) and not importing else None,
+        elapsed=None if importing else ran_for(job, now),
         responses_received=_whole(responses, job.counts.requests),
         items_scraped=job.counts.items,
         logs=job.counts.logs,
         errors_count=job.counts.errors,
-        spider_args=metadata["spider_args"] if isinstance(metadata.get("spider_args"), dict) else None,
+        spider_args=hidden(metadata["spider_args"]) if isinstance(metadata.get("spider_args"), dict) else None,
     )
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _whole(value: Any, default: int) -> int:
+def _whole(value: object, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
@@ -349,8 +327,13 @@ def line(job: StoredJob, now: int, wanted: Sequence[str]) -> dict[str, Any]:
     entry = usual(job, now)
     if not wanted:
         return entry
-    asked = {name: job.metadata[name] for name in wanted if name in job.metadata}
+    asked = {name: _masked(name, job.metadata[name]) for name in wanted if name in job.metadata}
     return {**asked, **{name: entry[name] for name in _ALWAYS}}
+
+
+def _masked(name: str, value: object) -> Any:
+    """Return a field of the metadata as lists show it; the metadata themselves have it whole."""
+    return hidden(value) if name in jobs.GIVEN and isinstance(value, dict) else value
 
 
 def wanted_of(call: Call) -> tuple[str, ...]:

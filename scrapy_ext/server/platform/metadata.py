@@ -25,7 +25,7 @@ from scrapy_ext.server.store.records.removal import deletion_error
 ROUTES: Final = Routes(Access.JOB)
 
 _JOB: Final = "/jobs/{project}/{spider}/{job}"
-_FIELD: Final = f"{_JOB}/{{field}}"
+_FIELD: Final = f"{_JOB}/{{field:path}}"
 _LISTING: Final = (
     schemas.COUNT,
     schemas.Parameter("meta", "what to add to each", schemas.array({"const": "_key"})),
@@ -102,7 +102,7 @@ async def _write_field(call: Call) -> Response:
 async def _remove_field(call: Call) -> Response:
     field = call.part("field")
     _check_writable(field)
-    await call.store.jobs.remove_field(call.job, field)
+    await call.store.jobs.remove_field(call.job, field, call.attempt)
     return empty()
 
 
@@ -121,7 +121,7 @@ async def _all(call: Call) -> AsyncIterator[Page]:
 
 
 async def _merge(call: Call, fields: dict[str, Any]) -> Response:
-    if not await call.store.jobs.merge(call.job, fields):
+    if not await call.store.jobs.merge(call.job, fields, call.attempt):
         raise _unknown(call.job)
     return empty()
 

@@ -1,20 +1,17 @@
-"""Monitors of a project (``/api/projects/<project>/monitors``) and of the server (``/api/monitors``), their results,
-and the targets of alerts. These paths are this package's own."""
+"""Monitors of a project (``/api/projects/<project>/monitors``) and of the server (``/api/monitors``), and their
+results; jobs with their verdicts (``/api/projects/<project>/verdicts``). These paths are this package's own."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.alerts import AlertMessage, AlertTarget, target_of
-from scrapy_ext.api.platform.changes import ChangeEvents
+from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState, JudgedJob, JudgedJobs
 from scrapy_ext.api.platform.keys import number_of
-from scrapy_ext.api.platform.monitor_checks import MAX_CHECK
 from scrapy_ext.api.platform.monitors import (
-    FIELDS,
-    MAX_CHECKS,
-    MAX_SAMPLE,
+    SORT,
     Incident,
     Monitor,
     MonitorPreview,
@@ -22,52 +19,38 @@ from scrapy_ext.api.platform.monitors import (
     NewMonitor,
     monitor_of,
 )
-from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import found, json, not_found
+from scrapy_ext.api.platform.verdicts import ATTENTION
+from scrapy_ext.server.http import schemas
+from scrapy_ext.server.http.answers import json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.monitors.item_schemas import check_schema
-from scrapy_ext.server.monitors.messages import Messages
+from scrapy_ext.server.monitors.item_schemas import ItemSchemas
 from scrapy_ext.server.monitors.previews import preview
+from scrapy_ext.server.platform.jobs import JOB_FILTERS, MAX_LIST, job_filter, listed_job
 from scrapy_ext.server.platform.rules import RulePaths, declare, owner_of, projects_of
+from scrapy_ext.server.store.jobs.jobs import Judgement
+from scrapy_ext.server.store.jobs.queries import JobPage
+from scrapy_ext.server.store.jobs.rows import StoredJob, verdict_of_job
 
-_MAX_BODY: Final = 64 * 1024
 _PER_PAGE: Final = 100
 _MAX_PER_PAGE: Final = 1000
-_MISSING: Final = "There is no such target."
 
 ROUTES: Final = Routes()
-
-_NEW: Final[schemas.Schema] = schemas.record(
-    {
-        "name": {"type": "string", "pattern": r"^[A-Za-z0-9 _.\-]{0,100}$"},
-        "spider": schemas.NAME,
-        "tag": schemas.NAME,
-        "args": schemas.OBJECT,
-        "checks": schemas.array({"type": "string", "minLength": 1, "maxLength": MAX_CHECK}, most=MAX_CHECKS),
-        "schema": {"type": ["object", "boolean"]},
-        "sample": {"type": "integer", "minimum": 0, "maximum": MAX_SAMPLE},
-        "expect": {"type": "string", "pattern": r"^([1-9][0-9]{0,2}[hd]|schedule)$"},
-        "enabled": {"type": "boolean"},
-    },
-    only=True,
-)
 
 
 class MonitorPaths(RulePaths):
     """Paths about monitors, whose previews have results of jobs."""
 
+    def parse(self, call: Call, fields: dict[str, Any]) -> NewMonitor:
+        return monitor_of(fields, of_server=owner_of(call) is None)
+
     async def preview_of(self, call: Call, rule: Monitor) -> MonitorPreview:
-        return await preview(call.store, rule, await projects_of(call))
+        return await preview(call.store, rule, await projects_of(call), call.service(ItemSchemas))
 
-
-def _parse(call: Call, fields: dict[str, Any]) -> NewMonitor:
-    new = monitor_of(fields, of_server=owner_of(call) is None)
-    if new.schema is not None:
-        check_schema(new.schema)
-    return new
+    async def check(self, call: Call, new: NewMonitor) -> None:
+        if new.schema is not None:
+            await call.service(ItemSchemas).check(new.schema, owner_of(call))
 
 
 @ROUTES.add(
@@ -103,122 +86,44 @@ async def _results(call: Call) -> Response:
 declare(
     ROUTES,
     MonitorPaths(
-        name="monitors",
-        noun="monitor",
-        done="checked",
-        body=_NEW,
-        fields=FIELDS,
-        example='{"spider": "books", "checks": ["items >= 100"]}',
-        rule=Monitor,
-        preview=MonitorPreview,
-        parse=_parse,
+        SORT,
         rules=lambda store: store.monitors,
         found="The results that it would have had for the last jobs.",
         has_next=False,
     ),
 )
 
-# ── targets of alerts ──
-
-_ALL: Final = "/api/projects/{project}/alerts"
-_ONE: Final = f"{_ALL}/{{target}}"
-_NEW_TARGET: Final[schemas.Schema] = schemas.record(
-    {
-        "name": {"type": "string", "pattern": r"^[A-Za-z0-9 _.\-]{1,100}$"},
-        "url": {"type": "string", "pattern": r"^(slack|jsons|tgram)://[A-Za-z0-9]{4,40}(/[A-Za-z0-9]{1,40}){0,3}$"},
-    },
-    "name",
-    "url",
-    only=True,
-)
-_CHANGE: Final[schemas.Schema] = schemas.record({"disabled": {"type": "boolean"}}, "disabled", only=True)
-_TARGET_EXAMPLE: Final = '{"name": "on-call", "url": "slack://TOKEN_A/TOKEN_B/TOKEN_C"}'
-
 
 @ROUTES.add(
-    f"GET {_ALL}",
-    "Read the targets of a project's alerts.",
-    schemas.value("The targets, with their addresses masked.", schemas.Many(AlertTarget)),
+    "GET /api/projects/{project}/verdicts",
+    "List jobs with their verdicts and the reasons, the newest first.",
+    schemas.value("The jobs.", JudgedJobs),
+    parameters=(
+        schemas.Parameter("job", "only these jobs", schemas.array(schemas.JOB_KEY)),
+        schemas.Parameter("needs_attention", "only finished jobs with the verdict red or amber", schemas.FLAG),
+        *JOB_FILTERS,
+        schemas.Parameter("count", "at most so many", schemas.COUNTER),
+        schemas.Parameter("offset", "leave out so many", schemas.COUNTER),
+    ),
 )
-async def _targets(call: Call) -> Response:
-    return json(await call.store.alerts.listed(call.project))
+async def _list(call: Call) -> Response:
+    project, store = call.project, call.store
+    keys = tuple(own_key(text, project, "job") for text in call.all("job"))
+    which = job_filter(call, tuple(JobState) if keys else SHOWN_STATES)._replace(keys=keys)
+    if call.query.get("needs_attention") in ("1", "Y"):
+        which = which._replace(worst=min(ATTENTION))
+    page = JobPage(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
+    total = await store.jobs.count(project, which)
+    found = await store.jobs.listed(project, which, page, counts=True)
+    known = await store.jobs.judgements(project, [job.key for job in found])
+    return json(JudgedJobs(total, [_judged(job, known.get(job.key), store.clock()) for job in found]))
 
 
-@ROUTES.add(
-    f"POST {_ALL}",
-    "Add a target of alerts: an address of Apprise.",
-    schemas.value("The target, with its address masked.", AlertTarget),
-    status=201,
-    body=schemas.Body(schemas.JSON, _NEW_TARGET),
-    event=ChangeEvents.TARGET_CREATED,
-)
-async def _add(call: Call) -> Response:
-    targets = call.store.alerts  # refuses limited keys before the body is read
-    new = target_of(await bodies.fields_of(call.request, _TARGET_EXAMPLE, _MAX_BODY))
-    added = await targets.add(call.project, new.name, new.url)
-    call.wrote(1)
-    return json(added, 201)
-
-
-@ROUTES.add(f"GET {_ONE}", "Read a target of alerts.", schemas.value("The target.", AlertTarget))
-async def _target(call: Call) -> Response:
-    return json(found(await call.store.alerts.get(*_place(call)), _MISSING))
-
-
-@ROUTES.add(
-    f"PATCH {_ONE}",
-    "Disable a target of alerts, which removes its pending messages, or enable it.",
-    schemas.value("The target.", AlertTarget),
-    body=schemas.Body(schemas.JSON, _CHANGE),
-    event=ChangeEvents.TARGET_CHANGED,
-)
-async def _disable(call: Call) -> Response:
-    targets = call.store.alerts  # as above
-    fields = await bodies.fields_of(call.request, '{"disabled": true}', _MAX_BODY)
-    for name in fields:
-        if name != "disabled":
-            raise refused(name[:60], "is no field here", "The field is disabled; add another target instead.")
-    if not isinstance(fields.get("disabled"), bool):
-        raise refused("disabled", "must be true or false", 'Write {"disabled": false}.')
-    return json(found(await targets.disable(*_place(call), fields["disabled"]), _MISSING))
-
-
-@ROUTES.add(
-    f"DELETE {_ONE}",
-    "Remove a target of alerts.",
-    schemas.AnswerShape("It is removed."),
-    status=204,
-    event=ChangeEvents.TARGET_REMOVED,
-)
-async def _remove(call: Call) -> Response:
-    if not await call.store.alerts.remove(*_place(call)):
-        raise not_found(_MISSING)
-    return Response(status_code=204)
-
-
-@ROUTES.add(
-    f"POST {_ONE}/test",
-    "Send a trial message to a target of alerts; the messages have its result.",
-    schemas.value("The message, which is sent now.", AlertMessage),
-    status=202,
-)
-async def _test(call: Call) -> Response:
-    target = found(await call.store.alerts.get(*_place(call)), _MISSING)
-    text = call.service(Messages).test(target)
-    return json(found(await call.store.alerts.test(*_place(call), text), _MISSING), 202)
-
-
-@ROUTES.add(
-    f"GET {_ONE}/messages",
-    "Read the recent and pending messages to a target of alerts, newest first.",
-    schemas.value("The messages, without their texts.", schemas.Many(AlertMessage)),
-    parameters=(schemas.page_size(_MAX_PER_PAGE),),
-)
-async def _messages(call: Call) -> Response:
-    count, place = call.page_size(_PER_PAGE, _MAX_PER_PAGE, "Ask for fewer."), _place(call)
-    found(await call.store.alerts.get(*place), _MISSING)
-    return json(await call.store.alerts.messages(*place, count))
-
-
-def _place(call: Call) -> tuple[int, int]:
-    return call.project, call.part_number("target")
+def _judged(job: StoredJob, known: Judgement | None, now: int) -> JudgedJob:
+    verdict = verdict_of_job(job)
+    return JudgedJob(
+        **msgspec.structs.asdict(listed_job(job, now)),
+        verdict=None if verdict is None else verdict.text,
+        reasons=[] if known is None else [reason.sentence for reason in known.reasons],
+        error="" if known is None else known.error,
+    )

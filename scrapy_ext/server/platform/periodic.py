@@ -13,11 +13,12 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform import periodic
 from scrapy_ext.api.platform.changes import ChangeEvents
-from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.jobs.versions.runnable import check_tasks
+from scrapy_ext.server.platform.versions import environments_of
 
 _PER_PAGE: Final = 100
 _MAX_BODY: Final = 1024 * 1024
@@ -25,26 +26,7 @@ _MISSING: Final = "There is no such periodic job."
 
 ROUTES: Final = Routes()
 
-_TASK: Final[schemas.Schema] = schemas.record(
-    {
-        "name": schemas.NAME,
-        "priority": {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
-        "spider_args": schemas.OBJECT,
-        "script_args": {"type": "string", "description": "with a name that begins with py:"},
-        "jobq_id": {"type": ["integer", "null"], "description": "follows from the name"},
-    },
-    "name",
-    only=True,
-)
-_SCHEDULE: Final[schemas.Schema] = schemas.record(
-    {
-        "cron": {"type": "string", "pattern": r"^([0-9]{1,2}|\*)( ([0-9]{1,2}|\*)){4}$"},
-        "tasks": schemas.array(_TASK, least=1, most=periodic.MAX_TASKS),
-        "addtags": schemas.array(schemas.NAME, most=periodic.MAX_TAGS),
-        "disabled": {"type": "boolean"},
-        "description": {"type": "string", "maxLength": periodic.MAX_DESCRIPTION},
-    }
-)
+_CHANGE: Final = schemas.some_of(periodic.NewSchedule, "ScheduleChange")
 _ANSWER: Final = schemas.value("The periodic job.", periodic.PeriodicJob)
 _ALL: Final = "/api/projects/{project}/periodicjobs"
 _ONE: Final = f"{_ALL}/{{schedule}}"
@@ -55,11 +37,13 @@ _ONE: Final = f"{_ALL}/{{schedule}}"
     "Add a periodic job.",
     _ANSWER,
     status=201,
-    body=schemas.Body(schemas.JSON, {**_SCHEDULE, "required": ["cron", "tasks"]}),
+    body=schemas.Body(schemas.JSON, periodic.NewSchedule),
     event=ChangeEvents.SCHEDULE_CREATED,
 )
 async def _add(call: Call) -> Response:
-    added = await call.store.periodic.add(periodic.edited(periodic.blank(call.project), await _fields(call)))
+    schedule = periodic.edited(periodic.blank(call.project), await _fields(call))
+    await check_tasks(call.store, environments_of(call), schedule)
+    added = await call.store.periodic.add(schedule)
     call.wrote(1)
     return json(added, 201)
 
@@ -73,11 +57,13 @@ async def _read(call: Call) -> Response:
     f"PATCH {_ONE}",
     "Change fields of a periodic job; other fields are unchanged.",
     _ANSWER,
-    body=schemas.Body(schemas.JSON, _SCHEDULE),
+    body=schemas.Body(schemas.JSON, _CHANGE),
     event=ChangeEvents.SCHEDULE_CHANGED,
 )
 async def _change(call: Call) -> Response:
     fields, number = await _fields(call), call.part_number("schedule")
+    stored = found(await call.store.periodic.get(call.project, number), _MISSING)
+    await check_tasks(call.store, environments_of(call), periodic.edited(stored, fields), stored)
     changed = await call.store.periodic.edit(call.project, number, lambda stored: periodic.edited(stored, fields))
     return json(found(changed, _MISSING))
 

@@ -13,15 +13,14 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.alerts import settings_faults
 from scrapy_ext.api.platform.changes import ChangeEvents
-from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState, violations_of_project
+from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, NAME_PATTERN, Project, name_of_project
-from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.forms import check_name, parse_state
+from scrapy_ext.server.http.forms import check_project_settings, parse_state
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.store.jobs.states import ACTIVE
 
@@ -32,7 +31,7 @@ _SUMMARY: Final[schemas.Schema] = schemas.whole(
     project=schemas.NUMBER, **dict.fromkeys(_STATES, schemas.COUNTER), has_capacity={"type": "boolean"}
 )
 _SETTINGS: Final = "/projects/{project}/settings"
-_ONE: Final = f"{_SETTINGS}/{{name}}"
+_ONE: Final = f"{_SETTINGS}/{{name:path}}"
 _MAX_BODY: Final = 4096
 _NAMED: Final[schemas.Schema] = schemas.record(
     {
@@ -77,10 +76,7 @@ async def _one(call: Call) -> Response:
 )
 async def _rename(call: Call) -> Response:
     project = call.project
-    fields = await bodies.fields_of(call.request, '{"name": "books"}', _MAX_BODY)
-    for name in fields:
-        if name != "name":
-            raise refused(name[:60], "is no field here", "The field is name.")
+    fields = await bodies.known_fields(call.request, ["name"], '{"name": "books"}', _MAX_BODY)
     if "name" not in fields:
         raise refused("name", "is required", 'Write {"name": "books"}, or null for no name.')
     name = fields["name"]
@@ -185,13 +181,10 @@ def _summary(project: int, counts: Mapping[JobState, int]) -> dict[str, Any]:
     return {"project": project, **{state.value: counts[state] for state in SHOWN_STATES}, "has_capacity": True}
 
 
-async def _merge(call: Call, values: Any) -> Response:
+async def _merge(call: Call, values: object) -> Response:
     if not isinstance(values, dict):
         raise refused("body", "must be a JSON object", 'Write {"name": value}.')
-    for name in values:
-        check_name("name", name)
-    if violations := [*violations_of_project(values), *settings_faults(values)]:
-        raise ContractError(violations)
+    check_project_settings(values)
     call.noted["settings"] = sorted(values)
     await call.store.projects.merge(call.project, {name: msgspec.json.encode(each) for name, each in values.items()})
     return empty()

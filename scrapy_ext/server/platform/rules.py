@@ -1,19 +1,22 @@
-"""Paths about rules: ``/api/projects/<project>/<name>`` for those of a project, ``/api/<name>`` for the server's.
+"""Paths about rules: ``/api/projects/<project>/<name>`` for those of a project, ``/api/<name>`` for the server's; here
+those of retention rules, ``retention``.
 
-:func:`declare` adds the same paths for each purpose of rules. They are this package's own.
+:func:`declare` adds the same paths for each sort of rules. They are this package's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
 from starlette.responses import Response
 
+from scrapy_ext.api.fields import fields_of
+from scrapy_ext.api.platform import retention
 from scrapy_ext.api.platform.changes import ChangeEvents
-from scrapy_ext.api.platform.rules import MAX_DAYS, MAX_KEPT, NextJob
-from scrapy_ext.api.violations import refused
+from scrapy_ext.api.platform.rules import NextJob, RuleSort
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call
@@ -24,41 +27,23 @@ from scrapy_ext.server.store.rules.rules import RuleStore
 _MAX_BODY: Final = 64 * 1024
 _MISSING: Final = "There is no such rule."
 
-#: Schemas of the conditions and of ``enabled``.
-CONDITIONS: Final[schemas.Schema] = {
-    "spider": schemas.NAME,
-    "tag": schemas.NAME,
-    "older_than": {"type": "integer", "minimum": 1, "maximum": MAX_DAYS},
-    "keep_last": {"type": "integer", "minimum": 1, "maximum": MAX_KEPT},
-    "enabled": {"type": "boolean"},
-}
 _CHANGE: Final[schemas.Schema] = schemas.record({"enabled": {"type": "boolean"}}, "enabled", only=True)
 
 
 @dataclass(frozen=True)
 class RulePaths:
-    """Paths about the rules of a purpose."""
+    """Paths about the rules of a sort."""
 
-    #: Last part of the paths.
-    name: str
-    #: The rule in summaries: ``retention rule``.
-    noun: str
-    #: Past participle of its effect: ``removed``.
-    done: str
-    #: Body of a new rule, with its fields, and an example.
-    body: schemas.Schema
-    fields: Sequence[str]
-    example: str
-    #: Records of a rule and of a preview.
-    rule: type
-    preview: type
-    #: Returns a new rule; raises :class:`ContractError`.
-    parse: Callable[[Call, dict[str, Any]], Any]
+    sort: RuleSort[Any, Any, Any]
     #: Returns the rules of a store.
     rules: Callable[[Store], RuleStore[Any, Any]]
     #: The answer of a preview; and whether there is a list of the jobs that are next.
     found: str = ""
     has_next: bool = True
+
+    def parse(self, call: Call, fields: dict[str, Any]) -> Any:
+        """Return a new rule; raise :class:`ContractError`."""
+        return self.sort.parse(fields)
 
     # ── handlers ──
 
@@ -75,15 +60,14 @@ class RulePaths:
 
     async def add(self, call: Call) -> Response:
         rules = self.rules(call.store)  # refuses limited keys before the body is read
-        call.noted["purpose"] = self.name
-        added = await rules.add(owner_of(call), self.parse(call, await self._fields(call, *self.fields)))
+        call.noted["purpose"] = self.sort.name
+        added = await rules.add(owner_of(call), await self._new(call))
         call.wrote(1)
         return json(added, 201)
 
     async def preview_new(self, call: Call) -> Response:
         rules = self.rules(call.store)  # as above
-        new = self.parse(call, await self._fields(call, *self.fields))
-        return json(await self.preview_of(call, rules.unstored(owner_of(call), new)))
+        return json(await self.preview_of(call, rules.unstored(owner_of(call), await self._new(call))))
 
     async def preview_one(self, call: Call) -> Response:
         rules = self.rules(call.store)
@@ -94,53 +78,54 @@ class RulePaths:
         """Return the preview of a rule, which may not be stored."""
         return await self.rules(call.store).preview(rule, await projects_of(call))
 
+    async def check(self, call: Call, new: Any) -> None:
+        """Raise :class:`ContractError` for a new rule whose fault only a process finds."""
+
+    async def _new(self, call: Call) -> Any:
+        record: type[Struct] = self.sort.new
+        new = self.parse(call, await bodies.known_fields(call.request, fields_of(record), self.sort.example, _MAX_BODY))
+        await self.check(call, new)
+        return new
+
     async def read(self, call: Call) -> Response:
         return json(found(await self.rules(call.store).get(*_place(call)), _MISSING))
 
     async def enable(self, call: Call) -> Response:
         rules = self.rules(call.store)  # as above
-        call.noted["purpose"] = self.name
-        enabled = (await self._fields(call, "enabled")).get("enabled")
-        if not isinstance(enabled, bool):
-            raise refused("enabled", "must be true or false", 'Write {"enabled": true}.')
+        call.noted["purpose"] = self.sort.name
+        enabled = await bodies.flag_of(call.request, "enabled", _MAX_BODY)
         return json(found(await rules.enable(*_place(call), enabled), _MISSING))
 
     async def remove(self, call: Call) -> Response:
-        call.noted["purpose"] = self.name
+        call.noted["purpose"] = self.sort.name
         if not await self.rules(call.store).remove(*_place(call)):
             raise not_found(_MISSING)
         return Response(status_code=204)
 
-    async def _fields(self, call: Call, *known: str) -> dict[str, Any]:
-        fields = await bodies.fields_of(call.request, self.example, _MAX_BODY)
-        for name in fields:
-            if name not in known:
-                raise refused(name[:60], "is no field here", f"The fields are {', '.join(known)}.")
-        return fields
-
 
 def declare(routes: Routes, paths: RulePaths) -> None:
     """Add the paths about the rules of a purpose."""
-    of_project, of_server = f"/api/projects/{{project}}/{paths.name}", f"/api/{paths.name}"
-    many = schemas.value("The rules.", schemas.Many(paths.rule))
-    one = schemas.value("The rule.", paths.rule)
-    data = f"The data that would be {paths.done} now, and the jobs that are next."
-    preview = schemas.value(paths.found or data, paths.preview)
-    new, change = schemas.Body(schemas.JSON, paths.body), schemas.Body(schemas.JSON, _CHANGE)
+    sort = paths.sort
+    of_project, of_server = f"/api/projects/{{project}}/{sort.name}", f"/api/{sort.name}"
+    many = schemas.value("The rules.", schemas.Many(sort.rule))
+    one = schemas.value("The rule.", sort.rule)
+    data = f"The data that would be {sort.done} now, and the jobs that are next."
+    preview = schemas.value(paths.found or data, sort.preview)
+    new, change = schemas.Body(schemas.JSON, sort.new), schemas.Body(schemas.JSON, _CHANGE)
     jobs = schemas.value("The jobs, the next one first.", schemas.Many(NextJob))
 
     def add(path: str, summary: str, answer: schemas.AnswerShape, handler: Handler, **more: Any) -> None:
         access = Access.KEY if of_project in path else Access.SERVER
         routes.add(path, summary, answer, access=access, **more)(handler)
 
-    summary = f"Read the {paths.noun}s that cover a project: those of the server (project: null), and its own."
+    summary = f"Read the {sort.noun}s that cover a project: those of the server (project: null), and its own."
     add(f"GET {of_project}", summary, many, paths.of_project)
-    add(f"GET {of_server}", f"Read the {paths.noun}s of the server.", many, paths.of_server)
+    add(f"GET {of_server}", f"Read the {sort.noun}s of the server.", many, paths.of_server)
     if paths.has_next:
-        summary = f"Read the jobs of a project whose data is {paths.done} next by the enabled {paths.noun}s, and when."
+        summary = f"Read the jobs of a project whose data is {sort.done} next by the enabled {sort.noun}s, and when."
         add(f"GET {of_project}/next", summary, jobs, paths.next)
     for owner, base in (("a project", of_project), ("the server", of_server)):
-        rule = f"a {paths.noun} of {owner}"
+        rule = f"a {sort.noun} of {owner}"
         add(
             f"POST {base}",
             f"Add {rule}. It is off unless enabled is true.",
@@ -183,3 +168,8 @@ async def projects_of(call: Call) -> list[int]:
 
 def _place(call: Call) -> tuple[int | None, int]:
     return owner_of(call), call.part_number("rule")
+
+
+#: Paths of the rules that need nothing else.
+ROUTES: Final = Routes()
+declare(ROUTES, RulePaths(retention.SORT, rules=lambda store: store.retention))

@@ -73,7 +73,7 @@ _ONE: Final = "/api/v2/projects/{project}/spiders/{spider}"
     ),
 )
 async def _number(call: Call) -> Response:
-    name = "/".join(call.path[2:])
+    name = call.part("name")
     if call.query.get("create", "").lower() in ("1", "y", "true"):
         check_name("spider", name)
         call.need_write(call.project)
@@ -200,7 +200,7 @@ async def _answer(call: Call, found: Spider | None) -> Response:
     return json(_shown(Project(call.project, (await call.store.projects.names()).get(call.project)), found))
 
 
-def _tags(change: Any, name: str) -> tuple[str, ...]:
+def _tags(change: object, name: str) -> tuple[str, ...]:
     tags = (change.get(name) or []) if isinstance(change, dict) else None
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise refused(name, "must be an array of strings", 'Write {"add": ["a"], "remove": ["b"]}.')

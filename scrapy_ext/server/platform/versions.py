@@ -1,55 +1,31 @@
 """Deployed versions of a project: ``/api/projects/<project>/versions``, a path of this package, and
 ``/api/scrapyd/addversion.json``, with which the tools of the hosted platform deploy.
-
-An upload is a form (``multipart/form-data``) with the archive in ``archive`` or ``egg``, or the archive alone. It is
-written to a temporary file on arrival, and to the store in pieces.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from tempfile import SpooledTemporaryFile
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final
 
 import msgspec
-from starlette.datastructures import FormData, UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.responses import Response, StreamingResponse
 
 from scrapy_ext.api.platform import versions
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.keys import number_of
-from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.deploying import Deploys, Upload, received
+from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import TEXT, Refusal, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
-from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError
-from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import Environments
-from scrapy_ext.server.store.versions.rows import StoredVersion
-from scrapy_ext.server.store.versions.versions import InUseError
+from scrapy_ext.server.store.version_rows import StoredVersion
+from scrapy_ext.server.store.versions import InUseError
 
-#: Maximum bytes of an upload beside the archive.
-_BESIDE: Final = 1024 * 1024
-#: Bytes of an upload in memory.
-_HELD: Final = 1024 * 1024
-_MAX_PARTS: Final = 20
-#: Maximum bytes of the headers of all parts of a form. Browsers and tools send some hundred per part.
-_MAX_HEADERS: Final = 64 * 1024
 #: Maximum seconds without a line for a client that waits for the end of a check.
 SILENCE: Final = 15.0
-
-_NO_ARCHIVE: Final = "Send the archive as the file of a form field, or as the body."
-
-
-class Upload(NamedTuple):
-    """An upload: the archive as an open file, and the other fields."""
-
-    file: Any
-    fields: dict[str, str]
-
 
 ROUTES: Final = Routes()
 
@@ -57,24 +33,6 @@ _FILE: Final[schemas.Schema] = {"type": "string", "format": "binary"}
 _ALL: Final = "/api/projects/{project}/versions"
 _ONE: Final = f"{_ALL}/{{version}}"
 _NOT_HOSTED: Final = "The hosted platform has no such path."
-
-
-class Deploys(NamedTuple):
-    """Acceptance of code. ``allowed`` keys may deploy: ``all`` (keys of all projects), ``project`` or ``none``."""
-
-    deployments: Deployments
-    allowed: str = "all"
-
-    def check(self, call: Call) -> None:
-        """Refuse a caller without permission to deploy."""
-        if self.allowed == "none":
-            raise Refusal(403, "Forbidden. This server takes no code (--deploy none).")
-        if self.allowed == "all" and not call.grant.all_projects:
-            raise Refusal(
-                403,
-                f"Forbidden. The key {call.who} is limited to projects, and code that is deployed runs with the rights "
-                "of the server. Use a key that opens all projects, or start the server with --deploy project.",
-            )
 
 
 def environments_of(call: Call) -> Environments | None:
@@ -112,8 +70,8 @@ async def _list(call: Call) -> Response:
     event=ChangeEvents.VERSION_DEPLOYED,
 )
 async def _add_version(call: Call) -> Response:
-    call.service(Deploys).check(call)
-    upload = await received(call)
+    call.service(Deploys).check(call.grant, call.who)
+    upload = await received(call.request, call.query)
     with upload.file:
         text = upload.fields.get("project")
         if text is None:
@@ -148,8 +106,8 @@ async def _add_version(call: Call) -> Response:
     event=ChangeEvents.VERSION_DEPLOYED,
 )
 async def _upload(call: Call) -> Response:
-    call.service(Deploys).check(call)
-    project, upload = call.project, await received(call)
+    call.service(Deploys).check(call.grant, call.who)
+    project, upload = call.project, await received(call.request, call.query)
     with upload.file:
         taken = await take(call, project, upload)
     return json(taken.shown, 201)
@@ -157,20 +115,9 @@ async def _upload(call: Call) -> Response:
 
 async def take(call: Call, project: int, upload: Upload) -> StoredVersion:
     """Store an upload as a version and start its check; raises :class:`ContractError`."""
-    fields = upload.fields
-    name, settings = fields.get("version", ""), fields.get("settings", "")
-    faults = [*versions.version_faults(name), *(versions.settings_faults(settings) if settings else [])]
-    if faults:
-        raise ContractError(faults)
-    requirements = fields.get("requirements", "")
-    try:
-        taken = await call.service(Deploys).deployments.take(
-            project, name, upload.file, call.who, settings=settings, requirements=requirements
-        )
-    except ArchiveError as error:
-        raise refused("archive", f"cannot be used: {error}", "Build it again.") from None
+    taken = await call.service(Deploys).take(project, upload, call.who)
     call.wrote(1)
-    call.noted["version"] = name
+    call.noted["version"] = taken.shown.version
     return taken
 
 
@@ -210,121 +157,10 @@ async def _progress(call: Call, project: int, version: versions.Version) -> Asyn
         answer = {"status": "error", "message": found.shown.message.partition("\n")[0]}
     else:
         spiders = await call.store.versions.spiders(project, version.version)
+        if found.shown.message:
+            yield f"Warning: {found.shown.message}\n".encode()
         answer = {"status": "ok", "project": project, "version": version.version, "spiders": len(spiders)}
     yield msgspec.json.encode(answer) + b"\n"
-
-
-class _Parts(MultiPartParser):
-    """A parser of forms that bounds the headers of parts, whose concatenation takes quadratic time."""
-
-    _headers_left = _MAX_HEADERS
-
-    def on_header_field(self, data: bytes, start: int, end: int) -> None:
-        self._count(end - start)
-        super().on_header_field(data, start, end)
-
-    def on_header_value(self, data: bytes, start: int, end: int) -> None:
-        self._count(end - start)
-        super().on_header_value(data, start, end)
-
-    def _count(self, size: int) -> None:
-        self._headers_left -= size
-        if self._headers_left < 0:
-            raise MultiPartException(f"the headers of its parts are over {_MAX_HEADERS} bytes")
-
-
-async def received(call: Call) -> Upload:
-    """Return the upload of a call, whose file the caller closes; raises :class:`ContractError` or :class:`Refusal`."""
-    kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "application/x-www-form-urlencoded":
-        return await _encoded(call)
-    if kind == "multipart/form-data":
-        return await _form(call)
-    bodies.keep(_HELD)
-    file = SpooledTemporaryFile(_HELD)  # noqa: SIM115 - its reader closes it
-    try:
-        async for piece in bodies.passing(call.request, versions.MAX_ARCHIVE):
-            file.write(piece)
-    except BaseException:
-        file.close()
-        raise
-    return Upload(file, dict(call.query))
-
-
-async def _encoded(call: Call) -> Upload:
-    """Return the upload of a form whose bytes are escaped, as ScrapydWeb sends an egg."""
-    fields = dict(await bodies.binary_form(call.request))
-    archive = fields.pop(b"egg", b"") or fields.pop(b"archive", b"")
-    if not archive:
-        raise refused("archive", "is required", _NO_ARCHIVE)
-    file = SpooledTemporaryFile(_HELD)  # noqa: SIM115 - its reader closes it
-    file.write(archive)
-    try:
-        texts = {name.decode(): value.decode() for name, value in fields.items()}
-    except UnicodeDecodeError:
-        file.close()
-        raise refused("body", "must be UTF-8 but for the archive", "Encode the fields as UTF-8.") from None
-    return Upload(file, texts)
-
-
-async def _form(call: Call) -> Upload:
-    bodies.keep(_MAX_PARTS * max(_HELD, versions.MAX_REQUIREMENTS))
-    stream = bodies.passing(call.request, versions.MAX_ARCHIVE + versions.MAX_REQUIREMENTS + _BESIDE)
-    parser = _Parts(
-        call.request.headers,
-        cast("Any", stream),
-        max_files=_MAX_PARTS,
-        max_fields=_MAX_PARTS,
-        max_part_size=versions.MAX_REQUIREMENTS,
-    )
-    try:
-        form = await parser.parse()
-    except (MultiPartException, KeyError, ValueError) as error:
-        raise refused(
-            "body", f"is not a form: {getattr(error, 'message', error)}", "Send multipart/form-data."
-        ) from None
-    file: Any = None
-    try:
-        fields = {name: text for name, text in call.query.items() if name != "apikey"}
-        for name, sent in form.multi_items():
-            if isinstance(sent, str):
-                fields[name] = sent
-            elif name in ("archive", "egg") and file is None:
-                file = sent.file
-            elif name == "requirements":
-                fields[name] = await _text(sent)
-            else:
-                rule = "is an egg of its own" if name == "eggs" else "is no field of this form"
-                raise refused(name[:60], rule, "Name what the project needs in its requirements.")
-        if file is None:
-            raise refused("archive", "is required", _NO_ARCHIVE)
-        if (file.seek(0, 2) or file.tell()) > versions.MAX_ARCHIVE:
-            raise Refusal(413, f"The archive is over {versions.MAX_ARCHIVE} bytes. Leave out what is not code.")
-        return Upload(file, fields)
-    except BaseException:
-        await form.close()
-        raise
-    finally:
-        await _close_others(form, file)
-
-
-async def _close_others(form: FormData, kept: Any) -> None:
-    for _, sent in form.multi_items():
-        if isinstance(sent, UploadFile) and sent.file is not kept:
-            await sent.close()
-
-
-async def _text(sent: UploadFile) -> str:
-    data = await sent.read(versions.MAX_REQUIREMENTS + 1)
-    if len(data) > versions.MAX_REQUIREMENTS:
-        raise refused("requirements", f"must be at most {versions.MAX_REQUIREMENTS} bytes", "Name fewer packages.")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise refused("requirements", "must be UTF-8", "Write the file as UTF-8.") from None
-    if "\0" in text:
-        raise refused("requirements", "must be text", "Send the text of a requirements file.")
-    return text
 
 
 @ROUTES.add(

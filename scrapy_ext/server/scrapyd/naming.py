@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from scrapy_ext.api.platform.chosen_ids import TAG
-from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
+from scrapy_ext.api.platform.jobs import CHOSEN_ID_TAG, SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http.call import Call
@@ -20,7 +19,7 @@ from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
 #: Characters of such an ID, which is the name of a file too.
-JOB_ID: Final = re.compile(r"[\w.:+\-]{1,120}", re.ASCII)
+JOB_ID: Final = re.compile(r"(?!\.{1,2}$)[\w.:+\-]{1,120}", re.ASCII)
 #: Maximum jobs with the same ID that a call is about.
 _SAME_ID: Final = 100
 _OWN_ID: Final = re.compile(r"(\d{1,18})[-/](\d{1,18})[-/](\d{1,18})", re.ASCII)
@@ -66,8 +65,8 @@ class Projects:
 
 def id_of(job: StoredJob) -> str:
     """Return the ID of a job: the one that its client chose, or one made of its key."""
-    chosen = next((tag for tag in tags_of(job.metadata) if tag.startswith(TAG)), None)
-    return chosen.removeprefix(TAG) if chosen else "-".join(map(str, job.key))
+    chosen = next((tag for tag in tags_of(job.metadata) if tag.startswith(CHOSEN_ID_TAG)), None)
+    return chosen.removeprefix(CHOSEN_ID_TAG) if chosen else "-".join(map(str, job.key))
 
 
 async def jobs_of(call: Call, project: int, job_id: str) -> list[StoredJob]:
@@ -77,5 +76,5 @@ async def jobs_of(call: Call, project: int, job_id: str) -> list[StoredJob]:
         found = await call.store.jobs.get(key) if key.project == project else None
         if found is not None and found.state is not JobState.DELETED:
             return [found]
-    which = JobFilter(states=SHOWN_STATES, has_tags=(TAG + job_id,))
+    which = JobFilter(states=SHOWN_STATES, has_tags=(CHOSEN_ID_TAG + job_id,))
     return await call.store.jobs.listed(project, which, JobPage(_SAME_ID))

@@ -5,7 +5,6 @@ Clients such as ScrapydWeb read the tables, whose cells are those of Scrapyd. A 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from datetime import datetime, timezone
@@ -22,6 +21,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.records import LogRecord
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.formats import Page
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import TEXT, not_found
 from scrapy_ext.server.http.call import Call, path_number
@@ -31,7 +31,7 @@ from scrapy_ext.server.http.routes import Router, Routes
 from scrapy_ext.server.scrapyd.naming import Projects, id_of, jobs_of
 from scrapy_ext.server.scrapyd.webservice import files_of, listed, time_of
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
-from scrapy_ext.server.store.jobs.rows import StoredJob
+from scrapy_ext.server.store.jobs.rows import StoredJob, ran_for
 from scrapy_ext.server.store.records.records import Slice, Span
 
 #: Maximum jobs in the list of a spider's files.
@@ -94,10 +94,10 @@ def _job_row(project: str, job: StoredJob, now: int) -> Markup:
 
 
 def _runtime(job: StoredJob, now: int) -> str:
-    began, ended = job.metadata.get("running_time"), job.metadata.get("finished_time", now)
-    if job.state is JobState.PENDING or not (isinstance(began, int) and isinstance(ended, int)):
+    ran = ran_for(job, now)
+    if job.state is JobState.PENDING or ran is None:
         return ""
-    seconds = max(ended - began, 0) // 1000
+    seconds = ran // 1000
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
@@ -191,7 +191,7 @@ async def _log(call: Call, key: JobKey) -> AsyncIterator[Page]:
     """Yield the log of a job as Scrapy writes it, but for the names of loggers, which are not stored."""
     async for part in call.store.logs.scan(Span(*key), (key.spider, key.job, 0)):
         # A thread leaves the event loop to other requests.
-        yield Text([await asyncio.to_thread(_lines, part)])
+        yield Text([await in_data_thread(_lines, part)])
 
 
 _decode: Final = msgspec.json.Decoder(LogRecord).decode

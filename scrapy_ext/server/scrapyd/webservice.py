@@ -17,9 +17,11 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from scrapy_ext.api.masking import hidden
 from scrapy_ext.api.platform.changes import ChangeEvents
-from scrapy_ext.api.platform.chosen_ids import JOB_VARIABLE, TAG
 from scrapy_ext.api.platform.jobs import (
+    CHOSEN_ID_TAG,
+    CHOSEN_ID_VARIABLE,
     DEFAULT_PRIORITY,
     MAX_PRIORITY,
     MIN_PRIORITY,
@@ -32,6 +34,7 @@ from scrapy_ext.api.platform.projects import name_of_project
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.versions import VersionState
 from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.server.deploying import Deploys, Upload, received
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import JSON, Refusal, json
 from scrapy_ext.server.http.call import Call
@@ -39,13 +42,13 @@ from scrapy_ext.server.http.forms import Form, check_job, check_name
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider
 from scrapy_ext.server.platform.spiders import spiders_of
-from scrapy_ext.server.platform.versions import SILENCE, Deploys, Upload, environments_of, received, take
+from scrapy_ext.server.platform.versions import SILENCE, environments_of, take
 from scrapy_ext.server.scrapyd.naming import JOB_ID, Projects, id_of, jobs_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob
-from scrapy_ext.server.store.versions.rows import StoredVersion
-from scrapy_ext.server.store.versions.versions import InUseError
+from scrapy_ext.server.store.version_rows import StoredVersion
+from scrapy_ext.server.store.versions import InUseError
 
 #: Maximum jobs of each state in an answer; of finished ones, Scrapyd keeps as many by default.
 MOST_ACTIVE: Final = 1000
@@ -227,7 +230,7 @@ async def _schedule(call: Call) -> Fields:
     (added,) = await call.store.jobs.add(project, [NewJob(spider, JobState.PENDING, metadata)], call.who)
     assert not isinstance(added, DuplicateJobError)  # noqa: S101 - it has no key that could be taken
     call.wrote(1)
-    return {"jobid": metadata["environment"][JOB_VARIABLE]}
+    return {"jobid": metadata["environment"][CHOSEN_ID_VARIABLE]}
 
 
 def _metadata(form: Form) -> Fields:
@@ -237,9 +240,9 @@ def _metadata(form: Form) -> Fields:
     metadata: Fields = {
         "spider_type": "manual",
         "priority": _priority(form.get("priority")),
-        "tags": [TAG + job_id],
+        "tags": [CHOSEN_ID_TAG + job_id],
         # Not an argument: spiders need not take it, and runs with the same arguments stay comparable.
-        "environment": {JOB_VARIABLE: job_id},
+        "environment": {CHOSEN_ID_VARIABLE: job_id},
     }
     # Of a repeated argument, Scrapyd passes the first.
     if arguments := {name: value for name, value in reversed(form.fields) if name not in _FIELDS}:
@@ -315,20 +318,26 @@ def _listed(project: str, job: StoredJob) -> Fields:
         return {
             **fields,
             "version": metadata.get("version"),
-            "settings": metadata.get("job_settings") or {},
-            "args": metadata.get("spider_args") or {},
+            "settings": _masked(metadata.get("job_settings")),
+            "args": _masked(metadata.get("spider_args")),
         }
     # The process of a job may be on another machine.
     fields |= {"pid": None} if job.state is JobState.RUNNING else {"end_time": time_of(job, "finished_time")}
     return {**fields, "start_time": time_of(job, "running_time"), **files_of(project, job)}
 
 
+def _masked(values: object) -> Any:
+    return hidden(values) if isinstance(values, dict) else values or {}
+
+
 def time_of(job: StoredJob, name: str) -> str:
     """Return a time of a job in the form of Scrapyd, without fractions of a second; "" for none."""
     value = job.metadata.get(name)
+    if not isinstance(value, int | float):  # clients may write any value
+        return ""
     try:
-        return datetime.fromtimestamp(value // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")  # type: ignore[operator]
-    except (TypeError, ValueError, OverflowError, OSError):  # clients may write any value
+        return datetime.fromtimestamp(value // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
         return ""
 
 
@@ -362,7 +371,10 @@ async def _cancel(call: Call) -> Fields:
 @ROUTES.add(
     "POST /addversion.json",
     "Deploy an egg, and wait until it is checked. Creates the project with its first version. As in Scrapyd's API.",
-    schemas.value("The result.", schemas.record({**_ENVELOPE, "spiders": schemas.COUNTER}, "node_name", "status")),
+    schemas.value(
+        "The result.",
+        schemas.record({**_ENVELOPE, "spiders": schemas.COUNTER, "warning": schemas.STRING}, "node_name", "status"),
+    ),
     body=schemas.Body(
         schemas.MULTIPART,
         schemas.record(
@@ -376,8 +388,8 @@ async def _cancel(call: Call) -> Fields:
 )
 async def _add_version(call: Call) -> Response:
     try:
-        call.service(Deploys).check(call)
-        upload = await received(call)
+        call.service(Deploys).check(call.grant, call.who)
+        upload = await received(call.request, call.query)
         with upload.file:
             project, name, version = await _deployed(call, upload)
     except (ContractError, Refusal) as error:
@@ -424,7 +436,8 @@ async def _checked(call: Call, project: int, name: str, version: StoredVersion) 
         answer = {"node_name": _NODE, "status": "error", "message": message}
     else:
         spiders = await _spiders_of_version(call, project, found.shown.version)
-        answer = _ok({"project": name, "version": found.shown.version, "spiders": len(spiders)})
+        warning = {"warning": found.shown.message} if found.shown.message else {}
+        answer = _ok({"project": name, "version": found.shown.version, "spiders": len(spiders), **warning})
     yield msgspec.json.encode(answer) + b"\n"
 
 

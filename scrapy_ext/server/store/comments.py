@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine.interface import Row, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, Transaction
+from scrapy_ext.server.store.projects import advance
 from scrapy_ext.server.store.records.removal import check_not_deleted
 
 #: Maximum comments of a job: they are read at once.
@@ -50,7 +49,7 @@ async def _add(tx: Transaction, comment: Comment) -> Comment:
             [Violation("text", f"would be one of over {MAX_COMMENTS} comments on this job", "Delete some of them.")]
         )
     await tx.execute(
-        f"INSERT INTO comments ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",  # noqa: S608 - fixed text
+        f"INSERT INTO comments ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         project,
         spider,
         job,
@@ -69,54 +68,54 @@ def _comment(row: Row) -> Comment:
     return Comment(CommentSubject(EntityKey(project, spider, job, item), field), number, created, author, content)
 
 
-async def _get(tx: Transaction, project: int, number: int) -> Comment | None:
+async def get(tx: Transaction, project: int, number: int) -> Comment | None:
     row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM comments WHERE project = $1 AND number = $2 AND {_READABLE}",  # noqa: S608 - fixed text
+        f"SELECT {_COLUMNS} FROM comments WHERE project = $1 AND number = $2 AND {_READABLE}",
         project,
         number,
     )
     return _comment(row) if row else None
 
 
-async def _of_job(tx: Transaction, job: JobKey) -> list[Comment]:
+async def of_job(tx: Transaction, job: JobKey) -> list[Comment]:
     """Return the comments on a job's items, by item, field and age."""
     rows = await tx.fetch(
         f"""SELECT {_COLUMNS} FROM comments WHERE project = $1 AND spider = $2 AND job = $3 AND {_READABLE}
-            ORDER BY item, field, number""",  # noqa: S608 - fixed text
+            ORDER BY item, field, number""",
         *job,
     )
     return [_comment(row) for row in rows]
 
 
-async def _at(tx: Transaction, subject: CommentSubject) -> list[Comment]:
+async def at(tx: Transaction, subject: CommentSubject) -> list[Comment]:
     """Return the comments on an item or a field, oldest first."""
     rows = await tx.fetch(
         f"""SELECT {_COLUMNS} FROM comments
             WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5 AND {_READABLE}
-            ORDER BY number""",  # noqa: S608 - fixed text
+            ORDER BY number""",
         *subject.item,
         subject.field,
     )
     return [_comment(row) for row in rows]
 
 
-async def _replace(tx: Transaction, project: int, number: int, content: str) -> Comment | None:
+async def replace(tx: Transaction, project: int, number: int, content: str) -> Comment | None:
     """Replace the text of a comment; return it, or None when there is none."""
     await tx.execute(
-        f"UPDATE comments SET content = $3 WHERE project = $1 AND number = $2 AND {_READABLE}",  # noqa: S608 - fixed text
+        f"UPDATE comments SET content = $3 WHERE project = $1 AND number = $2 AND {_READABLE}",
         project,
         number,
         content,
     )
-    return await _get(tx, project, number)
+    return await get(tx, project, number)
 
 
-async def _remove(tx: Transaction, project: int, number: int) -> bool:
+async def remove(tx: Transaction, project: int, number: int) -> bool:
     """Delete a comment; return whether there was one."""
     return await tx.execute("DELETE FROM comments WHERE project = $1 AND number = $2", project, number) > 0
 
 
-async def _clear(tx: Transaction, subject: CommentSubject) -> int:
+async def clear(tx: Transaction, subject: CommentSubject) -> int:
     """Delete the comments on an item or a field; return their number."""
     return await tx.execute(
         "DELETE FROM comments WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5",
@@ -125,11 +124,11 @@ async def _clear(tx: Transaction, subject: CommentSubject) -> int:
     )
 
 
-async def _stats(tx: Transaction, project: int) -> dict[JobKey, int]:
+async def stats(tx: Transaction, project: int) -> dict[JobKey, int]:
     """Return the number of items with comments, by job."""
     rows = await tx.fetch(
         f"""SELECT spider, job, count(DISTINCT item) FROM comments WHERE project = $1 AND {_READABLE}
-            GROUP BY spider, job ORDER BY spider, job""",  # noqa: S608 - fixed text
+            GROUP BY spider, job ORDER BY spider, job""",
         project,
     )
     return {JobKey(project, spider, job): items for spider, job, items in rows}
@@ -142,10 +141,10 @@ class CommentStore(EngineStore):
         """Store a comment; raise :class:`ContractError` when the job has too many."""
         return await self._engine.write(_add, Comment(subject, 0, self._clock(), author, content))
 
-    get = Method("read", _get)
-    of_job = Method("read", _of_job)
-    at = Method("read", _at)
-    replace = Method("write", _replace)
-    remove = Method("write", _remove)
-    clear = Method("write", _clear)
-    stats = Method("read", _stats)
+    get = Method("read", get)
+    of_job = Method("read", of_job)
+    at = Method("read", at)
+    replace = Method("write", replace)
+    remove = Method("write", remove)
+    clear = Method("write", clear)
+    stats = Method("read", stats)

@@ -25,8 +25,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.job_data import OWNED_COLLECTIONS
-from scrapy_ext.server.store.collections.owned import hidden_keys
-from scrapy_ext.server.store.collections.selections import Collection, number_of
+from scrapy_ext.server.store.collections.selections import Collection, hidden_keys, number_of
 from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
 from scrapy_ext.server.store.engine.interface import Engine, Row, Snapshot, Transaction
 from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
@@ -45,12 +44,12 @@ _OWN: Final = ("schema_version", "copies", "nodes", "locks", "leases", "delivery
 _CONTENTS: Final = {
     "jobs": "SELECT count(*) FROM jobs WHERE state <> 'deleted'",
     **{
-        f"{name}s": f"SELECT CAST(COALESCE(sum(records), 0) AS BIGINT) FROM record_totals "  # noqa: S608
+        f"{name}s": f"SELECT CAST(COALESCE(sum(records), 0) AS BIGINT) FROM record_totals "
         f"WHERE kind = '{kind}' AND removed IS NULL"
         for name, kind in (("item", "items"), ("request record", "requests"), ("log line", "logs"))
     },
-    "collection records": f"SELECT count(*) FROM collection_records WHERE {is_kept('collection_records')}",  # noqa: S608
-    "queued requests": "SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM frontier_batches "  # noqa: S608
+    "collection records": f"SELECT count(*) FROM collection_records WHERE {is_kept('collection_records')}",
+    "queued requests": "SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM frontier_batches "
     f"WHERE {is_kept('frontier_batches')}",
 }
 
@@ -197,7 +196,7 @@ def _key(table: Table, row: Row) -> Row:
 
 async def _count(tx: Transaction, table: Table) -> int:
     # Names of our own schema, here and below.
-    row = await tx.fetchrow(f"SELECT count(*) FROM {table.name} WHERE {_visible(table.name)}")  # noqa: S608
+    row = await tx.fetchrow(f"SELECT count(*) FROM {table.name} WHERE {_visible(table.name)}")
     return row[0] if row else 0
 
 
@@ -212,8 +211,8 @@ async def _begin(tx: Transaction, found: Sequence[Table], origin: str, now: int,
         await check_whole(tx, name)
     for table in found:
         if replace:
-            await tx.execute(f"DELETE FROM {table.name}")  # noqa: S608
-        elif await tx.fetchrow(f"SELECT 1 FROM {table.name} LIMIT 1"):  # noqa: S608
+            await tx.execute(f"DELETE FROM {table.name}")
+        elif await tx.fetchrow(f"SELECT 1 FROM {table.name} LIMIT 1"):
             raise StoreError(f"{name} is not empty. Use --replace to delete its contents first.")
     await tx.execute("DELETE FROM copies")
     await tx.execute("INSERT INTO copies (started, source) VALUES ($1, $2)", now, origin)
@@ -225,7 +224,7 @@ async def _end(tx: Transaction) -> None:
 
 async def _put(tx: Transaction, table: Table, rows: Sequence[Row]) -> None:
     marks = ", ".join(f"${place}" for place in range(1, len(table.columns) + 1))
-    await tx.insert_many(f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})", rows)  # noqa: S608
+    await tx.insert_many(f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})", rows)
 
 
 async def _page(tx: Transaction, table: Table, after: Row | None) -> _Page:
@@ -242,7 +241,7 @@ async def _page(tx: Transaction, table: Table, after: Row | None) -> _Page:
 
     def query(columns: str) -> str:
         where = " AND ".join(conditions)
-        return f"SELECT {columns} FROM {table.name} WHERE {where} ORDER BY {key} LIMIT {_PAGE_ROWS}"  # noqa: S608
+        return f"SELECT {columns} FROM {table.name} WHERE {where} ORDER BY {key} LIMIT {_PAGE_ROWS}"
 
     if after is not None:
         keys(">", after)

@@ -32,13 +32,12 @@ from scrapy_ext.api.platform.deliveries import (
 )
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.rules import rule_in_words
-from scrapy_ext.server.store.activity.activity import add_events
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.engine.methods import Method
-from scrapy_ext.server.store.leases import Lease, LeaseLostError, check_lease, extend_lease
-from scrapy_ext.server.store.records.layout import find_layout
+from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.engine.interface import Engine, Method, Transaction
+from scrapy_ext.server.store.fencing import Lease, LeaseLostError, check_lease, extend_lease
+from scrapy_ext.server.store.records.progress import find_layout
 from scrapy_ext.server.store.removals import RECORD_KINDS
-from scrapy_ext.server.store.rules.purposes import DELIVERY, delivered_by
+from scrapy_ext.server.store.rules.rows import DELIVERY, delivered_by
 from scrapy_ext.server.store.rules.rules import RuleStore
 from scrapy_ext.server.store.rules.selection import Wanted, match_of
 
@@ -155,7 +154,7 @@ async def _totals(tx: Transaction, key: JobKey, kinds: Sequence[str], *, lock: b
         row = await tx.fetchrow(
             f"""SELECT records, bytes, revision FROM record_totals
                 WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND removed IS NULL AND records > 0
-                {"FOR SHARE" if lock else ""}""",  # noqa: S608 - fixed text
+                {"FOR SHARE" if lock else ""}""",
             *(key.project, kind, key.spider, key.job),
         )
         if row is not None:
@@ -178,7 +177,7 @@ async def _renew(tx: Transaction, lease: Lease, expires: int) -> None:
     await tx.execute("UPDATE delivery_attempts SET expires = $2 WHERE token = $1", lease.token, expires)
 
 
-async def _check(tx: Transaction, lease: Lease, new: NewDelivery) -> None:
+async def check(tx: Transaction, lease: Lease, new: NewDelivery) -> None:
     """Raise :class:`LeaseLostError` or :class:`ChangedError` when a delivery may not be completed."""
     await check_lease(tx, lease)
     job = await tx.fetchrow(
@@ -190,7 +189,7 @@ async def _check(tx: Transaction, lease: Lease, new: NewDelivery) -> None:
 
 async def _finish(tx: Transaction, lease: Lease, new: NewDelivery, done: DoneDelivery, now: int) -> DeliveredData:
     """Complete a delivery; raise :class:`LeaseLostError` or :class:`ChangedError`."""
-    await _check(tx, lease, new)
+    await check(tx, lease, new)
     row = await tx.fetchrow(
         """SELECT folder FROM delivery_attempts
            WHERE project = $1 AND spider = $2 AND job = $3 AND delivery = $4 AND token = $5 FOR UPDATE""",
@@ -215,11 +214,11 @@ async def _finish(tx: Transaction, lease: Lease, new: NewDelivery, done: DoneDel
             for each in delivered
         ],
     )
-    await _forget_attempt(tx, new.key, new.id)
+    await forget_attempt(tx, new.key, new.id)
     return DeliveredData(1, sum(each.records for each in delivered), sum(each.size for each in delivered))
 
 
-async def _has_unreported(tx: Transaction) -> bool:
+async def has_unreported(tx: Transaction) -> bool:
     return await tx.fetchrow("SELECT 1 FROM deliveries WHERE reported = 0 LIMIT 1") is not None
 
 
@@ -235,7 +234,7 @@ async def _report(tx: Transaction, lease: Lease, now: int) -> bool:
     rows = await tx.fetch(
         f"""SELECT spider, job, delivery, CAST(sum(records) AS BIGINT), CAST(sum(size) AS BIGINT) FROM deliveries
             WHERE project = $1 AND rule = $2 AND of_server = $3 AND reported = 0
-            GROUP BY spider, job, delivery ORDER BY spider, job, delivery LIMIT {_REPORTED}""",  # noqa: S608 - a number
+            GROUP BY spider, job, delivery ORDER BY spider, job, delivery LIMIT {_REPORTED}""",
         *first,
     )
     await tx.execute_many(
@@ -260,7 +259,7 @@ async def _report(tx: Transaction, lease: Lease, now: int) -> bool:
     return True
 
 
-async def _forget_attempt(tx: Transaction, key: JobKey, delivery: str) -> None:
+async def forget_attempt(tx: Transaction, key: JobKey, delivery: str) -> None:
     """Forget a delivery that was not completed, after its objects were removed."""
     await tx.execute(
         "DELETE FROM delivery_attempts WHERE project = $1 AND spider = $2 AND job = $3 AND delivery = $4",
@@ -303,11 +302,11 @@ async def find_manifest(tx: Transaction, key: JobKey, folder: str) -> str | None
     return None if row is None else str(row[0])
 
 
-async def _of_job(tx: Transaction, key: JobKey) -> list[JobDelivery]:
+async def of_job(tx: Transaction, key: JobKey) -> list[JobDelivery]:
     """Return the complete deliveries of a job, newest first."""
     rows = await tx.fetch(
         f"""SELECT {_DELIVERY} FROM deliveries WHERE project = $1 AND spider = $2 AND job = $3
-            ORDER BY finished DESC, delivery, kind""",  # noqa: S608 - fixed text
+            ORDER BY finished DESC, delivery, kind""",
         *key,
     )
     return [
@@ -363,20 +362,20 @@ class DeliveryStore(RuleStore[NewDeliveryRule, DeliveryRule]):
     async def renew(self, lease: Lease, duration: int) -> None:
         await self._engine.write(_renew, lease, self._clock() + duration)
 
-    check = Method("write", _check)
+    check = Method("write", check)
 
     async def finish(self, lease: Lease, new: NewDelivery, done: DoneDelivery) -> None:
         delivered = await self._engine.write(_finish, lease, new, done, self._clock())
         self.delivered = self.delivered.plus(delivered)
 
-    has_unreported = Method("read", _has_unreported)
+    has_unreported = Method("read", has_unreported)
 
     async def report(self, lease: Lease) -> None:
         """Add activity messages about the deliveries that have none."""
         while await self._engine.write(_report, lease, self._clock()):
             pass
 
-    forget_attempt = Method("write", _forget_attempt)
+    forget_attempt = Method("write", forget_attempt)
 
     async def dead(self, grace: int) -> list[Attempt]:
         """Return some deliveries whose lease expired ``grace`` milliseconds ago or earlier."""
@@ -385,4 +384,4 @@ class DeliveryStore(RuleStore[NewDeliveryRule, DeliveryRule]):
     layout = Method("read", find_layout)
     archive = Method("read", find_archive)
     manifest = Method("read", find_manifest)
-    of_job = Method("read", _of_job)
+    of_job = Method("read", of_job)

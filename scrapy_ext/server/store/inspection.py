@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.engine.opening import driver_of
 from scrapy_ext.server.store.schema import migrations
 
 _SCHEMA: Final = "SELECT max(version) FROM schema_version"
@@ -52,15 +53,10 @@ def of_file(file: Path) -> Inspected:
 
 async def of_database(url: DatabaseUrl) -> Inspected:
     """Look at a PostgreSQL database; raises :class:`StoreError`."""
-    try:
-        # Imported where it is used: the driver is an extra.
+    with driver_of(url):
         from scrapy_ext.server.store.engine.postgresql.connection import connect
         from scrapy_ext.server.store.engine.postgresql.errors import translated
         from scrapy_ext.server.store.engine.postgresql.primary import primary_of
-    except ImportError as error:
-        if error.name != "asyncpg":
-            raise
-        raise StoreError(f'{url} needs asyncpg. pip install "scrapy-ext[postgresql]"') from None
     try:
         connection = await connect(url)
         try:

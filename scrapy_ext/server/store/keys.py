@@ -6,8 +6,7 @@ import secrets
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.users import Role
-from scrapy_ext.server.store.engine.interface import Row, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, Transaction
 
 _ALL: Final = "*"
 #: Prefix of the names of ended sessions among the secrets.
@@ -38,7 +37,7 @@ class StoredKey(NamedTuple):
         return Role.MANAGE if self.may_write else Role.RUN if self.may_run else Role.VIEW
 
 
-async def _get(tx: Transaction, name: str) -> str | None:
+async def get(tx: Transaction, name: str) -> str | None:
     row = await tx.fetchrow("SELECT value FROM access_keys WHERE name = $1", name)
     return row[0] if row else None
 
@@ -50,7 +49,7 @@ async def _keep(tx: Transaction, name: str, value: str, now: int) -> str:
         value,
         now,
     )
-    return await _get(tx, name) or value
+    return await get(tx, name) or value
 
 
 async def _end_session(tx: Transaction, name: str, now: int, past: int) -> None:
@@ -76,7 +75,7 @@ async def _add(tx: Transaction, key: StoredKey) -> bool:
     return changed == 1
 
 
-async def _remove(tx: Transaction, name: str) -> bool:
+async def remove(tx: Transaction, name: str) -> bool:
     """Remove a key; return False when there is none of this name."""
     return await tx.execute("DELETE FROM api_keys WHERE name = $1", name) == 1
 
@@ -85,7 +84,7 @@ async def _suspend(tx: Transaction, name: str, suspended: int) -> bool:
     return await tx.execute("UPDATE api_keys SET suspended = $2 WHERE name = $1", name, suspended) == 1
 
 
-async def _named(tx: Transaction) -> list[StoredKey]:
+async def named(tx: Transaction) -> list[StoredKey]:
     rows = await tx.fetch(
         """SELECT name, hash, projects, may_write, created, extraction, organisation, suspended, may_run
            FROM api_keys ORDER BY name"""
@@ -103,7 +102,7 @@ def _stored(row: Row) -> StoredKey:
 class KeyStore(EngineStore):
     """Secrets by purpose, each written once, and API keys by name."""
 
-    get = Method("read_inline", _get)
+    get = Method("read_inline", get)
 
     async def keep(self, name: str, value: str) -> str:
         """Store a secret unless one of this name exists; return the stored one."""
@@ -126,10 +125,10 @@ class KeyStore(EngineStore):
         """Store a key; return False when the name is taken."""
         return await self._engine.write(_add, key._replace(created=self._clock()))
 
-    remove = Method("write", _remove)
+    remove = Method("write", remove)
 
     async def suspend(self, name: str, suspended: bool) -> bool:
         """Suspend or resume a key; return False when there is none of this name."""
         return await self._engine.write(_suspend, name, int(suspended))
 
-    named = Method("read", _named)
+    named = Method("read", named)

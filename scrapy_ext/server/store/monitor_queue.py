@@ -1,12 +1,13 @@
-"""Queue of finished jobs, and of runs of periodic jobs, that monitors check.
+"""Queue of finished jobs, which are judged and checked by monitors, and of runs of periodic jobs that monitors expect.
 
 A row is added in the transaction in which a job finishes or a run is due, and removed in the one that stores its
-results: neither is lost nor checked twice, whenever a process ends. Without an enabled monitor that covers the project,
-nothing is added.
+verdict and results: neither is lost nor checked twice, whenever a process ends. Monitors check what ends while one is
+enabled that covers the project.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,6 +25,10 @@ RUN: Final = "run"
 START_WITHIN: Final = 30 * 60_000
 #: The project of rules of the server.
 _SERVER: Final = -1
+#: Jobs that wait for their verdict, up to which they are counted.
+MOST_UNJUDGED: Final = 10_000
+#: Detail of a job that is judged alone.
+_UNWATCHED: Final = b"unwatched"
 
 
 class RunTask(msgspec.Struct, frozen=True):
@@ -56,15 +61,25 @@ class Queued(NamedTuple):
     detail: bytes | None
 
     @property
+    def is_watched(self) -> bool:
+        """True for a job that monitors check: one was enabled when it finished."""
+        return self.detail is None
+
+    @property
     def key(self) -> JobKey:
         """The job of a row of that kind."""
         return JobKey(self.project, self.subject, self.part)
 
 
-async def enqueue_job(tx: Transaction, key: JobKey, metadata: dict[str, object], now: int) -> None:
-    """Queue a job that finishes at ``now``; one that is copied from another platform is left out."""
-    if IMPORTED not in metadata and await _is_watched(tx, key.project):
-        await _put(tx, (key.project, JOB, key.spider, key.job), now, now, None)
+async def enqueue_job(tx: Transaction, key: JobKey, metadata: Mapping[str, object], now: int) -> None:
+    """Queue a job that finishes at ``now``. No monitor checks one that is copied from another platform."""
+    watched = IMPORTED not in metadata and await _is_watched(tx, key.project)
+    await _put(tx, (key.project, JOB, key.spider, key.job), now, now, None if watched else _UNWATCHED)
+
+
+async def enqueue_import(tx: Transaction, key: JobKey, finished: int, now: int) -> None:
+    """Queue a job that has been copied from another platform, where it finished at a time (ms)."""
+    await _put(tx, (key.project, JOB, key.spider, key.job), finished, now, _UNWATCHED)
 
 
 async def enqueue_run(tx: Transaction, project: int, run: PlannedRun, now: int) -> None:
@@ -94,6 +109,17 @@ async def forget_schedule(tx: Transaction, project: int, number: int) -> None:
     await tx.execute(
         "DELETE FROM monitor_incidents WHERE project = $1 AND arguments = $2", project, schedule_key(number)
     )
+
+
+async def count_unjudged(tx: Transaction, project: int) -> int:
+    """Return the number of finished jobs that wait for their verdict, at most ``MOST_UNJUDGED``."""
+    row = await tx.fetchrow(
+        "SELECT count(*) FROM (SELECT 1 FROM monitor_queue WHERE project = $1 AND kind = $2 LIMIT $3) waiting",
+        project,
+        JOB,
+        MOST_UNJUDGED,
+    )
+    return int(row[0]) if row else 0
 
 
 async def _is_watched(tx: Transaction, project: int) -> bool:

@@ -1,4 +1,7 @@
-"""Names and settings of projects, and the size of their data."""
+"""Names and settings of projects, the size of their data, and their counters of unique numbers.
+
+Counters are rows, not sequences, so that they have no gaps and move with their project.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import Engine, EngineStore, Method, Transaction, only_row
 
 #: Jobs above which the size of a project's records is kept for some milliseconds: to sum it takes half a second for
 #: a million jobs.
@@ -41,24 +43,24 @@ async def _holdings(tx: Transaction, project: int) -> dict[str, Holding]:
     return {kind: Holding(records, size) for kind, records, size in rows}
 
 
-async def _settings(tx: Transaction, project: int) -> dict[str, bytes]:
+async def settings(tx: Transaction, project: int) -> dict[str, bytes]:
     return dict(await tx.fetch("SELECT name, value FROM project_settings WHERE project = $1 ORDER BY name", project))
 
 
-async def _setting(tx: Transaction, project: int, name: str) -> bytes | None:
+async def setting(tx: Transaction, project: int, name: str) -> bytes | None:
     """Return one setting; None when it is not set."""
     row = await tx.fetchrow("SELECT value FROM project_settings WHERE project = $1 AND name = $2", project, name)
     return row[0] if row else None
 
 
-async def _merge(tx: Transaction, project: int, values: Mapping[str, bytes]) -> None:
+async def merge(tx: Transaction, project: int, values: Mapping[str, bytes]) -> None:
     """Set settings and keep the others. Raises :class:`ContractError` when they are too large together."""
     await tx.execute_many(
         """INSERT INTO project_settings (project, name, value) VALUES ($1, $2, $3)
            ON CONFLICT (project, name) DO UPDATE SET value = excluded.value""",
         [(project, name, value) for name, value in sorted(values.items())],
     )
-    size = sum(len(name) + len(value) for name, value in (await _settings(tx, project)).items())
+    size = sum(len(name) + len(value) for name, value in (await settings(tx, project)).items())
     if size > MAX_SETTINGS_BYTES:
         raise ContractError(
             [
@@ -72,17 +74,17 @@ async def _merge(tx: Transaction, project: int, values: Mapping[str, bytes]) -> 
         )
 
 
-async def _remove(tx: Transaction, project: int, name: str) -> None:
+async def remove(tx: Transaction, project: int, name: str) -> None:
     """Remove a setting, if it is set."""
     await tx.execute("DELETE FROM project_settings WHERE project = $1 AND name = $2", project, name)
 
 
-async def _names(tx: Transaction) -> dict[int, str]:
+async def names(tx: Transaction) -> dict[int, str]:
     """Return the names of all projects that have one."""
     return dict(await tx.fetch("SELECT project, name FROM project_names ORDER BY project"))
 
 
-async def _number(tx: Transaction, name: str) -> int | None:
+async def number(tx: Transaction, name: str) -> int | None:
     """Return the number of the project with a name; None when there is none."""
     row = await tx.fetchrow("SELECT project FROM project_names WHERE name = $1", name)
     return row[0] if row else None
@@ -96,14 +98,14 @@ async def _name(tx: Transaction, project: int, name: str | None) -> None:
     await tx.execute("DELETE FROM project_names WHERE project = $1 AND name <> $2", project, name)
     # Of two projects that get a name at once, one waits here for the other, whose row the next query reads.
     await tx.execute("INSERT INTO project_names (project, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", project, name)
-    if await _number(tx, name) != project:
+    if await number(tx, name) != project:
         # Without its number: the caller may not have access to it.
         raise ContractError([Violation("name", "is the name of another project", "Choose another name.", 409)])
 
 
-async def _claim(tx: Transaction, name: str) -> int:
+async def claim(tx: Transaction, name: str) -> int:
     """Return the number of the project with a name; without one, give the name to a number that no project has."""
-    while (found := await _number(tx, name)) is None:
+    while (found := await number(tx, name)) is None:
         # Of two names that take a number at once, one waits here for the other, and then takes the next.
         await tx.execute(
             """INSERT INTO project_names (project, name)
@@ -121,14 +123,14 @@ async def _claim(tx: Transaction, name: str) -> int:
 class ProjectStore(EngineStore):
     """Names, settings by name with any JSON as value, and the size of projects' data."""
 
-    names = Method("read_inline", _names)
-    number = Method("read_inline", _number)
+    names = Method("read_inline", names)
+    number = Method("read_inline", number)
     name = Method("write", _name)
-    claim = Method("write", _claim)
-    settings = Method("read_inline", _settings)
-    setting = Method("read_inline", _setting)
-    merge = Method("write", _merge)
-    remove = Method("write", _remove)
+    claim = Method("write", claim)
+    settings = Method("read_inline", settings)
+    setting = Method("read_inline", setting)
+    merge = Method("write", merge)
+    remove = Method("write", remove)
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         super().__init__(engine, clock)
@@ -144,3 +146,23 @@ class ProjectStore(EngineStore):
             found = await self._engine.read(_holdings, project)
             self._kept[project] = (self._clock() + KEPT, found)
         return found
+
+
+async def advance(tx: Transaction, project: int, name: str, by: int = 1) -> int:
+    """Take the next ``by`` numbers of a counter; return the last of them. The first number is 1."""
+    row = await only_row(
+        tx,
+        """INSERT INTO counters (project, name, value) VALUES ($1, $2, $3)
+           ON CONFLICT (project, name) DO UPDATE SET value = counters.value + excluded.value RETURNING value""",
+        project,
+        name,
+        by,
+    )
+    value: int = row[0]
+    return value
+
+
+async def hold(tx: Transaction, project: int, name: str) -> None:
+    """Lock a counter until the transaction ends. Creators of named, numbered rows check the name again under this
+    lock."""
+    await advance(tx, project, name, 0)

@@ -141,7 +141,7 @@ def is_kept(table: str) -> str:
                 owned = f"r.project = {table}.project AND r.kind = '{kind}'"
                 for number, column in zip(("number", "part"), each.owner, strict=False):
                     owned += f" AND r.{number} = {table}.{column}"
-                conditions.append(f"NOT EXISTS (SELECT 1 FROM removals r WHERE {owned}{each.condition})")  # noqa: S608
+                conditions.append(f"NOT EXISTS (SELECT 1 FROM removals r WHERE {owned}{each.condition})")
     return " AND ".join(conditions)
 
 
@@ -276,10 +276,10 @@ async def _count(tx: Transaction, owner: RemovedOwner, freed: Freed) -> None:
     """Count what was deleted of an owner, whose removal ends when nothing is left."""
     owned = "project = $1 AND kind = $2 AND number = $3 AND part = $4"
     if freed.owners:
-        await tx.execute(f"DELETE FROM removals WHERE {owned}", *owner)  # noqa: S608 - fixed text, here and below
+        await tx.execute(f"DELETE FROM removals WHERE {owned}", *owner)
     else:
         await tx.execute(
-            f"UPDATE removals SET bytes = CASE WHEN bytes > $5 THEN bytes - $5 ELSE 0 END WHERE {owned}",  # noqa: S608
+            f"UPDATE removals SET bytes = CASE WHEN bytes > $5 THEN bytes - $5 ELSE 0 END WHERE {owned}",
             *owner,
             freed.bytes,
         )

@@ -18,10 +18,9 @@ from scrapy_ext.api.platform.deliveries import JobRestore
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation, refused
-from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine.interface import Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Transaction
 from scrapy_ext.server.store.jobs.rows import get_job, save
+from scrapy_ext.server.store.projects import advance
 from scrapy_ext.server.store.records.removal import RecordOwner, find_removed_kinds, removed_error
 from scrapy_ext.server.store.records.segments import StoredChunk
 from scrapy_ext.server.store.removals import RECORD_KINDS, RemovedOwner, add_removal
@@ -112,7 +111,7 @@ async def _prepare(tx: Transaction, restore: Restore, expires: int) -> bool:
     is_empty = True
     for kind in restore.archives:
         owner = _owner(restore.key, kind)
-        if await tx.fetchrow(f"SELECT 1 FROM record_chunks WHERE {_OWNED} LIMIT 1", *owner):  # noqa: S608 - fixed text
+        if await tx.fetchrow(f"SELECT 1 FROM record_chunks WHERE {_OWNED} LIMIT 1", *owner):
             await add_removal(tx, RemovedOwner(owner.project, kind, owner.spider, owner.job))
             is_empty = False
         elif await tx.fetchrow(
@@ -149,12 +148,12 @@ async def _finish(tx: Transaction, restore: Restore, now: int) -> None:
         owner = _owner(restore.key, kind)
         sums = await tx.fetchrow(
             f"""SELECT CAST(COALESCE(sum(records), 0) AS BIGINT), CAST(COALESCE(sum(length(body)), 0) AS BIGINT)
-                FROM record_chunks WHERE {_OWNED}""",  # noqa: S608 - fixed text
+                FROM record_chunks WHERE {_OWNED}""",
             *owner,
         )
         changed = await tx.execute(
             f"""UPDATE record_totals SET removed = NULL, archive = NULL, stored = $6, restored = $8
-                WHERE {_OWNED} AND removed IS NOT NULL AND archive = $7 AND records = $5""",  # noqa: S608 - fixed text
+                WHERE {_OWNED} AND removed IS NOT NULL AND archive = $7 AND records = $5""",
             *owner,
             *(sums or (0, 0)),
             restore.archives[kind].archive,
@@ -166,7 +165,7 @@ async def _finish(tx: Transaction, restore: Restore, now: int) -> None:
     await save(tx, restore.key, {**job.metadata, "restored_time": now}, now, from_client=False)
 
 
-async def _fail(tx: Transaction, restore: Restore, failure: str) -> None:
+async def fail(tx: Transaction, restore: Restore, failure: str) -> None:
     """End a restore, and have removed what it has written."""
     changed = await tx.execute(
         """UPDATE restores SET failure = $5, expires = 0
@@ -244,7 +243,7 @@ class RestoreStore(EngineStore):
     async def finish(self, restore: Restore) -> None:
         await self._engine.write(_finish, restore, self._clock())
 
-    fail = Method("write", _fail)
+    fail = Method("write", fail)
     state = Method("read", _state)
 
     async def clean(self) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine.interface import Row, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, TimedMethod, Transaction
+from scrapy_ext.server.store.projects import advance
 
 _COLUMNS: Final = "spider, name, tags, created, modified"
 _decode: Final = msgspec.json.Decoder(list[str]).decode
@@ -27,7 +26,7 @@ class Spider(NamedTuple):
 
 async def spider_number(tx: Transaction, project: int, name: str, now: int) -> int:
     """Return the number of a spider, assigned if it has none, within a larger transaction."""
-    number = await _find(tx, project, name)
+    number = await find(tx, project, name)
     if number is not None:
         return number
     number = await advance(tx, project, "spider")
@@ -41,21 +40,20 @@ async def spider_number(tx: Transaction, project: int, name: str, now: int) -> i
     )
     # Another process has added it since the look-up.
     if row is None:
-        number = await _find(tx, project, name)
+        number = await find(tx, project, name)
     assert number is not None  # noqa: S101 - spiders are never removed
     return number
 
 
-async def _find(tx: Transaction, project: int, name: str) -> int | None:
+async def find(tx: Transaction, project: int, name: str) -> int | None:
     """Return the number of a spider; None when there is none of this name."""
     row = await tx.fetchrow("SELECT spider FROM spiders WHERE project = $1 AND name = $2", project, name)
     return row[0] if row else None
 
 
-async def _get(tx: Transaction, project: int, number: int, *, lock: bool = False) -> Spider | None:
+async def get(tx: Transaction, project: int, number: int, *, lock: bool = False) -> Spider | None:
     row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider = $2"  # noqa: S608 - fixed text
-        + (" FOR UPDATE" if lock else ""),
+        f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider = $2" + (" FOR UPDATE" if lock else ""),
         project,
         number,
     )
@@ -67,22 +65,37 @@ def _spider(row: Row) -> Spider:
     return Spider(number, name, _decode(tags), created, modified)
 
 
-async def _list(tx: Transaction, project: int, after: int = 0, limit: int | None = None) -> list[Spider]:
+async def listed(tx: Transaction, project: int, after: int = 0, limit: int | None = None) -> list[Spider]:
     """Return the spiders with numbers above ``after``, ordered by number."""
     bound = "" if limit is None else f" LIMIT {limit:d}"
     rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider > $2 ORDER BY spider{bound}",  # noqa: S608 - numbers
+        f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider > $2 ORDER BY spider{bound}",
         project,
         after,
     )
     return [_spider(row) for row in rows]
 
 
+async def named(tx: Transaction, numbers: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+    """Return the names of spiders by project and number; without those that do not exist."""
+    by_project: dict[int, list[int]] = {}
+    for project, number in numbers:
+        by_project.setdefault(project, []).append(number)
+    found = {}
+    for project, some in by_project.items():
+        marks = ", ".join(f"${place}" for place in range(2, len(some) + 2))
+        rows = await tx.fetch(
+            f"SELECT spider, name FROM spiders WHERE project = $1 AND spider IN ({marks})", project, *some
+        )
+        found.update({(project, number): name for number, name in rows})
+    return found
+
+
 async def _tag(
     tx: Transaction, now: int, project: int, number: int, *, add: Sequence[str], remove: Sequence[str]
 ) -> Spider | None:
     """Change the tags of a spider; return it, or None when there is none."""
-    spider = await _get(tx, project, number, lock=True)
+    spider = await get(tx, project, number, lock=True)
     if spider is None:
         return None
     tags = list(dict.fromkeys([*(tag for tag in spider.tags if tag not in remove), *add]))
@@ -99,12 +112,13 @@ async def _tag(
 class SpiderStore(EngineStore):
     """Spiders named by jobs and schedules."""
 
-    find = Method("read_inline", _find)
+    find = Method("read_inline", find)
 
     async def add(self, project: int, name: str) -> int:
         """Return the number of a spider, assigned if it has none."""
         return await self._engine.write(spider_number, project, name, self._clock())
 
-    get = Method("read_inline", _get)
-    listed = Method("read", _list)
+    get = Method("read_inline", get)
+    listed = Method("read", listed)
+    named = Method("read", named)
     tag = TimedMethod("write", _tag)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from scrapy_ext.server.store.activity.activity import ActivityStore
+from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.collections.collections import CollectionStore
-from scrapy_ext.server.store.collections.imported import CollectionImportStore
+from scrapy_ext.server.store.collections.writes import CollectionImportStore
 from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.copying import check_whole
 from scrapy_ext.server.store.deliveries import DeliveryStore
@@ -20,33 +19,33 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.interface import Engine, Measures, Space, Transaction
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits, open_engine
 from scrapy_ext.server.store.expiry.expiry import ExpiryStore
+from scrapy_ext.server.store.fencing import LeaseStore
 from scrapy_ext.server.store.frontier.feeds import FeedStore
 from scrapy_ext.server.store.frontier.frontier import FrontierStore
 from scrapy_ext.server.store.frontier.overview import FrontierOverview
-from scrapy_ext.server.store.jobs.attempts import Attempt, AttemptStore, FencedEngine
+from scrapy_ext.server.store.jobs.attempts import AttemptStore
 from scrapy_ext.server.store.jobs.imported import ImportStore
 from scrapy_ext.server.store.jobs.jobs import JobStore
 from scrapy_ext.server.store.jobs.nodes import NodeStore
 from scrapy_ext.server.store.jobs.placing import WaitingStore
-from scrapy_ext.server.store.jobs.queue_messages import QueueMessageStore
 from scrapy_ext.server.store.keys import KeyStore
-from scrapy_ext.server.store.leases import LeaseStore
 from scrapy_ext.server.store.monitors.alerts import AlertStore
 from scrapy_ext.server.store.monitors.monitors import MonitorStore
-from scrapy_ext.server.store.periodic.periodic import PeriodicStore
+from scrapy_ext.server.store.periodic_jobs import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.records.records import RecordStore
 from scrapy_ext.server.store.records.stored import count_stored
 from scrapy_ext.server.store.removals import Freed, Purge
 from scrapy_ext.server.store.restores import RestoreStore
-from scrapy_ext.server.store.retention.retention import RetentionStore
+from scrapy_ext.server.store.retention import RetentionStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.usage import UsageStore
 from scrapy_ext.server.store.users import UserStore
-from scrapy_ext.server.store.versions.versions import VersionStore
-from scrapy_ext.server.store.webhooks.webhooks import WebhookStore
+from scrapy_ext.server.store.verdicts import VerdictStore
+from scrapy_ext.server.store.versions import VersionStore
+from scrapy_ext.server.store.webhooks import WebhookStore
 
 #: Bytes of a test write: those of the largest record.
 _TEST_BYTES: Final = 1024 * 1024
@@ -68,9 +67,8 @@ class Refusals:
     ready until a test write of the largest record's size succeeds.
     """
 
-    def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._clock = clock
         self._again = 0.0
 
     async def check(self) -> None:
@@ -78,9 +76,9 @@ class Refusals:
         refusal = self._engine.measures.refusal
         if refusal is None:
             return
-        if self._clock() < self._again:
+        if time.monotonic() < self._again:
             raise refusal
-        self._again = self._clock() + _TEST_INTERVAL
+        self._again = time.monotonic() + _TEST_INTERVAL
         # Two commits: data written and deleted in one transaction may never reach the disk.
         await self._engine.write(_fill_test_row, os.urandom(_TEST_BYTES))
         await self._engine.write(_remove_test_row)
@@ -141,7 +139,7 @@ class Store:
         self.restores = RestoreStore(engine, clock)
         self.monitors = MonitorStore(engine, clock)
         self.alerts = AlertStore(engine, clock)
-        self.queue_messages = QueueMessageStore(engine, clock)
+        self.verdicts = VerdictStore(engine, clock)
         self.usage = UsageStore(engine, clock)
         self.expiry = ExpiryStore(engine, clock)
 
@@ -165,17 +163,6 @@ class Store:
     async def with_pool(self, where: DatabaseUrl, limits: ConnectionLimits) -> Store:
         """Open the same database with its own connection pool; raise :class:`StoreError`."""
         return Store(await open_engine(where, limits), self.clock)
-
-    def fenced(self, attempt: Attempt) -> Store:
-        """Return the same store for the process of one attempt, whose writes fail once the attempt is over."""
-        engine: Any = FencedEngine(self._engine, attempt)
-        view = copy.copy(self)
-        for name, part in vars(self).items():
-            if getattr(part, "_engine", None) is self._engine:
-                fenced = copy.copy(part)
-                fenced._engine = engine
-                setattr(view, name, fenced)
-        return view
 
     async def purge(self) -> Freed:
         """Remove the rows of deleted jobs, collections and slots, in steps that leave time to other writers."""

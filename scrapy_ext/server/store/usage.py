@@ -199,7 +199,7 @@ class UsageStore:
                     else:
                         count.kinds[table.kind].add(0, records, size)
 
-    async def _page(self, read: Callable[..., Any], *arguments: Any) -> Any:
+    async def _page(self, read: Callable[..., Any], *arguments: object) -> Any:
         """Read a page, and pause as long as that took."""
         began = time.monotonic()
         page = await self._engine.read(read, *arguments)
@@ -275,7 +275,7 @@ async def _projects(tx: Transaction) -> list[int]:
         project = -1
         # One step in the index for each project.
         while row := await tx.fetchrow(
-            f"SELECT project FROM {table} WHERE project > $1 ORDER BY project LIMIT 1",  # noqa: S608 - our own names
+            f"SELECT project FROM {table} WHERE project > $1 ORDER BY project LIMIT 1",
             project,
         ):
             project = row[0]
@@ -289,7 +289,7 @@ async def _jobs_page(
     """Return the next jobs, the totals of the readable records up to them, and the key of the last job."""
     rows = await tx.fetch(
         f"""SELECT spider, job, spider_name, changed, length(metadata) FROM jobs
-            WHERE project = $1 AND (spider, job) > ($2, $3) ORDER BY spider, job LIMIT {_JOBS}""",  # noqa: S608
+            WHERE project = $1 AND (spider, job) > ($2, $3) ORDER BY spider, job LIMIT {_JOBS}""",
         project,
         *after,
     )
@@ -321,7 +321,7 @@ async def _rows_page(
     following = f"AND ({key}) > ({marks})" if after else ""
     rows = await tx.fetch(
         f"""SELECT {table.size}, {table.records}, {key} FROM {table.name} WHERE project = $1 {following}
-            ORDER BY {key} LIMIT {_ROWS}""",  # noqa: S608 - names of our own schema
+            ORDER BY {key} LIMIT {_ROWS}""",
         project,
         *after,
     )
@@ -343,12 +343,12 @@ async def _removed(tx: Transaction, project: int) -> set[tuple[str, int]]:
 async def _deleted(tx: Transaction, project: int | None) -> Deleted:
     of_project, arguments = ("", ()) if project is None else (" WHERE project = $1", (project,))
     waiting = await tx.fetchrow(
-        f"SELECT count(*), CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM removals{of_project}",  # noqa: S608 - fixed text
+        f"SELECT count(*), CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM removals{of_project}",
         *arguments,
     )
     removed = await tx.fetchrow(
         f"""SELECT CAST(COALESCE(sum(rows_deleted), 0) AS BIGINT), CAST(COALESCE(sum(bytes), 0) AS BIGINT)
-            FROM freed{of_project}""",  # noqa: S608 - fixed text
+            FROM freed{of_project}""",
         *arguments,
     )
     return Deleted(*(waiting or (0, 0)), *(removed or (0, 0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -17,10 +17,9 @@ from scrapy_ext.api.platform.users import (
     UserChange,
 )
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.activity.activity import SERVER, add_events
-from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine.interface import Row, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.activity import SERVER, add_events
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, Transaction
+from scrapy_ext.server.store.projects import advance
 
 _EVERYWHERE: Final = -1
 _COLUMNS: Final = "number, issuer, subject, name, email, member_of, disabled, epoch, created, seen"
@@ -81,8 +80,8 @@ def _given(project: int, role: str, by: str, given: int) -> GivenRole:
     return GivenRole(None if project == _EVERYWHERE else project, Role(role), by, given)
 
 
-async def _get(tx: Transaction, number: int) -> StoredUser | None:
-    row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM users WHERE number = $1", number)  # noqa: S608
+async def get(tx: Transaction, number: int) -> StoredUser | None:
+    row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM users WHERE number = $1", number)
     if row is None:
         return None
     roles = await tx.fetch(
@@ -91,8 +90,8 @@ async def _get(tx: Transaction, number: int) -> StoredUser | None:
     return _stored(row)._replace(roles=tuple(_given(*each) for each in roles))
 
 
-async def _listed(tx: Transaction) -> list[StoredUser]:
-    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM users ORDER BY number")  # noqa: S608
+async def listed(tx: Transaction) -> list[StoredUser]:
+    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM users ORDER BY number")
     roles: dict[int, list[GivenRole]] = {}
     for number, *given in await tx.fetch(
         "SELECT number, project, role, given_by, given FROM user_roles ORDER BY number, project"
@@ -111,7 +110,7 @@ async def _log_in(tx: Transaction, account: Account, now: int) -> StoredUser:
     if row is None:
         await _check_room(tx)
         await tx.execute(
-            f"INSERT INTO users ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7, $7)",  # noqa: S608
+            f"INSERT INTO users ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7, $7)",
             number,
             *_columns_of(account),
             now,
@@ -125,7 +124,7 @@ async def _log_in(tx: Transaction, account: Account, now: int) -> StoredUser:
             *_columns_of(account),
             now,
         )
-    user = await _get(tx, number)
+    user = await get(tx, number)
     assert user is not None  # noqa: S101 - written above
     if row is None:
         await add_events(tx, SERVER, [_event(USER_CREATED, user.handle, user, {})], now)
@@ -150,7 +149,7 @@ def _event(event: str, by: str, user: StoredUser, fields: Mapping[str, object]) 
 
 async def _change(tx: Transaction, number: int, change: UserChange, by: str, now: int) -> StoredUser | None:
     await tx.fetchrow("SELECT number FROM users WHERE number = $1 FOR UPDATE", number)
-    user = await _get(tx, number)
+    user = await get(tx, number)
     if user is None:
         return None
     if change.disabled is not None and change.disabled != user.disabled:
@@ -162,7 +161,7 @@ async def _change(tx: Transaction, number: int, change: UserChange, by: str, now
     # Server first, then the projects in their order, so that no two changes deadlock at the activity's counters.
     for project, role in sorted(change.roles.items(), key=lambda pair: -1 if pair[0] is None else pair[0]):
         await _set_role(tx, user, (project, role), by, now)
-    changed = await _get(tx, number)
+    changed = await get(tx, number)
     if changed is not None and len(changed.roles) > MAX_ROLES:
         remedy = "Give a role in all projects, or remove some."
         raise ContractError([Violation("roles", f"must be in {MAX_ROLES} projects at most", remedy)])
@@ -194,7 +193,7 @@ async def _set_role(
 
 
 async def _remove(tx: Transaction, number: int, by: str, now: int) -> bool:
-    user = await _get(tx, number)
+    user = await get(tx, number)
     if user is None:
         return False
     await tx.execute("DELETE FROM user_roles WHERE number = $1", number)
@@ -216,8 +215,8 @@ async def _use(tx: Transaction, name: str, now: int, past: int) -> bool:
 class UserStore(EngineStore):
     """Users by number."""
 
-    get = Method("read_inline", _get)
-    listed = Method("read", _listed)
+    get = Method("read_inline", get)
+    listed = Method("read", listed)
 
     async def log_in(self, account: Account) -> StoredUser:
         """Return the user of an account, new or known, with the claims of this login. Raises ``ContractError`` for one
@@ -236,8 +235,3 @@ class UserStore(EngineStore):
         """Record for ``lasts`` seconds, the maximum of a login, that it was used; return False if it was before."""
         now = self._clock()
         return await self._engine.write(_use, _USED + login, now, now - lasts * 1000)
-
-
-def roles_of(given: Sequence[GivenRole]) -> dict[int | None, Role]:
-    """Return the roles by project."""
-    return {each.project: each.role for each in given}

@@ -25,28 +25,37 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.projects import labelled
 from scrapy_ext.api.platform.users import LEAST, Action
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.auth.keyring import Grant, Keyring
+from scrapy_ext.server.auth.api_keys import Grant, Keyring
+from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.users import LoginCounts, UserRules
+from scrapy_ext.server.delivery.targets import ArchiveTargets
 from scrapy_ext.server.http.answers import Refusal, refusal_of
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.routes import Router
+from scrapy_ext.server.monitors.item_schemas import ItemSchemas
 from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store.activity.activity import SERVER
+from scrapy_ext.server.store.activity import SERVER
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.images import ItemImages
 from scrapy_ext.server.ui.live import Streams
 
 if TYPE_CHECKING:
+    from scrapy_ext.server.delivery.restoring import Restores
+    from scrapy_ext.server.deploying import Deploys, Upload
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.jobs.versions.environments import Environments
     from scrapy_ext.server.oidc.logins import Logins
 
 logger = logging.getLogger(__name__)
 
+#: Searches of URLs by one visitor: per second, and at once.
+_SEARCHES: Final = (1.0, 20)
 #: Maximum number of projects in the menu.
 _IN_MENU: Final = 200
 
+HTML: Final = "text/html; charset=UTF-8"
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -100,10 +109,21 @@ class PageServices(NamedTuple):
     #: Login by OpenID Connect; None without a provider.
     logins: Logins | None
     login_counts: LoginCounts
+    schemas: ItemSchemas
+    restores: Restores
     #: Fetches images of items; None unless the operator allows it.
     images: ItemImages | None = None
     #: Texts of alerts.
     messages: Messages = Messages(None)
+    #: Places that delivery rules may name.
+    archive: ArchiveTargets = ArchiveTargets()
+    #: Acceptance of code; None if the pages know no code.
+    deploys: Deploys | None = None
+
+    @property
+    def environments(self) -> Environments | None:
+        """Environments of deployed versions and of the server's own project."""
+        return None if self.deploys is None else self.deploys.deployments.environments
 
 
 class MissingError(Exception):
@@ -113,13 +133,15 @@ class MissingError(Exception):
 class Link(NamedTuple):
     """An entry of the navigation bar; ``{project}`` in its path is the current project.
 
-    Only keys for which ``shown_to`` returns true see it.
+    Only keys for which ``shown_to`` returns true see it. With ``under``, the section of another entry, it is not in the
+    bar, but among the tabs of the pages of that entry.
     """
 
     section: str
     label: str
     path: str
     shown_to: Callable[[Grant], bool] = lambda _: True
+    under: str = ""
 
     @property
     def of_project(self) -> bool:
@@ -132,6 +154,8 @@ class UiPage(NamedTuple):
 
     A visitor whose role does not allow ``action`` is refused before ``act``, and so is one without access to the
     project, which the path names as ``{project:number}``. None: ``act`` changes no project, and anybody may do it.
+
+    ``takes_archive``: the form has a file, which ``act`` finds in ``visit.upload``.
     """
 
     path: str
@@ -139,12 +163,14 @@ class UiPage(NamedTuple):
     show: View | None
     act: View | None = None
     action: Action | None = Action.MANAGE
+    takes_archive: bool = False
 
 
 class Visit:
     """One authenticated request for a page.
 
-    ``form`` has the fields of a POST whose token has been checked.
+    ``form`` has the fields of a POST whose token has been checked; ``upload``: its archive, or the error of one that
+    could not be read, whose token has not been checked: it may only be shown.
     """
 
     def __init__(self, frame: Frame, request: Request, grant: Grant, token: str, page: UiPage) -> None:
@@ -156,8 +182,11 @@ class Visit:
         self.services = frame.services
         self.ending = frame.ending
         self.streams = frame.streams
+        #: Searches of URLs by visitor.
+        self.searches = frame.searches
         self.section = page.section
         self.form = Form(())
+        self.upload: Upload | ContractError | None = None
         #: CSRF token of the page's forms.
         self.token = token
         #: Projects with data that the key may read.
@@ -193,6 +222,11 @@ class Visit:
     def may_write(self) -> bool:
         """True when the visitor may do in the project what the page's forms do."""
         return self._page.action is None or self.grant.may(self._page.action, self.project)
+
+    @property
+    def looked_up(self) -> str:
+        """The text of the search in the head of the pages, on the page of its answers."""
+        return self.request.query_params.get("q", "")[:2000] if self.request.url.path.endswith("/search") else ""
 
     @property
     def role_note(self) -> str:
@@ -235,11 +269,11 @@ class Visit:
         may = "may only read" if reads else "may only run, stop and tag jobs"
         return f"{whose} {may} in project {self.project}. This needs the role {least}."
 
-    async def note(self, event: str, /, **fields: Any) -> None:
+    async def note(self, event: str, /, **fields: object) -> None:
         """Write a message about a change to the activity of the project."""
         await self._note(self.project, change_event(event, self.grant.name, fields))
 
-    async def note_server(self, event: str, /, **fields: Any) -> None:
+    async def note_server(self, event: str, /, **fields: object) -> None:
         """Write a message about a change of the server to its activity."""
         await self._note(SERVER, change_event(event, self.grant.name, fields))
 
@@ -262,17 +296,17 @@ class Visit:
             raise refused(name, "must be 255 characters at most, none of them NUL", "Correct the address.")
         return text
 
-    def rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
+    def rendered(self, template: str, status: int = 200, /, **context: object) -> Response:
         return self._frame.rendered(template, status, visit=self, **context)
 
-    def address(self, path: str = "", /, **changes: Any) -> str:
+    def address(self, path: str = "", /, **changes: object) -> str:
         """Return the URL of this page (or of ``path``) with changed query parameters; None or "" removes one."""
         kept = {} if path else dict(self.request.query_params)
         query = {name: value for name, value in {**kept, **changes}.items() if value not in (None, "")}
         kept_done = {name: value for name, value in query.items() if name not in ("done", "n") or name in changes}
         return (path or self.request.url.path) + (f"?{urlencode(kept_done)}" if kept_done else "")
 
-    def redirect(self, path: str, done: str = "", n: int | None = None, /, **query: Any) -> Response:
+    def redirect(self, path: str, done: str = "", n: int | None = None, /, **query: object) -> Response:
         """Redirect after a form; ``done`` names the confirmation that the page shows (``shapes.DONE``)."""
         return RedirectResponse(self.address(path, done=done, n=n, **query), 303, HEADERS)
 
@@ -295,6 +329,7 @@ class Frame:
         self.services = services
         self.ending = ending
         self.streams = Streams()
+        self.searches = RateLimits(*_SEARCHES)
         self._templates = Environment(
             loader=PackageLoader("scrapy_ext.server.ui"),
             autoescape=True,
@@ -306,7 +341,8 @@ class Frame:
         )
         self._templates.filters.update(shapes.FILTERS)
         provider = services.logins and services.logins.provider.settings.name
-        self._templates.globals.update(links=links, assets=assets, provider=provider)
+        heads = {link.section: link.under or link.section for link in links}
+        self._templates.globals.update(links=links, heads=heads, assets=assets, provider=provider)
         self._compiling = False
 
     def rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
@@ -315,7 +351,7 @@ class Frame:
         text = self._templates.get_template(template).render(context)
         # Compiling during the first page would make it twice as slow; later pages need the other templates.
         self.compile()
-        return Response(text, status, HEADERS, media_type="text/html; charset=UTF-8")
+        return Response(text, status, HEADERS, media_type=HTML)
 
     def compile(self) -> None:
         """Compile all templates once, in a thread: half a second in all, a tenth for those of one page."""

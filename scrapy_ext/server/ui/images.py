@@ -79,7 +79,7 @@ class ItemImages:
     def _opened(self) -> aiohttp.ClientSession:
         import aiohttp  # as above
 
-        from scrapy_ext.server.extraction.http.fetch import GuardedResolver
+        from scrapy_ext.server.net.resolver import GuardedResolver
 
         connector = aiohttp.TCPConnector(
             resolver=GuardedResolver(self._guard),

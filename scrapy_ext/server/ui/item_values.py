@@ -41,7 +41,7 @@ class Values:
     def __init__(self, most: int = _VALUES) -> None:
         self._left = most
 
-    def of(self, value: Any, name: str = "", depth: int = _DEPTH) -> Value:
+    def of(self, value: object, name: str = "", depth: int = _DEPTH) -> Value:
         """Return a value as it is shown: text, or what unfolds."""
         self._left -= 1
         if not isinstance(value, list | dict):

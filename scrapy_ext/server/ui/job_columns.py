@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, JobState
-from scrapy_ext.api.platform.outcomes import outcome_of
-from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
-from scrapy_ext.server.ui.shapes import elapsed_of, reason_of, started_of
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, JobState, outcome_of
+from scrapy_ext.server.store.jobs.rows import StoredJob, reason_of, tags_of
+from scrapy_ext.server.ui.job_summary import arguments_in_a_line, elapsed_of, queued_for, started_of, text_of
 
 #: Cookie with the names of the chosen columns.
 COOKIE: Final = "scrapy_ext_job_columns"
@@ -21,11 +20,14 @@ Value = Callable[[StoredJob, int], Any]
 
 
 class JobColumn(NamedTuple):
-    """A column. ``counts``: the number of records that it has; ``chosen``: shown unless the user chose otherwise."""
+    """A column. ``counts``: the number of records that it has; ``chosen``: shown unless the user chose otherwise.
+
+    Without ``value`` the list is not sorted by it.
+    """
 
     name: str
     title: str
-    value: Value
+    value: Value | None
     numeric: bool = False
     counts: str = ""
     chosen: bool = True
@@ -37,6 +39,8 @@ def _state(job: StoredJob, _: int) -> str:
     return f"finished {outcome_of(reason_of(job)).value} {reason_of(job)}"
 
 
+#: Monitors that failed of all that checked the job.
+MONITORS: Final = "monitors"
 #: Last change of state: the order that an index has.
 CHANGED: Final = "changed"
 
@@ -47,13 +51,20 @@ COLUMNS: Final = (
     JobColumn("items", "Items", lambda job, _: job.counts.items, numeric=True, counts="items"),
     JobColumn("requests", "Requests", lambda job, _: job.counts.requests, numeric=True, counts="requests"),
     JobColumn("log", "Log", lambda job, _: job.counts.logs, numeric=True, counts="logs"),
+    JobColumn(
+        "warnings", "Warnings", lambda job, _: job.counts.warnings, numeric=True, counts="warnings", chosen=False
+    ),
     JobColumn("errors", "Errors", lambda job, _: job.counts.errors, numeric=True, counts="errors"),
+    JobColumn(MONITORS, "Failed monitors", None, chosen=False),
+    JobColumn("queued", "Queued", queued_for, numeric=True, chosen=False),
     JobColumn("started", "Started", lambda job, _: started_of(job), numeric=True),
     JobColumn("took", "Took", elapsed_of, numeric=True),
+    JobColumn("arguments", "Arguments", lambda job, _: arguments_in_a_line(job).casefold() or None),
     JobColumn("tags", "Tags", lambda job, _: ", ".join(tags_of(job.metadata)).casefold() or None),
     JobColumn(CHANGED, "Changed", lambda job, _: job.changed, numeric=True, chosen=False),
     JobColumn("priority", "Priority", lambda job, _: _priority(job), numeric=True, chosen=False),
-    JobColumn("version", "Version", lambda job, _: _version(job), chosen=False),
+    JobColumn("version", "Version", lambda job, _: text_of(job, "version") or None, chosen=False),
+    JobColumn("node", "Node", lambda job, _: text_of(job, "node") or None, chosen=False),
 )
 _BY_NAME: Final = {column.name: column for column in COLUMNS}
 #: The column that leads to the page of the job.
@@ -65,22 +76,17 @@ def _priority(job: StoredJob) -> int:
     return value if isinstance(value, int) else DEFAULT_PRIORITY
 
 
-def _version(job: StoredJob) -> str | None:
-    value = job.metadata.get("version")
-    return value if isinstance(value, str) else None
-
-
-def chosen_columns(cookie: str | None) -> list[JobColumn]:
-    """Return the columns that a cookie names, in their order; the usual ones without it."""
-    names = set((cookie or "").split(_SEPARATOR))
+def chosen_columns(text: str | None) -> list[JobColumn]:
+    """Return the columns that a text of :func:`text_of_columns` names, in their order; the usual ones without it."""
+    names = set((text or "").split(_SEPARATOR))
     found = [column for column in COLUMNS if column.name in names]
     if not found:
         return [column for column in COLUMNS if column.chosen]
     return found if found[0].name == _ALWAYS else [_BY_NAME[_ALWAYS], *found]
 
 
-def cookie_of(names: Sequence[str]) -> str:
-    """Return the value of the cookie for some columns; unknown names are left out."""
+def text_of_columns(names: Sequence[str]) -> str:
+    """Return the text for some columns, in the cookie and in addresses; unknown names are left out."""
     return _SEPARATOR.join(column.name for column in COLUMNS if column.name in names)
 
 
@@ -107,7 +113,10 @@ class Order(NamedTuple):
 
     def sorted(self, jobs: Sequence[StoredJob], now: int) -> list[StoredJob]:
         """Return the jobs in this order. Equal ones stay in theirs, and those without a value come last."""
-        valued = [(self.column.value(job, now), job) for job in jobs]
+        value_of = self.column.value
+        if value_of is None:
+            return list(jobs)
+        valued = [(value_of(job, now), job) for job in jobs]
         known = [pair for pair in valued if pair[0] is not None]
         known.sort(key=lambda pair: pair[0], reverse=self.descending)
         return [job for _, job in known] + [job for value, job in valued if value is None]
@@ -116,4 +125,4 @@ class Order(NamedTuple):
 def order_of(text: str) -> Order:
     """Return the order of a parameter: the name of a column, with ``-`` before it for the reverse."""
     column = _BY_NAME.get(text.removeprefix("-"))
-    return Order(column, text.startswith("-")) if column else Order(_BY_NAME[CHANGED], descending=True)
+    return Order(column, text.startswith("-")) if column and column.value else Order(_BY_NAME[CHANGED], descending=True)

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.outcomes import Outcome, outcome_of
-from scrapy_ext.api.violations import refused
+from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState, Outcome, outcome_of
+from scrapy_ext.api.platform.verdicts import ATTENTION
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.rows import StoredJob
-from scrapy_ext.server.ui.frame import Visit
-from scrapy_ext.server.ui.shapes import elapsed_of, reason_of
+from scrapy_ext.server.store.jobs.rows import StoredJob, reason_of
+from scrapy_ext.server.ui.frame import Visit, field_errors
+from scrapy_ext.server.ui.job_summary import elapsed_of
 
-#: Parameters of the filters. The form shows their values again.
-PARAMETERS: Final = ("spider", "tag", "outcome", "from", "to", "longer", "shorter")
+T = TypeVar("T")
+
+#: Parameters of the filters with their labels. The form shows their values again.
+PARAMETERS: Final = {
+    "spider": "Spider",
+    "tag": "Tag",
+    "outcome": "Outcome",
+    "from": "From",
+    "to": "To",
+    "longer": "Took at least",
+    "shorter": "Took at most",
+}
+#: Value of ``state`` for the finished jobs that need somebody.
+IN_NEED: Final = "attention"
+#: Maximum characters of a typed filter.
+MOST_TEXT: Final = 255
 _DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*(s|sec|m|min|h|d)?", re.ASCII)
 _UNITS: Final = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 #: Maximum number of spiders that match the searched name.
@@ -25,13 +40,24 @@ _SPIDERS: Final = 500
 class JobFilters(NamedTuple):
     """Conditions on jobs: those of ``stored``, which the store has indexes for, and others, about each job.
 
-    ``longer`` and ``shorter``: bounds of the duration, in milliseconds.
+    ``state``: the chosen tab, "" for all; ``longer`` and ``shorter``: bounds of the duration, in milliseconds.
     """
 
     stored: JobFilter
+    state: str
     outcome: Outcome | None
     longer: int | None
     shorter: int | None
+
+    @property
+    def of_any_state(self) -> JobFilter:
+        """The stored conditions without those of the tab."""
+        return self.stored._replace(states=(), worst=None)
+
+    @property
+    def in_need(self) -> JobFilter:
+        """The stored conditions with that of the tab of jobs that need somebody."""
+        return self.stored._replace(states=(JobState.FINISHED,), worst=min(ATTENTION))
 
     @property
     def examines(self) -> bool:
@@ -52,26 +78,57 @@ class JobFilters(NamedTuple):
         return (self.longer is None or elapsed >= self.longer) and (self.shorter is None or elapsed <= self.shorter)
 
 
-async def filters_of(visit: Visit) -> JobFilters:
-    """Return the filters of the address; raises :class:`ContractError` naming the parameter."""
-    text, tag, outcome = visit.text("spider"), visit.text("tag"), visit.text("outcome")
-    first, last = _day(visit, "from"), _day(visit, "to")
+async def filters_of(visit: Visit, errors: dict[str, str]) -> JobFilters:
+    """Return the filters of the address; of each that is wrong, the reason in ``errors``, and nothing else."""
+
+    def read(parse: Callable[[Visit, str], T | None], name: str) -> T | None:
+        try:
+            return parse(visit, name)
+        except ContractError as error:
+            errors.update(field_errors(error))
+            return None
+
+    text, tag = read(_text, "spider") or "", read(_text, "tag") or ""
+    first, last = read(_day, "from"), read(_day, "to")
     before = visit.number("before", -1)
     ends = [each for each in (before if before >= 0 else None, last and _ms(last + timedelta(days=1))) if each]
+    state = visit.text("state")
+    in_need = state == IN_NEED
+    states = tuple(each for each in JobState if each.value == state)
     stored = JobFilter(
+        states=(JobState.FINISHED,) if in_need else states or SHOWN_STATES,
+        worst=min(ATTENTION) if in_need else None,
         spider_ids=await _spiders(visit, text) if text else None,
         has_tags=(tag,) if tag else (),
         startts=_ms(first) if first else None,
         endts=min(ends) if ends else None,
     )
-    found = next((each for each in Outcome if each.value == outcome), None)
-    return JobFilters(stored, found, _duration(visit, "longer"), _duration(visit, "shorter"))
+    shown = state if in_need or states else ""
+    return JobFilters(stored, shown, read(_outcome, "outcome"), read(_duration, "longer"), read(_duration, "shorter"))
 
 
 async def _spiders(visit: Visit, text: str) -> tuple[int, ...]:
     """Return the spiders whose names contain the text."""
     known = await visit.store.spiders.listed(visit.project)
     return tuple(spider.number for spider in known if text.lower() in spider.name.lower())[:_SPIDERS]
+
+
+def typed(visit: Visit, name: str) -> str:
+    """Return a filter as it was typed, for the form."""
+    return visit.request.query_params.get(name, "").strip()[:MOST_TEXT]
+
+
+def _text(visit: Visit, name: str) -> str:
+    return visit.text(name)
+
+
+def _outcome(visit: Visit, name: str) -> Outcome | None:
+    text = visit.text(name)
+    try:
+        return Outcome(text) if text else None
+    except ValueError:
+        known = ", ".join(outcome.value for outcome in Outcome)
+        raise refused(name, f"must be one of {known}, got {text[:40]!r}", "Choose one.") from None
 
 
 def _day(visit: Visit, name: str) -> date | None:

@@ -7,14 +7,15 @@ from typing import Any, Final
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.record_search import parts_of, records_of
 from scrapy_ext.server.store.collections.selections import Collection, RecordSelection, prefix_range
 from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.store.records.records import RecordStore, Slice
 from scrapy_ext.server.store.records.removal import RecordOwner, Removal, removal_error
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
+from scrapy_ext.server.ui.job_summary import summary
 from scrapy_ext.server.ui.pending_reason import capacity_of
-from scrapy_ext.server.ui.record_search import parts_of, records_of
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 #: Parts of it that have pages of their own.
@@ -39,7 +40,7 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
     capacity = await capacity_of(store, key.project) if job.state is JobState.PENDING else None
     return {
         "job": job,
-        "summary": shapes.summary(job, store.clock(), capacity),
+        "summary": summary(job, store.clock(), capacity),
         "known": found is not None,
         "tab": tab,
         "totals": totals,

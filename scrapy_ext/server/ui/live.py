@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from starlette.responses import Response
@@ -32,7 +32,7 @@ class ServerSentEvent(NamedTuple):
     """An event; ``id`` is the position from which a reconnecting client continues."""
 
     name: str
-    data: Any
+    data: object
     id: int
 
     def encoded(self) -> bytes:

@@ -1,31 +1,38 @@
 """Routes of the pages: authentication, login and logout, and redirects.
 
-``/`` redirects to the jobs of the first project. ``/p/<project>/<spider>/<job>``, which clients of the hosted platform
-print, redirects to the page of that job. The pages themselves are in ``views``.
+``/`` redirects to the overview of the first project. ``/p/<project>/<spider>/<job>``, which clients of the hosted
+platform print, redirects to the page of that job. The pages themselves are in ``views``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from scrapy_ext.api.compression import gzip
 from scrapy_ext.api.platform.users import Action
-from scrapy_ext.api.violations import refused
-from scrapy_ext.server.auth.keyring import basic_credentials
+from scrapy_ext.api.platform.versions import MAX_ARCHIVE
+from scrapy_ext.api.violations import ContractError, Violation, refused
+from scrapy_ext.server.auth.credentials import basic_credentials
 from scrapy_ext.server.auth.rates import WrongKeys, note_wrong_key, too_many
+from scrapy_ext.server.computing.threads import in_data_thread
+from scrapy_ext.server.deploying import Upload, received
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.formats import is_gzip_among
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.ui.frame import HEADERS, Assets, Frame, MissingError, PageServices, UiPage, Visit
+from scrapy_ext.server.ui.frame import HEADERS, HTML, Assets, Frame, MissingError, PageServices, UiPage, View, Visit
 from scrapy_ext.server.ui.job_records import JOB_PARTS
 from scrapy_ext.server.ui.provider_logins import BEGIN, CALLBACK, NO_ROLE, ProviderLogins
 from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, from_these_pages, local_path, set_cookie
@@ -47,6 +54,14 @@ class _Number(IntegerConvertor):
 
 
 register_url_convertor("number", _Number())
+
+
+#: Bytes below which a page is not compressed, and from which on it is compressed in a thread: 2 ms and more.
+_SHORT: Final = 1024
+_LONG: Final = 128 * 1024
+
+#: Bytes of the query of a page's address.
+MAX_QUERY: Final = 4096
 
 
 class PageRoutes:
@@ -85,7 +100,8 @@ class PageRoutes:
                     return self._reload_from_here(request) or _too_many(request) or _to_login(request)
                 visit = Visit(self._frame, request, session.grant, session.token, page)
                 context_of(request.scope).who = session.grant.name
-                return await self._answer(visit, page)
+                _check_query(request)
+                return await _light(request, await self._answer(visit, page))
             except Exception as error:
                 return self._frame.failed(error, visit)
 
@@ -121,10 +137,10 @@ class PageRoutes:
         if view is None:
             raise Refusal(405, "This address does not support this method.")
         if visit.request.method == "POST":
+            if page.takes_archive:
+                return await _with_archive(visit, view)
             visit.form = Form(await bodies.form(visit.request))
-            brought = (visit.form.get("token") or "").encode()
-            if not from_these_pages(visit.request.headers) or not hmac.compare_digest(brought, visit.token.encode()):
-                raise Refusal(403, _FOREIGN)
+            _check_token(visit)
             visit.require_write()
         return await view(visit)
 
@@ -175,12 +191,45 @@ class PageRoutes:
         return self._frame.rendered("again.html", address=url)
 
 
+def _check_token(visit: Visit) -> None:
+    """Refuse a form that a page of this session did not send."""
+    brought = (visit.form.get("token") or "").encode()
+    if not from_these_pages(visit.request.headers) or not hmac.compare_digest(brought, visit.token.encode()):
+        raise Refusal(403, _FOREIGN)
+
+
+async def _with_archive(visit: Visit, view: View) -> Response:
+    """Answer a form with an archive. The visitor's permissions are checked before it is read."""
+    visit.require_write()
+    if visit.services.deploys is None:
+        raise Refusal(403, "This server takes no code.")
+    visit.services.deploys.check(visit.grant, visit.grant.name)
+    texts: dict[str, str] = {}
+    try:
+        upload = await received(visit.request, {}, texts)
+    except ContractError as error:
+        visit.upload = error
+    except Refusal as error:
+        if error.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise
+        rule = f"is over {MAX_ARCHIVE // 2**20} MiB"
+        visit.upload = ContractError([Violation("archive", rule, "Leave out what is not code.", error.status)])
+    else:
+        visit.upload = upload
+    visit.form = Form(list(texts.items()))
+    if not isinstance(visit.upload, Upload):
+        return await view(visit)
+    with visit.upload.file:
+        _check_token(visit)
+        return await view(visit)
+
+
 async def _first(visit: Visit) -> Response:
     asked = visit.request.query_params.get("project")
     if asked is not None and visit.number("project", -1) < 0:
         raise refused("project", f"must be a number, got {asked[:60]!r}", "Correct the address.")
     query = {name: value for name, value in visit.request.query_params.items() if name != "project"}
-    return visit.redirect(f"/ui/{visit.project}/jobs", **query)
+    return visit.redirect(f"/ui/{visit.project}", **query)
 
 
 async def _missing(_: Visit) -> Response:
@@ -204,6 +253,38 @@ def _to_login(request: Request) -> Response:
     onward = _address(request) if request.method == "GET" else "/"
     login = f"/login?next={quote(onward, safe='')}" if onward != "/" else "/login"
     return RedirectResponse(login, 303, HEADERS)
+
+
+async def _light(request: Request, answer: Response) -> Response:
+    """Compress a page, and send a part that is refreshed only when it has changed.
+
+    A session's cookie is sent by these pages alone, so that no other site can have a page compressed together with a
+    text of its choice and measure the length.
+    """
+    if answer.status_code != HTTPStatus.OK or answer.media_type != HTML or len(answer.body) < _SHORT:
+        return answer
+    if _REFRESH in request.headers:
+        answer.headers["ETag"] = tag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={**HEADERS, "ETag": tag})
+    answer.headers["Vary"] = "Accept-Encoding, X-Refresh"
+    if is_gzip_among(request.headers.get("accept-encoding", "")):
+        body = bytes(answer.body)
+        answer.body = gzip(body) if len(body) < _LONG else await in_data_thread(gzip, body)
+        answer.headers["Content-Encoding"] = "gzip"
+        answer.headers["Content-Length"] = str(len(answer.body))
+    return answer
+
+
+def _check_query(request: Request) -> None:
+    """Refuse a long query: the links of a page repeat it, some hundreds of times."""
+    given = request.query_params.multi_items()
+    # The page of items keeps chosen columns in a cookie, and redirects.
+    is_items = request.url.path.endswith("/items")
+    repeated = [(name, text) for name, text in given if not (is_items and name == "columns")]
+    if len(urlencode(repeated)) > MAX_QUERY:
+        rule = f"of this page is over {MAX_QUERY} bytes"
+        raise refused("query", rule, "Search for a shorter text, or use fewer conditions.")
 
 
 def _address(request: Request) -> str:

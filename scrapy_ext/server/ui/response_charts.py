@@ -12,9 +12,9 @@ from markupsafe import Markup
 
 from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.record_search import parts_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui import charts, shapes
-from scrapy_ext.server.ui.record_search import parts_of
 
 #: Maximum number of records whose statuses and durations are counted here.
 COUNTED: Final = 2000
@@ -39,20 +39,29 @@ async def last_responses(store: Store, key: JobKey, total: int) -> list[Measured
     return [_measured(line) async for part in parts for line in part.lines]
 
 
-def statuses_chart(last: Sequence[MeasuredResponse], metadata: Mapping[str, Any], total: int) -> Markup:
-    """Draw responses by status: all if the crawl's stats have them, else the last ones; "" without any."""
+def statuses_chart(last: Sequence[MeasuredResponse], metadata: Mapping[str, Any], total: int, requests: str) -> Markup:
+    """Draw responses by status: all if the crawl's stats have them, else the last ones; "" without any.
+
+    ``requests``: path of the page with the requests of each status.
+    """
     counted = _counted(metadata) if len(last) < total else {}
     by_status = counted or Counter(each.status for each in last)
     title = "Responses by status" + ("" if counted else _some(last, total))
-    return charts.bars(
-        title, [charts.Bar(str(each), by_status[each], _kind(each)) for each in sorted(by_status)], _count
-    )
+    found = [
+        charts.Bar(str(each), by_status[each], _kind(each), f"{requests}?status={each}") for each in sorted(by_status)
+    ]
+    return charts.bars(title, found, _count)
 
 
 def durations_chart(last: Sequence[MeasuredResponse], total: int) -> Markup:
-    """Draw the last responses by the time that they took; "" without any."""
+    """Draw the last responses by the time that they took; "" without any.
+
+    That time begins when a request is in the queue of the downloader, so that it is longer than the latency that the
+    crawl's stats have.
+    """
     durations = [each.duration for each in last]
-    return charts.bars(f"Time to respond{_some(last, total)}{_middle(durations)}", _bars_of(durations), _count)
+    title = f"Time in the downloader and its queue{_some(last, total)}"
+    return charts.bars(title, _bars_of(durations), _count, _middle(durations))
 
 
 def _some(last: Sequence[MeasuredResponse], total: int) -> str:
@@ -88,7 +97,7 @@ def _middle(durations: Sequence[int]) -> str:
         return ""
     ranked = sorted(durations)
     median, high = (shapes.duration(ranked[len(ranked) * share // 100]) for share in (50, 95))
-    return f": median {median}, 95 % within {high}"
+    return f"median {median}, 95 % within {high}"
 
 
 def _count(value: float) -> str:

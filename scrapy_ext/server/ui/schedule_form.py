@@ -6,19 +6,20 @@ back keeps the stored value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.platform.common_schedules import MAX_CRONS
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, SCRIPT
-from scrapy_ext.api.platform.periodic import MAX_TASKS, Task
-from scrapy_ext.api.platform.schedules import MAX_CRONS
+from scrapy_ext.api.platform.periodic import MAX_TASKS, NewSchedule, Task
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.compatibility.python import Self
-from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.ui import shapes
+from scrapy_ext.server.ui.argument_text import arguments_of_text, text_of_arguments, with_stored
+from scrapy_ext.server.ui.record_form import given_fields, texts_of
 
 #: Number of empty tasks at the end of the form.
 _SPARE: Final = 1
@@ -32,7 +33,7 @@ class FormTask(NamedTuple):
     @classmethod
     def of(cls, task: Task) -> Self:
         shown = shapes.hidden({"": task.script_args} if task.name.startswith(SCRIPT) else task.spider_args)
-        arguments = shown[""] if task.name.startswith(SCRIPT) else _text_of(shown)
+        arguments = shown[""] if task.name.startswith(SCRIPT) else text_of_arguments(shown)
         return cls(task.name, str(task.priority), arguments)
 
     @classmethod
@@ -47,6 +48,10 @@ class FormTask(NamedTuple):
 
 
 _TASK_FIELDS: Final = ("task", "priority", "arguments")
+#: Field of a task's arguments in violations.
+_ARGUMENTS: Final = "tasks.arguments"
+#: Values of the fields whose controls are empty.
+_EMPTY: Final = msgspec.to_builtins(NewSchedule(cron="", tasks=[]))
 
 
 def form_tasks(tasks: Sequence[Task]) -> list[FormTask]:
@@ -68,13 +73,9 @@ def fields_of(form: Form, stored: Sequence[Task] = ()) -> dict[str, Any]:
             faults += error.violations
     if faults:
         raise ContractError(faults)
-    return {
-        "cron": " ".join((form.get("cron") or "").split()),
-        "description": (form.get("description") or "").strip(),
-        "addtags": list(dict.fromkeys(filter(None, map(str.strip, (form.get("addtags") or "").splitlines())))),
-        "disabled": form.get("disabled") is not None,
-        "tasks": tasks,
-    }
+    given = given_fields(NewSchedule, texts_of(NewSchedule, form))
+    tags = [*dict.fromkeys(given.get("addtags", ()))]
+    return {**_EMPTY, **given, "addtags": tags, "cron": " ".join((form.get("cron") or "").split()), "tasks": tasks}
 
 
 def crons_of_form(form: Form) -> list[str]:
@@ -89,43 +90,13 @@ def _task(task: FormTask, stored: Sequence[Task]) -> dict[str, Any]:
     fields: dict[str, Any] = {"name": name, "priority": int(task.priority)}
     if name.startswith(SCRIPT):
         words = task.arguments.strip()
-        before = (each.script_args for each in stored if each.name == name and words == shapes.HIDDEN)
-        return {**fields, "script_args": next(before, words)}
-    arguments = dict(_arguments(task.arguments))
-    for argument in [each for each, value in arguments.items() if value == shapes.HIDDEN]:
-        arguments[argument] = _shown_before(name, argument, stored)
+        if words == shapes.HIDDEN:
+            before = next((each.script_args for each in stored if each.name == name), None)
+            if before is None:
+                raise refused(_ARGUMENTS, "has no command line to keep", "Write it.")
+            words = before
+        return {**fields, "script_args": words}
+    given_before = [each.spider_args for each in reversed(stored) if each.name == name]
+    kept = {argument: value for arguments in given_before for argument, value in arguments.items()}
+    arguments = with_stored(arguments_of_text(task.arguments, _ARGUMENTS), kept, _ARGUMENTS)
     return {**fields, "spider_args": arguments}
-
-
-def _shown_before(name: str, argument: str, stored: Sequence[Task]) -> Any:
-    """Return the stored value of a hidden argument."""
-    for task in stored:
-        if task.name == name and argument in task.spider_args:
-            return task.spider_args[argument]
-    raise refused("tasks.arguments", f"has no value of {argument[:60]!r} to keep", "Write the value.")
-
-
-def _arguments(text: str) -> Iterator[tuple[str, Any]]:
-    if text.lstrip().startswith("{"):
-        try:
-            yield from bodies.value(text.encode(), "tasks.arguments").items()
-        except ContractError as error:
-            rule = error.violations[0].rule
-            raise refused("tasks.arguments", rule, 'Write {"name": "value"}, or one name=value per line.') from None
-        return
-    for line in filter(None, map(str.strip, text.splitlines())):
-        name, equals, value = line.partition("=")
-        if not equals or not name.strip():
-            raise refused("tasks.arguments", f"must be name=value on each line, got {line[:60]!r}", "Add the name.")
-        yield name.strip(), value.strip()
-
-
-def _text_of(arguments: dict[str, Any]) -> str:
-    """Return ``name=value`` lines if they lose nothing, else JSON."""
-    lines = [f"{name}={value}" for name, value in arguments.items()]
-    try:
-        if dict(_arguments("\n".join(lines))) == arguments:
-            return "\n".join(lines)
-    except ContractError:
-        pass
-    return msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()

@@ -24,8 +24,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from scrapy_ext.server.auth.keyring import Grant, Keyring
-from scrapy_ext.server.auth.signing import Signer
+from scrapy_ext.server.auth.api_keys import Grant, Keyring
+from scrapy_ext.server.auth.tokens import Signer
 from scrapy_ext.server.auth.users import UserRules
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError

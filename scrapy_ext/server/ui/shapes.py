@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
@@ -11,24 +12,16 @@ from urllib.parse import urlencode
 import msgspec
 from markupsafe import Markup, escape
 
-from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.outcomes import Outcome, outcome_of
+from scrapy_ext.api import masking
+from scrapy_ext.api.platform.error_groups import parse_error
 from scrapy_ext.api.platform.where import written
 from scrapy_ext.api.violations import CONTROL_CHARACTERS
-from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, importing_from, priority_of, tags_of
-from scrapy_ext.server.ui.pending_reason import Capacity, waiting
+from scrapy_ext.server.ui.field_names import job_word, request_word
 
 _CELL: Final = 160
 _LONG: Final = 20_000
-#: The lookarounds exclude keyword, keyboard, monkey and author.
-_SECRETS: Final = r"(?:(?<!mon)key(?!word|board)|secret|token|passw|credential|auth(?!or(?!i[sz]))|cookie|dsn|proxy)"
-_SECRET: Final = re.compile(_SECRETS, re.IGNORECASE)
-#: Texts that contain a secret: a password in a URL, or name=value with a secret name.
-_SECRET_TEXT: Final = re.compile(
-    rf"://[^/\s:@]*:[^/\s@]+@|{_SECRETS}[\w-]*['\"]?\s?[=:]\s?['\"]?[^\s=]|-[\w-]*{_SECRETS}[\w-]*\s+\S",
-    re.IGNORECASE,
-)
 HIDDEN: Final = "••••••"
+MINUS: Final = "\N{MINUS SIGN}"
 _KINDS: Final[Mapping[type, str]] = {
     str: "text",
     int: "number",
@@ -41,26 +34,6 @@ _KINDS: Final[Mapping[type, str]] = {
 _LEVELS: Final[Mapping[int, str]] = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}
 
 
-class Summary(NamedTuple):
-    """One row for a job."""
-
-    key: str
-    spider: str
-    state: str
-    outcome: str
-    counts: Counts
-    started: int | None
-    elapsed: int | None
-    tags: list[str]
-    waiting: str
-    #: True while the job is copied from another platform: no process runs it.
-    importing: bool
-    #: Time (ms) of the last change of state.
-    changed: int
-    priority: int
-    version: str
-
-
 class Paging(NamedTuple):
     """Position of a page of records, and where its neighbours start."""
 
@@ -71,59 +44,6 @@ class Paging(NamedTuple):
     previous: int | None
     next: int | None
     end: int | None
-
-
-def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summary:
-    """Return the row of a job; ``capacity`` explains why a pending one waits."""
-    source, version = importing_from(job), job.metadata.get("version")
-    return Summary(
-        key=str(job.key),
-        spider=job.spider,
-        state=job.state.value,
-        outcome=reason_of(job),
-        counts=job.counts,
-        started=started_of(job),
-        elapsed=elapsed_of(job, now) if source is None else None,
-        tags=tags_of(job.metadata),
-        waiting=_waiting(job, source, capacity),
-        importing=source is not None,
-        changed=job.changed,
-        priority=priority_of(job.metadata),
-        version=version if isinstance(version, str) else "",
-    )
-
-
-def reason_of(job: StoredJob) -> str:
-    """Return the close reason of a job, "" without one."""
-    reason = job.metadata.get("close_reason")
-    return reason if isinstance(reason, str) else ""
-
-
-def started_of(job: StoredJob) -> int | None:
-    """Return when a job started to run (ms), or was scheduled if it did not."""
-    started = _time_of(job, "running_time")
-    return started if started is not None else _time_of(job, "pending_time")
-
-
-def elapsed_of(job: StoredJob, now: int) -> int | None:
-    """Return how long a job ran (ms), or has run so far; None for one that did not run."""
-    started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
-    ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
-    return ended - started if started is not None and ended is not None else None
-
-
-def _waiting(job: StoredJob, source: str | None, capacity: Capacity | None) -> str:
-    if source is not None:
-        return f"being imported from {source}; if the import was interrupted, repeat it"
-    since = _time_of(job, "waits_since")
-    if job.state is JobState.RUNNING and since is not None:
-        return f"waits for requests since {when(since)} UTC"
-    return waiting(job.metadata, capacity) if capacity and job.state is JobState.PENDING else ""
-
-
-def _time_of(job: StoredJob, name: str) -> int | None:
-    value = job.metadata.get(name)
-    return value if isinstance(value, int) else None
 
 
 def paging(start: int, size: int, indexes: range) -> Paging:
@@ -162,10 +82,16 @@ def when(milliseconds: Any) -> str:
         return "–"
 
 
-def iso(milliseconds: Any) -> str:
+def iso(milliseconds: object) -> str:
     """Format a time (ms) as the attribute ``datetime`` of HTML needs it."""
     text = when(milliseconds)
     return f"{text.replace(' ', 'T')}Z" if text != "–" else ""
+
+
+def at(milliseconds: object) -> Markup:
+    """Return a time (ms) as an element in UTC; the script shows it in the browser's time zone, and UTC on hover."""
+    text = iso(milliseconds)
+    return Markup('<time datetime="{}">{} UTC</time>').format(text, when(milliseconds)) if text else Markup("–")
 
 
 #: The first time that cannot be formatted (ms).
@@ -174,7 +100,7 @@ _YEAR_10000: Final = 253_402_300_800_000
 _UNITS: Final = ((31_536_000, "year"), (2_592_000, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
-def ago(milliseconds: Any, now: int) -> str:
+def ago(milliseconds: object, now: int) -> str:
     """Format a time (ms) relative to ``now``: 3 hours ago, in 2 days, just now."""
     if not isinstance(milliseconds, int | float) or not 0 <= milliseconds < _YEAR_10000:
         return "–"
@@ -187,13 +113,7 @@ def ago(milliseconds: Any, now: int) -> str:
     return "just now" if seconds >= 0 else "in a moment"
 
 
-def outcome_kind(reason: str) -> str:
-    """Return the class of the style sheet for the outcome of a finished job, "" for a good one."""
-    outcome = outcome_of(reason)
-    return "" if outcome is Outcome.OK else "odd" if outcome is Outcome.OTHER else outcome.value
-
-
-def minute(milliseconds: Any) -> str:
+def minute(milliseconds: object) -> str:
     """Format a time (ms) in UTC, to the minute."""
     return when(milliseconds)[:16]
 
@@ -203,7 +123,12 @@ def when_in_words(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%a %Y-%m-%d %H:%M")
 
 
-def duration(milliseconds: Any) -> str:
+def weekday(milliseconds: int) -> str:
+    """Format the day of a time (ms) in UTC: Mon 30."""
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%a %-d")
+
+
+def duration(milliseconds: object) -> str:
     """Format milliseconds: 340 ms, 12.4 s, 3 min 20 s, 2 h 5 min."""
     if not isinstance(milliseconds, int) or isinstance(milliseconds, bool):
         return "–"
@@ -218,17 +143,72 @@ def duration(milliseconds: Any) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def number(value: Any) -> str:
+def number(value: object) -> str:
     """Format an integer with thousands separators."""
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "–"
 
 
-def plural(count: Any, noun: str) -> str:
+#: The size below which a number would have more zeros than a reader counts.
+_TINY: Final = 1e-6
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def quantity(value: object) -> str:
+    """Format a number; one that is not whole with three digits, and only one nearest to 0 as ``1.5 × 10⁻¹²``."""
+    if not isinstance(value, float) or not math.isfinite(value):
+        return number(value)
+    if abs(value) >= 100 or value == round(value):
+        return number(round(value))
+    if abs(value) < _TINY:
+        digits, power = f"{value:.2e}".split("e")
+        return f"{_trimmed(digits)} × 10{str(int(power)).translate(_RAISED)}"
+    return _trimmed(f"{value:.{2 - math.floor(math.log10(abs(value)))}f}")
+
+
+def _trimmed(decimals: str) -> str:
+    return decimals.rstrip("0").rstrip(".")
+
+
+def difference(value: float) -> str:
+    """Format the difference of two numbers with its sign; "" for none."""
+    text = quantity(abs(value))
+    return "" if text == "0" else f"{'+' if value > 0 else MINUS}{text}"
+
+
+def percent(share: float) -> str:
+    """Format per cent, to the unit: no share of some is 0 %, and none without all is 100 %."""
+    if 0 < share < 1:
+        return "under 1 %"
+    return "over 99 %" if 99 < share < 100 else f"{number(round(share))} %"
+
+
+def change(before: float, after: float) -> str:
+    """Format a change in per cent: ``+12 %``, ``−3 %``; "" when there is none, ``new`` when there was nothing."""
+    if before == after:
+        return ""
+    if not before:
+        return "new"
+    share = abs(after - before) / abs(before) * 100
+    return f"{'+' if after > before else MINUS}{f'{number(round(share))} %' if round(share) else 'under 1 %'}"
+
+
+#: Stats that are times: Scrapy's datetimes, which the platform stores as milliseconds.
+TIMES: Final = ("start_time", "finish_time")
+
+
+def stat(name: str, value: object) -> str:
+    """Format a stat of a crawl."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "–" if value is None else cell(value)
+    return at(value) if name in TIMES else quantity(value)
+
+
+def plural(count: object, noun: str) -> str:
     """Return the noun in the form for a count: ``error`` for 1, else ``errors``."""
     return noun if count == 1 else f"{noun}s"
 
 
-def size(value: Any) -> str:
+def size(value: object) -> str:
     """Format a number of bytes."""
     if not isinstance(value, int | float):
         return "–"
@@ -239,19 +219,19 @@ def size(value: Any) -> str:
     return f"{value:.1f} TB"
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """Format a value for a table, cut after ``_CELL`` characters."""
     text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
     text = visible(" ".join(text[: _CELL * 4].split()))
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
-def level(value: Any) -> str:
+def level(value: object) -> str:
     """Return the name of a log level."""
     return _LEVELS.get(value, str(value)) if isinstance(value, int) else "–"
 
 
-def clipped(value: Any) -> str:
+def clipped(value: object) -> str:
     """Return a text with its line breaks, cut after ``_LONG`` characters."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONG else f"{text[:_LONG]}… ({len(text)} characters)"
@@ -262,12 +242,12 @@ def visible(text: str) -> str:
     return CONTROL_CHARACTERS.sub(lambda found: _picture(found[0]), text)
 
 
-def exact(value: Any) -> Markup:
+def exact(value: object) -> Markup:
     """Escape a form value so that it is sent back unchanged: control characters become numeric references."""
     return Markup(CONTROL_CHARACTERS.sub(lambda found: f"&#x{ord(found[0]):x};", str(escape(value))))  # noqa: S704
 
 
-def as_text(value: Any) -> Any:
+def as_text(value: object) -> Any:
     """Make control characters visible in text that a template writes, except in markup."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -277,30 +257,45 @@ def _picture(character: str) -> str:
     return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else f"\\u{code:04x}"
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """Return the type of a value in one word."""
     return _KINDS.get(type(value), "object")
 
 
-def is_secret(name: str) -> bool:
-    """Return true when a value of this name is probably secret."""
-    return _SECRET.search(name) is not None
-
-
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings or arguments with secret values hidden."""
-    return {name: HIDDEN if is_secret(name) or _has_secret(value) else value for name, value in values.items()}
+    return masking.hidden(values, HIDDEN)
 
 
-def _has_secret(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(is_secret(name) or _has_secret(name) or _has_secret(each) for name, each in value.items())
-    if isinstance(value, list):
-        return any(_has_secret(each) for each in value)
-    return isinstance(value, str) and _SECRET_TEXT.search(value) is not None
+class Folded(NamedTuple):
+    """Shown text of a line of a log; ``is_shortened``: of a traceback, without frames of installed packages."""
+
+    text: str
+    is_shortened: bool = False
 
 
-def web_address(value: Any) -> str | None:
+def folded(message: object) -> Folded:
+    """Return a line of a log, of a traceback its exception and the frames of the project's own code."""
+    if not isinstance(message, str) or "Traceback (" not in message:
+        return Folded(clipped(message))
+    error = parse_error(message)
+    own = error.own_frames
+    if not error.exception or len(own) == len(error.frames):
+        return Folded(clipped(message))
+    frames = [f"  {frame.place} in {frame.function}" + (f": {frame.code}" if frame.code else "") for frame in own]
+    return Folded(clipped("\n".join(filter(None, (error.lead, *frames, error.exception)))), True)
+
+
+#: Places after which a URL may be broken: slashes, but for the one before another, and the marks of a query.
+_BREAKS: Final = re.compile(r"(?<=[/?&])(?!/)")
+
+
+def broken(text: str) -> Markup:
+    """Return a text that is broken at the slashes of its URLs, in narrow places, and nowhere else if it can be."""
+    return Markup("<wbr>").join(_BREAKS.split(as_text(text)))
+
+
+def web_address(value: object) -> str | None:
     """Return a value if it is an http(s) URL, which may become a link."""
     if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
         return value
@@ -314,7 +309,8 @@ def without_field(name: str) -> str:
 
 #: Confirmations after a form, by the name in the URL's ``done`` parameter.
 DONE: Final[Mapping[str, str]] = {
-    "scheduled": "The job is scheduled.",
+    "scheduled": "The job is scheduled. This is its page.",
+    "again": "The new job is scheduled. This is its page.",
     "stopped": "{n} asked to stop.",
     "rerun": "{n} scheduled again.",
     "deleted": "{n} deleted.",
@@ -334,6 +330,11 @@ DONE: Final[Mapping[str, str]] = {
     "schedule-run": "{n} scheduled.",
     "schedule-active": "Nothing was scheduled: the jobs of its last run have not ended.",
     "alert-test": "The test is sent. The last messages of the target have its outcome.",
+    "restoring": "The records are being restored.",
+    "version-uploaded": "The archive is stored and is being checked. If the check passes, new jobs run this version.",
+    "version-chosen": "New jobs run this version from now on.",
+    "resent": "It is sent again. Its outcome appears below.",
+    "webhook-test": "The test is sent. The deliveries have its outcome.",
     "key-removed": "The key was removed. Requests with it are refused within seconds.",
     "key-suspended": "The key is suspended. Requests with it are refused until it is resumed.",
     "key-resumed": "The key is active again.",
@@ -357,7 +358,9 @@ def done(query: Mapping[str, str]) -> str:
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     each.__name__: each
     for each in (
-        *(when, iso, ago, minute, outcome_kind, duration, number, plural, size, cell, level),
-        *(web_address, clipped, exact, visible, kind_of, hidden, without_field),
+        *(when, at, iso, ago, minute, when_in_words, weekday, duration),
+        *(number, difference, percent, plural, size, cell, level),
+        *(web_address, clipped, exact, visible, kind_of, hidden, without_field, parse_error, folded),
+        *(broken, job_word, request_word),
     )
 }

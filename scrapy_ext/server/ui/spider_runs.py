@@ -9,18 +9,17 @@ from markupsafe import Markup
 
 from scrapy_ext.api.platform.comparison import median
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.outcomes import Outcome, outcome_of
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.verdicts import Verdict
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, arguments_of
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, arguments_of, verdict_of_job
+from scrapy_ext.server.store.verdicts import JobVerdict
 from scrapy_ext.server.ui import charts, shapes
-from scrapy_ext.server.ui.shapes import Summary, elapsed_of, reason_of
+from scrapy_ext.server.ui.job_summary import Summary, elapsed_of, summary
 
 #: Runs of a spider that its page shows.
 RUNS: Final = 100
-#: Runs that the median of a job's overview is about, and the number below which there is none.
-_COMPARED: Final = 20
-_LEAST: Final = 2
 
 
 class Figure(NamedTuple):
@@ -59,82 +58,92 @@ async def last_runs(store: Store, project: int, spider: int, count: int = RUNS) 
     return (await store.jobs.window(project, which, counts=Counts._fields, size=count)).jobs
 
 
-def medians(runs: Sequence[StoredJob]) -> dict[str, str]:
-    """Return the median of each figure over the runs that finished well, or over all if none did."""
-    good = [run for run in runs if outcome_of(reason_of(run)) is Outcome.OK] or runs
-    return {each.name: "–" if (found := _median(each, good)) is None else each.unit(found) for each in FIGURES}
+def medians(earlier: Sequence[StoredJob]) -> dict[str, str]:
+    """Return the median of each figure over the runs that a job is compared with."""
+    return {each.name: "–" if (found := _median(each, earlier)) is None else each.unit(found) for each in FIGURES}
 
 
 def _median(figure: Figure, runs: Sequence[StoredJob]) -> float | None:
     return median([value for run in runs if (value := figure.value(run)) is not None])
 
 
-class Earlier(NamedTuple):
-    """Earlier good runs of a job's spider; ``same``: those with the job's arguments alone."""
+async def run_before(store: Store, job: StoredJob) -> StoredJob | None:
+    """Return the last finished run of a spider before a job: that with its arguments, else that with any."""
+    end = job.changed + 1 if job.state is JobState.FINISHED else None
+    which = JobFilter(spider_id=job.key.spider, states=(JobState.FINISHED,), endts=end)
+    found = (await store.jobs.window(job.key.project, which, size=RUNS)).jobs
+    runs = [run for run in found if run.key != job.key]
+    alike = (run for run in runs if arguments_of(run.metadata) == arguments_of(job.metadata))
+    return next(alike, next(iter(runs), None))
 
-    runs: list[StoredJob]
-    same: bool
 
-
-async def earlier_runs(store: Store, job: StoredJob) -> Earlier:
-    """Return the runs that a finished job is compared with: those with its arguments if there are some, else all."""
-    which = JobFilter(spider_id=job.key.spider, states=(JobState.FINISHED,), endts=job.changed + 1)
-    found = await store.jobs.window(job.key.project, which, counts=Counts._fields, size=3 * _COMPARED)
-    runs = [run for run in found.jobs if run.key != job.key and outcome_of(reason_of(run)) is Outcome.OK]
-    alike = [run for run in runs if arguments_of(run.metadata) == arguments_of(job.metadata)]
-    same = len(alike) >= _LEAST
-    return Earlier((alike if same else runs)[:_COMPARED], same)
+async def earlier_runs(store: Store, key: JobKey, verdict: JobVerdict | None) -> list[StoredJob]:
+    """Return the runs that a job is compared with, as its verdict does it; none for too few of them."""
+    keys = () if verdict is None else await store.verdicts.compared_with(key, verdict)
+    if not keys:
+        return []
+    return (await store.jobs.window(key.project, JobFilter(keys=tuple(keys)), counts=Counts._fields)).jobs
 
 
 def compared(job: StoredJob, earlier: Sequence[StoredJob]) -> Mapping[str, Comparison]:
-    """Return the change of each figure of a job against the median of earlier runs; nothing for too few runs."""
-    if len(earlier) < _LEAST:
-        return {}
+    """Return the change of each figure of a job against the median of earlier runs."""
     found = {}
     for figure in FIGURES:
         value, middle = figure.value(job), _median(figure, earlier)
         if value is None or middle is None:
             continue
-        found[figure.name] = Comparison(figure.unit(middle), change_of(middle, value), figure.is_bad and value > middle)
+        found[figure.name] = Comparison(
+            figure.unit(middle), shapes.change(middle, value), figure.is_bad and value > middle
+        )
     return found
 
 
-def change_of(before: float, after: float) -> str:
-    """Return a change in per cent: ``+12 %``, ``−3 %``; "" when there is none, ``new`` when there was nothing."""
-    if before == after:
-        return ""
-    if not before:
-        return "new"
-    percent = round(100 * (after - before) / before)
-    if percent > 999:
-        return f"{after / before:.0f} times"
-    sign = "+" if after > before else "\N{MINUS SIGN}"
-    return f"{sign}{abs(percent)} %" if percent else f"{sign}under 1 %"
+def cells(runs: Sequence[Summary], now: int) -> Markup:
+    """Draw the runs of a strip."""
+    return charts.strip([charts.Bar(_told(run, now), 0, run.verdict, f"/ui/{run.key}") for run in runs])
+
+
+def _told(run: Summary, now: int) -> str:
+    items = f"{shapes.number(run.counts.items)} {shapes.plural(run.counts.items, 'item')}"
+    took, ended = shapes.duration(run.elapsed), shapes.ago(run.changed, now)
+    return f"{run.key}: {shapes.cell(run.outcome or 'finished')}, {items}, {took}, {ended}"
 
 
 def strip(runs: Sequence[StoredJob], now: int) -> list[Summary]:
     """Return the runs for a strip, the oldest first."""
-    return [shapes.summary(run, now) for run in reversed(runs)]
+    return [summary(run, now) for run in reversed(runs)]
 
 
-def figure_charts(runs: Sequence[StoredJob]) -> list[Markup]:
-    """Draw items, duration and errors over the runs, the oldest first."""
+def figure_charts(runs: Sequence[StoredJob], earlier: Sequence[StoredJob]) -> list[Markup]:
+    """Draw items, duration and errors over the runs, the oldest first, with the medians of those compared with."""
     ordered = list(reversed(runs))
     return [
         charts.columns(
             f"{figure.title} of the last {len(ordered)} runs",
             [
-                charts.Bar(f"{run.key}, {shapes.minute(run.changed)} UTC", figure.value(run) or 0, _class(run))
+                charts.Bar(
+                    f"{run.key}, {shapes.minute(run.changed)} UTC",
+                    figure.value(run) or 0,
+                    _class(run),
+                    f"/ui/{run.key}",
+                )
                 for run in ordered
             ],
             figure.unit,
-            (shapes.when(ordered[0].changed)[:10], shapes.when(ordered[-1].changed)[:10]),
+            _ends(ordered[0].changed, ordered[-1].changed),
+            _median(figure, earlier),
         )
         for figure in FIGURES
         if figure.name != "requests" and len(ordered) > 1
     ]
 
 
+def _ends(first: int, last: int) -> tuple[str, str]:
+    """Return the dates of the first and the last run, of one day with the time."""
+    texts = (shapes.minute(first), shapes.minute(last))
+    return texts if texts[0][:10] == texts[1][:10] else (texts[0][:10], texts[1][:10])
+
+
 def _class(run: StoredJob) -> str:
-    outcome = outcome_of(reason_of(run))
-    return "" if outcome is Outcome.OK else "bad" if outcome is Outcome.FAILED else "odd"
+    verdict = verdict_of_job(run)
+    return "" if verdict is Verdict.GREEN else "bad" if verdict is Verdict.RED else "odd"

@@ -5,21 +5,30 @@ The number of reads is bounded, whatever the size of the job.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from markupsafe import Markup
 
+from scrapy_ext.api.platform.comparison import median
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.records import Sample, sample_of
+from scrapy_ext.server.record_search import parts_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.ui import charts, shapes
-from scrapy_ext.server.ui.record_search import parts_of
 
-#: Points of a line.
+#: Points of a line, and samples that a rate is taken over at least: records are stored in batches, so that their
+#: number grows in steps.
 _POINTS: Final = 60
+_PER_POINT: Final = 4
+#: Distance of two samples, in medians of all distances, from which the line has a gap: no process ran.
+_GAP: Final = 5
+#: Distance (ms) below which no two samples have a gap between them, however often there are some.
+_SHORTEST: Final = 2000
 #: Number of times at which the record count is read.
 _READS: Final = 120
 #: Maximum samples that are read completely; of more, ``_SOME_SAMPLES`` are read.
@@ -49,25 +58,43 @@ async def throughput(store: Store, job: StoredJob) -> Markup:
     # Wrong clocks or clients may report nonsense.
     if isinstance(began, int) and 0 <= start - began <= end - start:
         start = began
+    number = min(max(max(map(len, grown.values())) // _PER_POINT, 2), _POINTS)
+    gaps = _gaps([each.ts for each in samples])
     series = [
-        charts.Series(name, charts.rates(points, start, end, _POINTS)) for name, points in grown.items() if points
+        charts.Series(name, _broken(charts.rates(points, start, end, number), gaps))
+        for name, points in grown.items()
+        if points
     ]
     return charts.lines("Throughput, a minute", series, lambda value: shapes.number(round(value)))
 
 
 async def memory(store: Store, key: JobKey) -> Markup:
     """Draw the memory of the job's processes; "" when no runner measured it."""
-    points = [(float(each.ts), float(each.memory)) for each in await _samples(store, key)]
-    return charts.lines("Memory", [charts.Series("memory", points)], shapes.size)
+    samples = await _samples(store, key)
+    gaps = _gaps([each.ts for each in samples])
+    # A sample that is taken when the processes have ended measures none of them.
+    known = [(float(each.ts), float(each.memory)) for each in samples if each.memory]
+    # Of several samples in one place, the highest.
+    size = max(math.ceil(len(known) / (2 * _POINTS)), 1)
+    points = [max(known[place : place + size], key=lambda point: point[1]) for place in range(0, len(known), size)]
+    return charts.lines("Memory", [charts.Series("memory", _broken(points, gaps))], shapes.size)
 
 
-async def responses(store: Store, key: JobKey) -> Markup:
-    """Draw responses per minute, from the times when request records were stored."""
-    points = [(float(ts), float(number)) for ts, number in await store.requests.progress(key, _READS)]
-    if len(points) < 2:
-        return Markup()
-    rates = charts.rates([(time, value - points[0][1]) for time, value in points], points[0][0], points[-1][0], _POINTS)
-    return charts.lines("Responses, a minute", [charts.Series("responses", rates)], lambda v: shapes.number(round(v)))
+def _gaps(times: Sequence[int]) -> list[tuple[float, float]]:
+    """Return the times without samples, when no process of the job ran."""
+    steps = [after - before for before, after in itertools.pairwise(times)]
+    usual = median(steps)
+    if usual is None:
+        return []
+    return [pair for pair in itertools.pairwise(times) if pair[1] - pair[0] > _GAP * max(usual, _SHORTEST)]
+
+
+def _broken(
+    points: Sequence[tuple[float, float]], gaps: Sequence[tuple[float, float]]
+) -> list[tuple[float, float | None]]:
+    """Return the points with those in a gap left out, and a value of None in each gap."""
+    kept = [(time, value) for time, value in points if not any(start < time < end for start, end in gaps)]
+    return sorted([*kept, *(((start + end) / 2, None) for start, end in gaps)], key=lambda point: point[0])
 
 
 async def _samples(store: Store, key: JobKey) -> Sequence[Sample]:

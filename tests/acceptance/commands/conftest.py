@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer
 from tests.support.terminal_commands import Platform
 
 _projects = itertools.count(1001)
@@ -17,7 +17,7 @@ _projects = itertools.count(1001)
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """One server for all files. Tests play the lives of its jobs themselves."""
-    with RunningServer(tmp_path_factory.mktemp("data"), options=["--no-runner"]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("data"), options=["--no-runner"]) as server:
         environment = {
             **os.environ,
             "PLATFORM_URL": server.url,

@@ -154,6 +154,7 @@ def test_other_commands_of_scrapy_and_their_spiders_are_offered(shell: Shell) ->
     assert shell("scrapy crawl n") == ["news"]
 
 
+@pytest.mark.long(keep=1)
 def test_jobs_of_the_platform_are_offered(shell: Shell, platform: Platform) -> None:
     keys = [str(platform.job()), str(platform.job())]
     assert shell("scrapy platform stop ") == sorted([*keys, "last"])

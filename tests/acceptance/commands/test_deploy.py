@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
 import os
 import re
 import subprocess
 import tarfile
+import threading
 import zipfile
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from scrapy_ext.commands.deploying import packing
-from scrapy_ext.commands.deploying.packing import pack, requirements_of
-from scrapy_ext.commands.deploying.targets import find_target, version_name
+from scrapy_ext.api.platform.versions import Version, VersionState
+from scrapy_ext.commands import packing
+from scrapy_ext.commands.deploy_targets import find_target, version_name
+from scrapy_ext.commands.packing import difference, note_deployed, pack, requirements_of
 from scrapy_ext.commands.subcommand import CommandError
 from tests.support import packed_projects as projects
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.terminal_commands import Done, scrapy
 
 PYPROJECT = "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
@@ -39,7 +45,7 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("deploy") / "data", options=["--no-runner"]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("deploy") / "data", options=["--no-runner"]) as server:
         yield server
 
 
@@ -52,6 +58,20 @@ def folder(tmp_path: Path) -> Path:
         (made / path).write_text(text)
     (made / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     return made
+
+
+@contextlib.contextmanager
+def folder_on_loopback(folder: Path) -> Iterator[str]:
+    """The URL of a site with the files of a folder."""
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as site:
+        thread = threading.Thread(target=site.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{site.server_port}"
+        finally:
+            site.shutdown()
+            thread.join()
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> Done:
@@ -81,9 +101,15 @@ def test_deploy_to_a_target_then_list_and_go_back(server: RunningServer, folder:
     ]
     assert run(folder, "versions", "use", "1.0", **own).returncode == 0
     assert [each["name"] for each in run(folder, "versions", "show", "2.0", **own).records] == ["books", "reviews"]
-    refused = run(folder, "versions", "delete", "1.0", **own)
+    asked = run(folder, "versions", "delete", "2.0", **own)
+    assert (asked.returncode, "Delete version 2.0 of project 3?" in asked.stderr, "--yes" in asked.stderr) == (
+        1,
+        True,
+        True,
+    )
+    refused = run(folder, "versions", "delete", "1.0", "--yes", **own)
     assert (refused.returncode, "current version" in refused.stderr) == (1, True)
-    assert run(folder, "versions", "delete", "2.0", **own).returncode == 0
+    assert run(folder, "versions", "delete", "--yes", "2.0", **own).returncode == 0
     assert [each["version"] for each in run(folder, "versions", **own).records] == ["1.0"]
     assert "needs a version" in run(folder, "versions", "use", **own).stderr
 
@@ -146,6 +172,7 @@ def test_only_code_is_packed_and_the_same_code_gives_the_same_bytes(folder: Path
         assert cfg.read() == b"[settings]\ndefault = shop.settings\n"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("backend", "message"),
     [
@@ -280,3 +307,47 @@ def test_versions_are_named_by_git_or_by_the_time(folder: Path, monkeypatch: pyt
     assert version_name(folder, "mine") == "mine"
     with pytest.raises(CommandError, match="version: must be"):
         version_name(folder, "a b")
+
+
+@pytest.mark.long
+def test_a_requirement_is_installed_from_a_git_repository(server: RunningServer, folder: Path, tmp_path: Path) -> None:
+    source, bare = tmp_path / "source", tmp_path / "served" / "prices.git"
+    source.mkdir()
+    bare.parent.mkdir()
+    (source / "prices.py").write_text("VAT = 19\n")
+    (source / "pyproject.toml").write_text(PYPROJECT)
+    (source / "backend.py").write_text(BACKEND.replace("PATHS", "['prices.py']").replace("shop", "prices"))
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "Prices"]):
+        subprocess.run([*git, *words], cwd=source, check=True)
+    subprocess.run([*git, "clone", "-q", "--bare", str(source), str(bare)], check=True)
+    subprocess.run([*git, "update-server-info"], cwd=bare, check=True)  # for plain HTTP
+    (folder / "shop" / "spiders.py").write_text("import prices\n" + projects.SPIDER)
+    own = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key, "PLATFORM_PROJECT": "6"}
+    with folder_on_loopback(bare.parent) as url:
+        (folder / "requirements.txt").write_text(f"prices @ git+{url}/prices.git\n")
+        done = run(folder, "deploy", "--version", "1.0", **own)
+    assert (done.returncode, "is current" in done.stderr) == (0, True), done.stderr
+
+
+def test_a_version_is_compared_with_the_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    sha256 = hashlib.sha256(pack(folder, tmp_path / "packed").path.read_bytes()).hexdigest()
+    packed, other = version_of(sha256), version_of("0" * 64)
+    assert difference(folder, packed) == ""  # from any machine
+    assert "was not deployed from this folder" in difference(folder, other)
+    note_deployed(folder, other)  # a wheel, whose bytes differ each time
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n[deploy]\nurl = http://other\n")
+    (folder / "notes.log").write_text("not code")
+    assert difference(folder, other) == ""
+    (folder / "shop" / "more.py").write_text("")
+    assert difference(folder, other) == "the files of this folder differ from it"
+    (folder / "shop" / "more.py").unlink()
+    assert difference(folder, other) == ""
+    (folder / "shop" / "settings.py").write_text("")
+    assert difference(folder, other) == "the files of this folder differ from it"
+
+
+def version_of(sha256: str) -> Version:
+    fields = {"version": "1.0", "message": "", "created_by": "", "format": "folder", "requirements": ""}
+    return Version(deploy_id=1, state=VersionState.READY, current=True, created=0, size=1, sha256=sha256, **fields)

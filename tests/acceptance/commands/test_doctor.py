@@ -13,25 +13,24 @@ from collections.abc import Iterator, Mapping
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from scrapy_ext.commands.doctor import services
+from scrapy_ext.commands.doctor import browser, services
+from scrapy_ext.commands.doctor.checking import Finding
 from scrapy_ext.server.store.engine.opening import FILE
 from scrapy_ext.settings import VARIABLES
 from tests.support.h2_site import H2Site
 from tests.support.postgresql import Cluster
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.sites import Site
 from tests.support.terminal_commands import Done, scrapy
-
-#: Spares the start of a browser where a check of the server's machine is about something else.
-_NO_BROWSER = ("--browser", sys.executable + "-not")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("data"), options=["--no-runner"]) as running:
+    with ForkedServer(tmp_path_factory.mktemp("data"), options=["--no-runner"]) as running:
         yield running
 
 
@@ -48,6 +47,16 @@ def given(server: RunningServer, **other: str) -> dict[str, str]:
 def doctor(folder: Path, *arguments: str, **environment: str) -> Done:
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     return scrapy("platform", "doctor", *arguments, folder=folder, environment={**clean, **environment})
+
+
+def doctor_of_others(folder: Path, *arguments: str, **environment: str) -> Done:
+    """The same without the check of the browser, where another of the server's machine is meant."""
+
+    async def nothing(_path: str | None) -> list[Finding]:
+        return []
+
+    with patch.object(browser, "_browser", nothing):
+        return doctor(folder, *arguments, **environment)
 
 
 def found(done: Done, check: str) -> list[tuple[str, str, str]]:
@@ -87,7 +96,7 @@ def test_wrong_keys_are_told_apart_from_wrong_addresses(server: RunningServer, s
         text, remedy = wrong(elsewhere, check)
         assert "this is not the service" in text
         assert setting in remedy
-    unset = doctor(tmp_path, *_NO_BROWSER, PLATFORM_URL=server.url)
+    unset = doctor_of_others(tmp_path, PLATFORM_URL=server.url)
     assert wrong(unset, "settings")[0] == "PLATFORM_API_KEY is not set, but PLATFORM_URL is"
 
 
@@ -117,6 +126,7 @@ def test_a_key_that_may_only_read_is_doubtful(server: RunningServer, tmp_path: P
     assert "no access to project 8" in wrong(foreign, "platform")[0]
 
 
+@pytest.mark.long
 def test_services_that_cannot_be_reached_say_why(
     server: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,12 +186,13 @@ def test_a_clock_that_differs_is_reported(tmp_path: Path) -> None:
     assert all("timedatectl" in remedy for _, _, remedy in clocks)
 
 
+@pytest.mark.long
 def test_the_browser_is_started(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     done = doctor(tmp_path, "--data", "data")
     status, text, _ = found(done, "browser")[0]
     assert (status, text.split()[0], text.split()[-1]) == ("ok", "Chromium", "starts")
-    text, remedy = wrong(doctor(tmp_path, "--data", "data", *_NO_BROWSER), "browser")
+    text, remedy = wrong(doctor(tmp_path, "--data", "data", "--browser", sys.executable + "-not"), "browser")
     assert "is not a program" in text
     assert "playwright install" in remedy
     program = tmp_path / "browser"
@@ -196,7 +207,7 @@ def test_the_browser_is_started(tmp_path: Path) -> None:
 
 def test_the_database_of_a_data_folder(tmp_path: Path) -> None:
     def database(*arguments: str) -> tuple[str, str, str]:
-        (one,) = found(doctor(tmp_path, *_NO_BROWSER, *arguments), "database")
+        (one,) = found(doctor_of_others(tmp_path, *arguments), "database")
         return one
 
     data = tmp_path / "data"
@@ -230,9 +241,10 @@ def _set_version(data: Path, version: int) -> int:
     return before
 
 
+@pytest.mark.long
 def test_a_postgresql_database(postgresql: Cluster, tmp_path: Path) -> None:
     def database(url: str, **environment: str) -> tuple[str, str, str]:
-        return found(doctor(tmp_path, *_NO_BROWSER, "--database", url, **environment), "database")[0]
+        return found(doctor_of_others(tmp_path, "--database", url, **environment), "database")[0]
 
     url = postgresql.database()
     status, text, _ = database(url)
@@ -247,9 +259,10 @@ def test_a_postgresql_database(postgresql: Cluster, tmp_path: Path) -> None:
     assert "secret" not in text + remedy
 
 
+@pytest.mark.long
 def test_the_primary_among_several_servers(postgresql: Cluster, tmp_path: Path) -> None:
     url = postgresql.database().replace("127.0.0.1:", "127.0.0.1:1,127.0.0.1:")
-    done = doctor(tmp_path, *_NO_BROWSER, "--database", url)
+    done = doctor_of_others(tmp_path, "--database", url)
     ((status, text, remedy),) = found(done, "standby")
     assert status == "warning"
     assert f"127.0.0.1:{postgresql.port} is the primary" in text

@@ -11,7 +11,7 @@ import pytest
 from scrapy_ext.commands.shells import names as words
 from scrapy_ext.settings import VARIABLES
 from tests.support.crawls import Project
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer
 from tests.support.sites import Site
 from tests.support.terminal_commands import scrapy
 
@@ -38,7 +38,7 @@ def site():
 @pytest.fixture(scope="module")
 def project(site: Site, tmp_path_factory: pytest.TempPathFactory):
     data = tmp_path_factory.mktemp("data")
-    with RunningServer(data, allow_hosts=[site.host], options=["--no-runner"]) as server:
+    with ForkedServer(data, allow_hosts=[site.host], options=["--no-runner"]) as server:
         made = Project(tmp_path_factory.mktemp("project") / "shop", _SPIDER)
         (made.folder / ".env").write_text(
             f"EXTRACT_API_URL={server.url}/v1\nEXTRACT_API_KEY={server.extract_key}\n"

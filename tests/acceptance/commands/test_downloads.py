@@ -83,6 +83,7 @@ def test_a_collection_goes_to_a_file(platform: Platform, tmp_path: Path) -> None
     assert pq.read_table(saved(platform, tmp_path / "seen.parquet", *command)).num_rows == 100
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["items.jl", "items.csv", "items.parquet", "items.xlsx"])
 def test_a_repeated_command_continues_after_the_complete_lines(
     platform: Platform, job: JobKey, tmp_path: Path, name: str
@@ -118,6 +119,7 @@ def test_a_part_of_other_records_is_not_continued(
     assert saved(platform, file, "items", str(job)).read_text() == platform.run("items", str(job)).stdout
 
 
+@pytest.mark.long
 def test_a_killed_download_that_is_repeated_gives_the_same_file(
     platform: Platform, job: JobKey, tmp_path: Path
 ) -> None:

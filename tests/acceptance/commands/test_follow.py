@@ -170,6 +170,7 @@ def events(going: Going) -> list[tuple[str, Any]]:
     return [(message["event"], message.get("n")) for message in going.lines()]
 
 
+@pytest.mark.long
 def test_activity_is_followed_in_the_order_in_which_it_happened(platform: Platform) -> None:
     def tell(*numbers: int) -> None:
         async def post(client: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform import JobKey
+from tests.support import forked
 from tests.support.crawls import Project, ask_server
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 SPIDERS = """
 import scrapy
@@ -44,7 +44,7 @@ class Own(Shop):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    server = RunningServer(tmp_path_factory.mktemp("data"))
+    server = ForkedServer(tmp_path_factory.mktemp("data"))
     yield server
     server.stop()
 
@@ -60,15 +60,8 @@ class Adding:
 
     def add(self, *arguments: str, typed: str = "", target: str = "", code: int = 0) -> Any:
         """Run it; return its result, or what it says if it fails."""
-        done = subprocess.run(
-            [sys.executable, "-m", "scrapy", "platform", "frontier", "add", target or self.frontier, *arguments],
-            check=False,
-            cwd=self._project.folder,
-            input=typed,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        command = [sys.executable, "-m", "scrapy", "platform", "frontier", "add", target or self.frontier]
+        done = forked.run([*command, *arguments], cwd=self._project.folder, input=typed)
         assert done.returncode == code, done.stderr[-3000:]
         assert "Traceback" not in done.stderr
         return json.loads(done.stdout) if done.stdout else done.stderr

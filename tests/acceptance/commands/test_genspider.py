@@ -141,6 +141,7 @@ def _crawled(project: Project, template: str, url: str, *arguments: str) -> list
     return [json.loads(line) for line in (project.folder / "items.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.long
 def test_a_shop_is_crawled_to_its_products(project: Project, village: Village) -> None:
     every = _crawled(project, "shop", f"{village.url}/shop")
     assert sorted(item["name"] for item in every) == [f"Lantern of oak {n}" for n in range(1, _PRODUCTS + 1)]

@@ -23,7 +23,7 @@ from tests.support.http import Http
 from tests.support.imports import START, add_job, content, fill
 from tests.support.postgresql import Cluster
 from tests.support.relay import Relay
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.stores import ENGINES
 from tests.support.terminal_commands import Done, Platform, lines, plain, scrapy
 
@@ -81,8 +81,8 @@ def servers(
     folder = tmp_path_factory.mktemp("servers")
     database = postgresql.database() if request.param == "postgresql" else None
     with (
-        RunningServer(folder / "source", options=["--no-runner"]) as source,
-        RunningServer(folder / "target", options=["--no-runner"], database=database) as target,
+        ForkedServer(folder / "source", options=["--no-runner"]) as source,
+        ForkedServer(folder / "target", options=["--no-runner"], database=database) as target,
     ):
         environment = {**os.environ, "PLATFORM_URL": target.url, "PLATFORM_API_KEY": target.platform_key}
         yield Servers(source, Platform(environment, tmp_path_factory.mktemp("empty"), 1))
@@ -144,6 +144,7 @@ def test_times_of_jobs_and_lists_are_those_of_the_source(servers: Servers, proje
     assert all(each["user"] and each["source"].endswith(each["job"]) for each in messages)
 
 
+@pytest.mark.long
 def test_a_project_can_have_another_number_in_the_target(servers: Servers, project: int) -> None:
     servers.fill(project, items=20)
     assert servers.imported("--project", f"{project}={project + 5000}").returncode == 0
@@ -223,6 +224,7 @@ def test_jobs_of_both_platforms_get_different_numbers(servers: Servers, project:
     assert own.job("books") == JobKey(project, 1, 104)
 
 
+@pytest.mark.long
 def test_a_spider_keeps_the_number_that_it_has_in_the_target(servers: Servers, project: int) -> None:
     servers.fill(project, items=1)
     own = servers.target.with_project(project)
@@ -268,6 +270,7 @@ async def _clock() -> float:
     return asyncio.get_running_loop().time()
 
 
+@pytest.mark.long
 def test_an_overloaded_source_is_waited_for(servers: Servers, project: int) -> None:
     servers.fill(project, items=3)
     refusals = iter([429, 503, 500])
@@ -403,6 +406,7 @@ def _hide(servers: Servers, key: JobKey, kinds: Sequence[str], removed: int | No
         )
 
 
+@pytest.mark.long
 def test_records_that_the_source_does_not_have_any_more_are_lines_of_the_report(servers: Servers, project: int) -> None:
     books, news, *_ = keys = servers.fill(project, items=4)
     staged = [{"_key": f"{books}/1", "items": []}]
@@ -440,6 +444,7 @@ def test_records_that_the_source_does_not_have_any_more_are_lines_of_the_report(
     assert "missing" not in servers.target.call(lambda client: client.jobs.metadata(news))["imported"]
 
 
+@pytest.mark.long
 def test_a_job_that_the_source_deletes_while_it_is_copied_does_not_end_the_import(
     servers: Servers, project: int
 ) -> None:
@@ -462,6 +467,7 @@ def test_a_job_that_the_source_deletes_while_it_is_copied_does_not_end_the_impor
     assert (metadata["state"], "items" in metadata["imported"]["missing"]) == ("finished", True)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("status", [400, 404, 413])
 def test_a_refusal_about_one_job_leaves_the_others(servers: Servers, project: int, status: int) -> None:
     books, news, *_ = servers.fill(project, items=2)
@@ -488,6 +494,7 @@ async def _stopped(platform: Platform) -> Any:
         return (await http.post(f"/jobq/{platform.project}/cancel?count=9")).json["count"]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_job_whose_import_was_interrupted_is_completed_by_any_later_run(
     servers: Servers, project: int, deleted: bool
@@ -516,6 +523,7 @@ def test_a_job_whose_import_was_interrupted_is_completed_by_any_later_run(
         assert f"job {news}" not in rows(again)
 
 
+@pytest.mark.long
 def test_reasons_are_whole_in_a_narrow_terminal_and_a_read_only_key_of_the_source_suffices(
     servers: Servers, project: int
 ) -> None:
@@ -548,6 +556,7 @@ def test_a_killed_import_continues_to_the_same_content(servers: Servers, project
     _killed_and_repeated(servers, project, lambda number, _: number == stop)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("before", ["requests", "finish", "collections"])
 def test_an_import_killed_between_two_kinds_continues(servers: Servers, project: int, before: str) -> None:
     _killed_and_repeated(servers, project, lambda _, path: f"/{before}" in path)

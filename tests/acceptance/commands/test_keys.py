@@ -6,7 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from scrapy_ext.server.auth.keyring import key_hash
+import pytest
+
+from scrapy_ext.server.auth.api_keys import key_hash
 from tests.support.postgresql import Cluster
 from tests.support.terminal_commands import scrapy
 
@@ -58,6 +60,7 @@ def test_keys_of_the_extraction_service_are_suspended_and_go_on(tmp_path: Path) 
     assert listed()[1] == ("shop", [], True, "acme", False)
 
 
+@pytest.mark.long
 def test_keys_of_a_postgresql_database(postgresql: Cluster) -> None:
     database, other = postgresql.database(), postgresql.database()
     assert run(database, "add", "reports", "--project", "7")[0] == 0

@@ -119,6 +119,7 @@ class Started:
         self.process.communicate()
 
 
+@pytest.mark.long
 def test_standard_output_has_messages_alone_and_the_end_of_input_ends_it(platform: Platform) -> None:
     with Started(platform) as started:
         hello = started.answer(id=1, method="initialize", params=_HELLO)

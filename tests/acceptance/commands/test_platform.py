@@ -21,8 +21,10 @@ import pytest
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.commands.platform import SUBCOMMANDS
+from tests.support import forked
 from tests.support.http import Http
-from tests.support.terminal_commands import Platform, lines, plain
+from tests.support.played_server import PlayedServer, json_reply
+from tests.support.terminal_commands import Platform, lines, plain, scrapy
 
 PROJECT = 7
 ITEMS = 2500
@@ -77,6 +79,7 @@ def test_jobs_come_newest_first(platform: Filled) -> None:
         (("--state", "running"), ["news"]),
         (("--spider", "books"), ["books"]),
         (("--tag", "nightly"), ["books"]),
+        (("--needs-attention",), []),
         (("--count", "1"), ["news"]),
         (("--start", "1"), ["books"]),
         (("--start", "5"), []),
@@ -84,6 +87,29 @@ def test_jobs_come_newest_first(platform: Filled) -> None:
 )
 def test_jobs_are_selected(platform: Filled, options: tuple[str, ...], spiders: list[str]) -> None:
     assert [job["spider"] for job in platform.lines("jobs", *options)] == spiders
+
+
+def test_jobs_have_their_verdicts(platform: Filled) -> None:
+    assert [job.get("verdict") for job in platform.lines("jobs")] == [None, "green"]
+    assert re.search(r"finished +green", plain(platform.terminal("jobs")))
+
+
+async def test_jobs_of_a_platform_without_verdicts_are_listed_without_them(platform: Filled) -> None:
+    fields = {"state": "finished", "priority": 2, "tags": [], "updated_time": ""}
+    numbers = {"responses_received": 0, "items_scraped": 4, "logs": 0, "errors_count": 0}
+    listed = {"status": "ok", "count": 1, "total": 1, "jobs": [{"id": "7/1/1", "spider": "books", **fields, **numbers}]}
+    server = PlayedServer()
+    server.script = lambda request: (
+        json_reply(listed) if request.path == "/api/jobs/list.json" else json_reply({"status": "error"}, 404)
+    )
+    await server.start()
+    environment = {**platform.environment, "PLATFORM_URL": server.url}
+    jobs = await asyncio.to_thread(scrapy, "platform", "jobs", "--json", environment=environment)
+    refused = await asyncio.to_thread(scrapy, "platform", "jobs", "--needs-attention", environment=environment)
+    await server.stop()
+    assert [(job["id"], job["items_scraped"], job.get("verdict")) for job in jobs.records] == [("7/1/1", 4, None)]
+    assert refused.returncode == 1
+    assert "gives no verdicts on jobs; leave out --needs-attention" in refused.stderr
 
 
 def test_a_job_is_shown_with_its_stats(platform: Filled) -> None:
@@ -148,6 +174,7 @@ def test_a_hostile_item_cannot_touch_the_terminal(platform: Filled, options: tup
     assert not set(text) & set("\x1b\x07\x9b\u202e")
 
 
+@pytest.mark.long
 def test_a_terminal_gets_a_screenful_and_how_to_go_on(platform: Filled) -> None:
     text = plain(platform.terminal("items", str(platform.books), columns=80))
     assert "book 49" in text
@@ -159,6 +186,7 @@ def test_a_terminal_gets_a_screenful_and_how_to_go_on(platform: Filled) -> None:
     assert "--start 51" in following
 
 
+@pytest.mark.long
 def test_requests_are_shown(platform: Filled) -> None:
     requests = platform.lines("requests", str(platform.books))
     assert len(requests) == 40
@@ -266,6 +294,7 @@ def test_a_wrong_call_is_a_usage_error(platform: Filled, arguments: tuple[str, .
     assert "usage: scrapy platform" in done.stderr
 
 
+@pytest.mark.long
 def test_help_has_examples_for_every_command(platform: Filled) -> None:
     overview = platform.run("--help").stdout
     for name in SUBCOMMANDS:
@@ -289,7 +318,7 @@ def test_a_reader_that_stops_early_is_no_error(platform: Filled) -> None:
 
 @pytest.mark.long
 def test_ctrl_c_ends_quietly(platform: Filled) -> None:
-    with subprocess.Popen(
+    with forked.start(
         [sys.executable, "-m", "scrapy", "platform", "items", str(platform.books)],
         cwd=platform.folder, env=platform.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
@@ -312,11 +341,11 @@ def test_serve_runs_the_services_on_the_projects_data(tmp_path: Path) -> None:
     (tmp_path / "shop" / "settings.py").write_text(f"{addon}SERVER_ALLOW_HOSTS = ['localhost:{port}']\n")
     environment = {**os.environ, "EXTRACT_API_KEY": "e" * 32, "PLATFORM_API_KEY": "p" * 32}
     scrapy = [sys.executable, "-m", "scrapy", "platform"]
-    with subprocess.Popen(
-        [*scrapy, "serve", "--port", str(port)], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    with forked.start(
+        [*scrapy, "serve", "--port", str(port)], cwd=tmp_path, env=environment, stdout=subprocess.PIPE
     ) as server:
         assert server.stdout is not None
-        word, url = server.stdout.readline().split()
+        word, url = server.stdout.readline().decode().split()
         assert word == "ready"
         key = asyncio.run(_push(url, "p" * 32))
         assert asyncio.run(_extracted(url, f"http://localhost:{port}/healthz")) == 200
@@ -324,9 +353,7 @@ def test_serve_runs_the_services_on_the_projects_data(tmp_path: Path) -> None:
         server.wait(timeout=60)
     assert (tmp_path / ".scrapy" / "platform").is_dir()
     without_keys = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    done = subprocess.run(
-        [*scrapy, "jobs"], cwd=tmp_path, env=without_keys, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = forked.run([*scrapy, "jobs"], cwd=tmp_path, env=without_keys)
     assert (done.returncode, done.stderr) == (0, "")
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [str(key)]
 
@@ -343,5 +370,5 @@ async def _push(url: str, key: str) -> str:
 
 
 def test_the_command_is_in_scrapys_list(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-m", "scrapy"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = forked.run([sys.executable, "-m", "scrapy"], cwd=tmp_path)
     assert re.search(r"^  platform +Run jobs, show their stored data", done.stdout, re.MULTILINE)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import pty
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
+from tests.support import forked
 from tests.support.eventually import TIMEOUT, eventually
 from tests.support.terminal_commands import Going, Platform, lines
 
@@ -141,9 +141,10 @@ def test_a_job_that_is_deleted_is_no_success(platform: Platform) -> None:
         assert going.end() == 3
 
 
+@pytest.mark.long
 def test_a_terminal_has_the_counters_in_its_last_line(platform: Platform) -> None:
     master, slave = pty.openpty()
-    with subprocess.Popen(
+    with forked.start(
         [sys.executable, "-m", "scrapy", "platform", "run", "books", "--follow"],
         cwd=platform.folder, env={**platform.environment, "COLUMNS": "100", "TERM": "xterm"},
         stdin=slave, stdout=slave, stderr=slave,

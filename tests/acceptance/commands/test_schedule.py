@@ -51,7 +51,7 @@ def test_a_script_is_scheduled_with_its_arguments(platform: Platform) -> None:
 
 def test_a_terminal_gets_a_table_with_the_next_runs(platform: Platform) -> None:
     platform.lines("schedule", "add", "30 4 * * *", "books", "-a", "category=travel")
-    platform.lines("schedule", "add", "0 0 31 2 *", "never")
+    platform.lines("schedule", "add", "0 0 29 2 *", "never", "--paused")
     text = plain(platform.terminal("schedule", columns=140))
     assert re.search(r"30 4 \* \* \* +\d{4}-\d\d-\d\d 04:30 +books category=travel", text)
     assert f"periodic jobs of project {platform.project}: 2" in text

@@ -15,6 +15,7 @@ import pytest
 
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.json_lines import encode
+from tests.support import forked
 from tests.support.faults import Fault, FaultProxy
 from tests.support.terminal_commands import Platform, lines
 
@@ -58,10 +59,8 @@ def test_a_collection_goes_to_a_file_and_back(seen: Platform, tmp_path: Path) ->
 
 def test_records_are_taken_from_standard_input(platform: Platform) -> None:
     command = [sys.executable, "-m", "scrapy", "platform", "collections", "put", "new"]
-    given = b'{"_key": "a", "n": 1.50}\n\n{"_key": "b"}'
-    done = subprocess.run(
-        command, cwd=platform.folder, env=platform.environment, input=given, capture_output=True, timeout=60, check=True
-    )
+    given = '{"_key": "a", "n": 1.50}\n\n{"_key": "b"}'
+    done = forked.run(command, cwd=platform.folder, env=platform.environment, input=given)
     assert json.loads(done.stdout) == {"type": "s", "name": "new", "written": 2}
     assert platform.lines("collections", "get", "new") == [{"_key": "a", "n": 1.5}, {"_key": "b"}]
 
@@ -140,7 +139,7 @@ def test_a_whole_queue_is_dumped_in_its_order(crawl: Platform) -> None:
 
 
 _WORK = """\
-from scrapy_ext.commands.terminal import output
+from scrapy_ext.commands import output
 output.AFTER = {after}
 with output.bar("requests", 4) as advance:
     advance(3)
@@ -148,6 +147,7 @@ print("done")
 """
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("after", "terminal", "shown"), [(0, True, True), (60, True, False), (0, False, False)])
 def test_long_work_has_a_bar_in_a_terminal_only(after: int, terminal: bool, shown: bool) -> None:
     master, slave = pty.openpty()
@@ -179,6 +179,7 @@ def test_requests_move_with_their_order_to_another_frontier_or_slot(crawl: Platf
     assert dumped(crawl, "other") == [{**request, "slot": "9"} for request in before]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("fault", [Fault.LOST_REPLY, Fault.REFUSED], ids=["away", "refused"])
 @pytest.mark.parametrize(
     ("step", "left", "moved"), [("/other/s/3", 25, 20), ("/crawl/s/3/q/deleted", 25, 40)], ids=["adding", "deleting"]

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.users import Account
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.terminal_commands import scrapy
 
 ISSUER = "https://login.example"
@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         await store.close()
 
     asyncio.run(log_in())
-    with RunningServer(data, options=["--no-runner"]) as server:
+    with ForkedServer(data, options=["--no-runner"]) as server:
         yield server
 
 

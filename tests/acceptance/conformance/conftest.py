@@ -12,17 +12,21 @@ from scrapinghub.hubstorage.batchuploader import BatchUploader
 from scrapinghub.hubstorage.resourcetype import DownloadableResource
 
 from tests.acceptance.conformance.shop import Shop
-from tests.support.servers import RunningServer
-from tests.support.stores import ENGINES
+from tests.support.servers import ForkedServer, RunningServer
 
-_projects = itertools.count(1)
+#: Higher than the projects that the clients and the server number by themselves.
+_projects = itertools.count(1001)
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+#: The calls of the clients are tested on SQLite. What the engines do with each call, tests/integration tests on both.
+_ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.full)]
+
+
+@pytest.fixture(scope="session", params=_ENGINES)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """One server for all of these tests, each of which has a project of its own; on each engine in turn."""
     database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
-    with RunningServer(tmp_path_factory.mktemp("conformance") / "data", database=database) as server:
+    with ForkedServer(tmp_path_factory.mktemp("conformance") / "data", database=database) as server:
         yield server
 
 
@@ -37,7 +41,7 @@ def shop() -> Iterator[Shop]:
 @pytest.fixture(scope="session")
 def extraction(tmp_path_factory: pytest.TempPathFactory, shop: Shop) -> Iterator[RunningServer]:
     """One server, and one browser, for the clients of the extraction service."""
-    with RunningServer(tmp_path_factory.mktemp("extraction"), allow_hosts=[shop.host]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("extraction"), allow_hosts=[shop.host]) as server:
         yield server
 
 

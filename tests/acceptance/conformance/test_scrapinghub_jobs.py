@@ -9,14 +9,14 @@ from scrapinghub import ScrapinghubClient
 
 from tests.support.eventually import eventually
 from tests.support.job_projects import write_project
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     folder = write_project(tmp_path_factory.mktemp("project") / "shop")
     options = ["--local-project", str(folder), "--units", "4"]
-    with RunningServer(tmp_path_factory.mktemp("server") / "data", options=options) as server:
+    with ForkedServer(tmp_path_factory.mktemp("server") / "data", options=options) as server:
         client = ScrapinghubClient(server.platform_key, f"{server.url}/api/", endpoint=f"{server.url}/")
         yield client.get_project(1)
         client.close()
@@ -34,6 +34,7 @@ def test_a_job_is_scheduled_and_followed_to_its_end(project):
     assert (listed["key"], listed["close_reason"]) == (job.key, "finished")
 
 
+@pytest.mark.long
 def test_a_running_job_is_read_from_where_the_last_read_ended_and_cancelled(project):
     job = project.jobs.run("endless")
     seen = eventually(lambda: [item["number"] for item in job.items.iter(count=3)])
@@ -47,6 +48,7 @@ def test_a_running_job_is_read_from_where_the_last_read_ended_and_cancelled(proj
     assert numbers == list(range(len(numbers)))
 
 
+@pytest.mark.long
 def test_a_script_uses_the_client_of_the_platform_as_it_would_there(project):
     job = project.jobs.run("py:client.py", cmd_args="--any")
     eventually(lambda: job.metadata.get("state"), lambda state: state == "finished", "the end of the script")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from typing import Any
 
 import pytest
 
 from tests.acceptance.conformance.shop import Shop
+from tests.support import forked
 from tests.support.servers import RunningServer
 
 SETTINGS = """
@@ -132,15 +132,11 @@ def crawled(
     for name, text in files.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-m", "scrapy", "crawl", "shop", "-a", f"site={shop.url}", "-O", "items.jsonl",
          "-s", f"ZYTE_API_URL={extraction.url}/v1/"],
         cwd=project,
-        env={**os.environ, "ZYTE_API_KEY": extraction.extract_key, "PYTHONPATH": ""},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+        env={**os.environ, "ZYTE_API_KEY": extraction.extract_key},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert " ERROR: " not in done.stderr, done.stderr

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from tests.support import forked
 from tests.support.extraction_service import KEY, Service
 from tests.support.handwritten_site import Call, Target
 
@@ -104,15 +104,11 @@ def crawled(
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-m", "scrapy", "crawl", "shop", "-a", f"site={site.url('')}", "-O", "items.jsonl",
          "-s", f"ZYTE_API_URL=http://127.0.0.1:{service.port}/v1/", *arguments],
         cwd=folder,
-        env={**os.environ, "ZYTE_API_KEY": KEY, "PYTHONPATH": ""},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+        env={**os.environ, "ZYTE_API_KEY": KEY},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert " ERROR: " not in done.stderr, done.stderr
@@ -148,6 +144,7 @@ def test_sessions_are_begun_kept_checked_and_replaced(tmp_path: Path, site: Targ
     assert not {"init/failed", "use/failed", "use/expired", "init/check-failed"} & stats.keys()
 
 
+@pytest.mark.long
 def test_a_session_that_has_expired_is_replaced(tmp_path: Path, site: Target) -> None:
     with Service(allow_hosts=(site.host,), limits=ServiceLimits(session_idle=0.5)) as service:
         begin = {"url": site.url("/login"), "httpResponseBody": True}

@@ -141,6 +141,7 @@ def example(configured):
     return configured
 
 
+@pytest.mark.long
 def test_deploy_and_what_follows_from_it(run, example, hubstorage, project_id):
     output = run("deploy", "--version", "1.0")
     assert json.loads(output[-2]) == {"status": "ok", "project": project_id, "version": "1.0", "spiders": 5}
@@ -152,6 +153,7 @@ def test_deploy_and_what_follows_from_it(run, example, hubstorage, project_id):
     assert (metadata["version"], metadata["deploy_id"]) == ("2.0", 2)
 
 
+@pytest.mark.long
 def test_deploy_of_a_project_that_does_not_work(run, example, project_id):
     (example / "example" / "spiders" / "broken.py").write_text("import nothing_like_this\n")
     output = run("deploy", "--version", "1.0", code=76)

@@ -70,6 +70,7 @@ def test_a_session_of_the_blocking_client_gives_results_and_errors_as_they_come(
     assert "actions[0].selector.type" in error.parsed.data["detail"]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
@@ -106,6 +107,7 @@ class Quick(RetryFactory):
     throttling_wait = wait_fixed(0.3)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("bounds", "status"),
     [({"domain_rate": 2}, 429), ({"limits": ServiceLimits(requests=1)}, 503)],

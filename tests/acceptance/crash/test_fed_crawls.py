@@ -73,7 +73,9 @@ class Fed:
     def __init__(self, folder: Path, platform: Platform, site: EmptySite) -> None:
         self.platform = platform
         self.site = site
-        self.project = Project(folder / "project", SPIDER, SETTINGS + f"PLATFORM_API_KEY = {platform.key!r}\n")
+        self.project = Project(
+            folder / "project", SPIDER, SETTINGS + f"PLATFORM_API_KEY = {platform.key!r}\n", is_forked=False
+        )
         self._file = folder / "requests.jsonl"
         self.jobs: list[str] = []
 

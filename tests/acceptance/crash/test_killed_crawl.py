@@ -62,7 +62,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_a_killed_crawl_loses_nothing_when_it_is_resumed(tmp_path, wide_site, kill_after):
-    project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
+    project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n", is_forked=False)
     arguments = ("pages", "-a", f"site={wide_site.url}")
     running = project.start(*arguments)
     process = running.process
@@ -84,7 +84,7 @@ def test_a_killed_crawl_loses_nothing_when_it_is_resumed(tmp_path, wide_site, ki
 
 
 def test_a_crawl_that_is_stopped_repeats_nothing_when_it_is_resumed(tmp_path, wide_site):
-    project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
+    project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n", is_forked=False)
     arguments = ("pages", "-a", f"site={wide_site.url}")
     running = project.start(*arguments)
     eventually(lambda: wide_site.hits.total() > PAGES // 3, what="the crawl is under way")
@@ -101,7 +101,7 @@ def test_a_crawl_that_is_stopped_repeats_nothing_when_it_is_resumed(tmp_path, wi
 
 
 def test_an_embedded_server_that_is_killed_is_started_again_and_the_crawl_goes_on(tmp_path, wide_site):
-    project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
+    project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n", is_forked=False)
     running = project.start("pages", "-a", f"site={wide_site.url}")
     eventually(lambda: wide_site.hits.total() > PAGES // 3, what="the crawl is under way")
     (server,) = [

@@ -82,7 +82,7 @@ class Tried:
         self.site = site
         with FaultProxy(server.url, rule) as proxy:
             remote = f"PLATFORM_URL = {proxy.url!r}\nPLATFORM_API_KEY = {server.platform_key!r}\n"
-            self.project = Project(folder, SPIDERS, SETTINGS + remote + settings)
+            self.project = Project(folder, SPIDERS, SETTINGS + remote + settings, is_forked=False)
             self.crawl: Crawl = self.project.crawl(spider, "-a", f"port={site.port}")
             self.shown = proxy.shown
         self.job = key(self.crawl.log.partition("'platform/job': '")[2].partition("'")[0])
@@ -198,7 +198,7 @@ def test_the_smallest_prefetch_reads_everything(attempt, prefetch):
 
 def test_a_frontier_is_not_resumed_with_another_number_of_slots(server, site, tmp_path):
     remote = f"PLATFORM_URL = {server.url!r}\nPLATFORM_API_KEY = {server.platform_key!r}\nFRONTIER_NAME = 'slots'\n"
-    project = Project(tmp_path / "project", SPIDERS, SETTINGS + remote)
+    project = Project(tmp_path / "project", SPIDERS, SETTINGS + remote, is_forked=False)
     port = ("-a", f"port={site.port}")
     for _ in range(2):
         crawl = project.crawl("pages", *port)

@@ -55,7 +55,7 @@ SHOP = DOCS / "tutorial" / "shop_site.py"
 FROM_NOTHING = (
     *("tutorial/index.rst", "howto/self-host.rst", "howto/operate.rst", "howto/existing-tools.rst"),
     *("howto/keys.rst", "howto/users.rst", "howto/webhooks.rst", "howto/retention.rst", "howto/bans.rst"),
-    *("howto/agents.rst", "howto/monitors.rst"),
+    *("howto/agents.rst", "howto/monitors.rst", "howto/alerts.rst"),
 )
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst", "howto/sessions.rst", "howto/snapshots.rst")

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ import pytest
 from example_project.site import news, shop
 from example_project.site.news import Article
 from example_project.site.shop import Product
-from tests.support.servers import RunningServer
+from tests.support import forked
+from tests.support.servers import ForkedServer
 
 pytestmark = pytest.mark.long
 
@@ -42,15 +42,7 @@ class Project:
         return cls(folder, {**clean, **environment})
 
     def scrapy(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "scrapy", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = forked.run([sys.executable, "-m", "scrapy", *arguments], cwd=self.folder, env=self.environment)
         assert done.returncode == 0, done.stderr[-6000:]
         return done.stdout
 
@@ -221,7 +213,7 @@ def test_one_page_of_any_site_is_extracted(project: Project, site: str, kind: st
 
 def test_remote_services_give_the_same_items(site: str, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    with RunningServer(tmp_path / "data", allow_hosts=[site.partition("//")[2]]) as server:
+    with ForkedServer(tmp_path / "data", allow_hosts=[site.partition("//")[2]]) as server:
         project = Project.copied(
             tmp_path / "project",
             SITE_URL=site,

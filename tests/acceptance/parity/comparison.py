@@ -13,7 +13,8 @@ from scrapy_ext.compatibility.python import Self
 from tests.acceptance.parity.outcome import differences, fields
 from tests.acceptance.parity.site import OTHER, Sites
 from tests.acceptance.parity.wirings import PLAIN, WIRINGS
-from tests.support.servers import RunningServer, without_keys
+from tests.support import forked
+from tests.support.servers import ForkedServer, RunningServer, without_keys
 
 #: Seconds for all spiders of one wiring.
 _TIMEOUT = 900
@@ -47,7 +48,7 @@ class Comparison:
         # Port 1, where nothing listens, for a connection that is refused.
         allowed = ["localhost:1", *(f"{host}:{port}" for port in sites.ports for host in ("localhost", OTHER))]
         connect = [option for port in sites.ports for option in ("--connect-to", f"{OTHER}:{port}=127.0.0.1:{port}")]
-        with RunningServer(self._folder / "data", allow_hosts=allowed, options=connect) as server:
+        with ForkedServer(self._folder / "data", allow_hosts=allowed, options=connect) as server:
             processes = {wiring: self._start(wiring, ports[wiring], server) for wiring in WIRINGS}
             try:
                 for wiring, process in processes.items():
@@ -63,7 +64,9 @@ class Comparison:
                 written = Path(f"{folder}.json").read_text()
                 self._outcomes[spider, wiring] = fields(written, sites.visits[port], port, str(folder))
 
-    def _start(self, wiring: str, ports: Mapping[str, int], server: RunningServer) -> subprocess.Popen[bytes]:
+    def _start(
+        self, wiring: str, ports: Mapping[str, int], server: RunningServer
+    ) -> subprocess.Popen[bytes] | forked.ForkedProcess:
         plan = {
             "wiring": wiring,
             "settings": {
@@ -81,10 +84,10 @@ class Comparison:
         path = self._folder / f"{wiring}.json"
         path.write_text(json.dumps(plan))
         with self._errors(wiring).open("wb") as errors:
-            return subprocess.Popen(
+            return forked.start(
                 [sys.executable, "-m", "tests.acceptance.parity.run", str(path)],
                 cwd=Path(__file__).parents[3],
-                env=dict(without_keys()),
+                env=without_keys(),
                 stderr=errors,
             )
 

@@ -8,6 +8,7 @@ items, feeds, requests that the site gets, signals, stats, log, close reason. Wh
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,45 +21,23 @@ from tests.acceptance.parity.wirings import PLAIN, WIRINGS
 ROOT = Path(__file__).parents[3]
 
 #: Those that run each time: where data would be lost first.
-ESSENTIAL = {
-    "async-callbacks",
-    "back-to-page-one",
-    "callback-raises",
-    "cookies",
-    "crawl-spider",
-    "depth-first",
-    "dont-redirect",
-    "downloader-middleware",
-    "duplicate-start-urls",
-    "errback-raises",
-    "failures",
-    "feeds",
-    "fragments",
-    "headers-none",
-    "item-classes",
-    "lambdas",
-    "life-of-a-request",
-    "login",
-    "methods",
-    "no-filter",
-    "on-idle",
-    "own-filter",
-    "pipelines",
-    "redirects",
-    "retries",
-    "same-object",
-    "shared-by-all",
-    "spider-middleware",
-    "start-items",
-    "statuses",
+SHORT = {
+    *("callback-raises", "cookies", "crawl-spider", "downloader-middleware", "errback-raises", "failures"),
+    *("life-of-a-request", "methods", "no-filter", "pipelines", "redirects", "retries", "start-items"),
+}
+#: Those that run with ``--long``.
+LONG = {
+    *("async-callbacks", "back-to-page-one", "depth-first", "dont-redirect", "duplicate-start-urls", "feeds"),
+    *("fragments", "headers-none", "item-classes", "lambdas", "login", "on-idle", "own-filter", "same-object"),
+    *("shared-by-all", "spider-middleware", "statuses"),
 }
 OTHERS = [wiring for wiring in WIRINGS if wiring != PLAIN]
 
 
-def _cases() -> list[object]:
-    return [
-        pytest.param(spider, marks=() if spider in ESSENTIAL else pytest.mark.full, id=spider) for spider in SPIDERS
-    ]
+def _cases() -> Iterator[object]:
+    for spider in SPIDERS:
+        marks = () if spider in SHORT else pytest.mark.long if spider in LONG else pytest.mark.full
+        yield pytest.param(spider, marks=marks, id=spider)
 
 
 @pytest.mark.timeout(1200)

@@ -65,6 +65,7 @@ def crawl(folder: Path, pages: dict[str, bytes], ports: dict[str, int], extract_
 
 
 @pytest.mark.parametrize("extract_from", ["httpResponseBody", pytest.param("browserHtml", marks=pytest.mark.full)])
+@pytest.mark.long
 def test_an_article_of_every_page_is_stored(
     extract_from: str, tmp_path: Path, pages: dict[str, bytes], ports: dict[str, int]
 ) -> None:

@@ -16,7 +16,7 @@ from tests.acceptance.scrapydweb.program import PROGRAM
 from tests.support import packed_projects as packed
 from tests.support.eventually import eventually
 from tests.support.multipart import form
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 _SPIDER = """
 import scrapy
@@ -34,7 +34,7 @@ class Greeting(scrapy.Spider):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("server") / "data") as server:
+    with ForkedServer(tmp_path_factory.mktemp("server") / "data") as server:
         yield server
 
 

@@ -10,8 +10,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError
 from scrapy_ext.server.jobs.versions.archives import inspect, unpack
+from scrapy_ext.server.jobs.versions.inspection import ArchiveError
 from tests.fuzz.target import target
 
 

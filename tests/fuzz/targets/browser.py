@@ -8,7 +8,7 @@ from scrapy_ext.api.extraction import check, parse
 from scrapy_ext.api.extraction.fields import MAX_CAPTURE_FILTERS
 from scrapy_ext.api.extraction.rules import InvalidJsonError
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.extraction.browser.page_setup import _param
+from scrapy_ext.server.extraction.browser.navigation import _param
 from scrapy_ext.server.extraction.outgoing import cookie_pair, read_cookies
 from scrapy_ext.server.extraction.plan import PagePlan, first_page, plan
 from scrapy_ext.server.net.pool import ProxyPool

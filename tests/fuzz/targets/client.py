@@ -22,8 +22,8 @@ from scrapy_ext.client.platform.answers import Answer, _message
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.retry import parse_retry_after
-from scrapy_ext.crawl.extraction.cookies import cookies_of, for_browser
-from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.cookies import cookie_field, for_browser, for_service
+from scrapy_ext.crawl.extraction.response import to_response
 from tests.fuzz.calls import run
 from tests.fuzz.target import target
 
@@ -189,8 +189,9 @@ def extract_problem(data: bytes) -> None:
 def cookie_header(data: bytes) -> None:
     """No cookie makes a request fail: those that go along can be sent."""
     request = Request("http://a.example/", headers={"Cookie": data}, cookies={"own": "1", "a": "b"})
+    field = cookie_field(request, own=True, own_alone=True)
     for nameless in (False, True):
-        found = cookies_of(request, own=True, own_alone=True, nameless=nameless)
+        found = for_service(field.get("requestCookies", ()), ["followRedirect"] if nameless else ())
         msgspec.json.encode(found)
         assert len(for_browser(found)) <= len(found) <= 1000
         for cookie in found:

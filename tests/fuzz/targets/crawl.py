@@ -14,15 +14,15 @@ from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 
 from scrapy_ext.api.platform.frontier import Batch
-from scrapy_ext.client.extraction.ledger_file import LedgerChanges as Answers
+from scrapy_ext.client.extraction.ledger_entries import LedgerChanges as Answers
 from scrapy_ext.client.extraction.ledger_file import LedgerError, LedgerFile
 from scrapy_ext.commands.extraction.input_lines import CallError
 from scrapy_ext.commands.extraction.resume import OutputFile
 from scrapy_ext.crawl.commit.assignment import Assignment
 from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import Journal, Place, Record, UnreadableJournal, to_data
-from scrapy_ext.crawl.extraction.jar import CrawlCookies
-from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.cookies import CrawlCookies
+from scrapy_ext.crawl.extraction.response import to_response
 from scrapy_ext.crawl.frontier.serialize import (
     NotSerializableError,
     UnreadableRequestError,
@@ -218,10 +218,9 @@ def response_cookies(data: bytes) -> None:
     crawler, middleware = _with_cookies()
     middleware.jars.clear()
     cookies = CrawlCookies(crawler)
-    cookies.extensions = ("responseCookies",)
     request = Request("http://www.a.example/x")
     response = to_response(request, {"url": request.url, "browserHtml": "", "responseCookies": returned})
-    cookies.store(request, response, {})
+    cookies.store(request, response, {}, ("responseCookies",))
     kept = list(middleware.jars[None])
     assert all(cookie.domain in ("www.a.example", ".www.a.example", ".a.example", "a.example") for cookie in kept)
     if kept:

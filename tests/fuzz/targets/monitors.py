@@ -42,6 +42,7 @@ def monitor_checks(data: bytes) -> None:
     [
         b'{"spider":"books","tag":"nightly","args":{"a":[1]},"checks":["items >= 1"],"enabled":true}',
         b'{"schema":{"$ref":"#/a","a":{}},"sample":0}',
+        b'{"schema":{"title":"\\ud800"}}',
         b'{"expect":"7 d","spider":"s"}',
         b'{"expect":"schedule"}',
         b'{"checks":[[]],"name":"\\ud800","args":{"":1},"sample":true,"schema":[]}',

@@ -9,8 +9,9 @@ import msgspec
 
 from scrapy_ext.server.extraction.auto import KINDS, extract_from_pdf, extract_more, preload
 from scrapy_ext.server.extraction.auto.page import lenient_json
-from scrapy_ext.server.extraction.auto.pdf.document import UnreadablePdfError
+from scrapy_ext.server.extraction.auto.pdf.reading import UnreadablePdfError
 from tests.fuzz.target import target
+from tests.support.odd_pages import odd_page
 from tests.support.pdfs import hostile, lines, of_images, pdf, with_password
 
 # What is imported when it is first needed would have no coverage.
@@ -51,6 +52,14 @@ def page(data: bytes) -> None:
     if data:
         kind = KINDS[data[0] % len(KINDS)]
         _extract(kind, data[1:].decode("utf-8", "replace"), sources=data[0] >= 128, text=data[0] >= 192)
+
+
+@target("odd-page", [bytes(range(number, 256, 7)) for number in range(11)], longest=400, calls=(600_000, 20_000))
+def odd_parts(data: bytes) -> None:
+    """The same for pages of odd parts, and for their Markdown."""
+    if data:
+        content = {"content": ("main", "all")[data[0] % 2]} if data[0] % 3 == 0 else None
+        _extract(KINDS[data[0] % len(KINDS)], odd_page(data[1:]), markdown=content, styles=data[0] > 200)
 
 
 _THINGS = [

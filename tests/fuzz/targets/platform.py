@@ -16,9 +16,9 @@ from scrapy_ext.api.platform.periodic import blank, edited
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
-from scrapy_ext.server.http.forms import Form, check_job
-from scrapy_ext.server.platform import frontier, jobs
-from scrapy_ext.server.platform.records import ingestion as intake
+from scrapy_ext.server.http.forms import Form, check_job, run_metadata
+from scrapy_ext.server.platform import frontier
+from scrapy_ext.server.platform import ingestion as intake
 from scrapy_ext.server.store.collections.writes import checked
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.records.chunks import (
@@ -129,7 +129,7 @@ def form(data: bytes) -> None:
     """A job's metadata made of a form can be written as JSON."""
     fields = Form(run(bodies.form(request_of(data))))
     assert len(fields.fields) <= len(data)
-    metadata, state = jobs._run_metadata(fields)
+    metadata, state = run_metadata(fields)
     check_job(fields.get("spider") or "s", metadata)
     assert msgspec.json.decode(msgspec.json.encode(metadata)) is not None
     assert state.value

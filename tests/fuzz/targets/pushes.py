@@ -9,7 +9,7 @@ from scrapy import Request, Spider
 from scrapy.utils.request import fingerprint
 
 from scrapy_ext.api.platform.feeding import FORM_VERSION, parsed
-from scrapy_ext.api.platform.frontier_slots import slot_of_url
+from scrapy_ext.api.platform.frontier import slot_of_url
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.crawl.frontier.identity import slot_of
 from scrapy_ext.crawl.frontier.serialize import UnreadableRequestError, request_from_json

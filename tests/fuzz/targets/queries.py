@@ -11,12 +11,12 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
+from scrapy_ext.api.platform.common_schedules import crons_of, next_times
 from scrapy_ext.api.platform.comparison import ItemIndex, changed_fields, compare_items
 from scrapy_ext.api.platform.conditions import filter_of
+from scrapy_ext.api.platform.cron import Cron
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
-from scrapy_ext.api.platform.periodic import Cron
 from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, NAME_PATTERN, name_of_project
-from scrapy_ext.api.platform.schedules import crons_of, next_times
 from scrapy_ext.api.platform.where import parse_where, written
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http.answers import Refusal

@@ -14,13 +14,13 @@ import brotli
 from aiohttp._cookie_helpers import parse_set_cookie_headers
 from yarl import URL
 
-from scrapy_ext.server.extraction.bans.detection import Received, ban_of
-from scrapy_ext.server.extraction.bans.outline import Outline
-from scrapy_ext.server.extraction.http.bodies import CodingError, text_of, undo
+from scrapy_ext.server.extraction.bans.detection import Outline, Received, ban_of
+from scrapy_ext.server.extraction.encodings import text_of
+from scrapy_ext.server.extraction.http.bodies import CodingError, undo
 from scrapy_ext.server.extraction.http.cookie_jar import FetchCookies
 from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
 from scrapy_ext.server.extraction.outgoing import is_of_host
-from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.extraction.sessions import SessionState
 from scrapy_ext.server.net import proxy
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
 from tests.fuzz.calls import run

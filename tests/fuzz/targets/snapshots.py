@@ -8,7 +8,7 @@ from pathlib import Path
 from scrapy_ext.api import compression
 from scrapy_ext.api.platform import JobKey, snapshots
 from scrapy_ext.api.platform.snapshots import DamagedPartError, Part
-from scrapy_ext.commands.terminal.text import clock, size
+from scrapy_ext.commands.text import clock, size
 from scrapy_ext.crawl.snapshots.files import write_files
 from tests.fuzz.target import target
 

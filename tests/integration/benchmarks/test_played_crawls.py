@@ -34,6 +34,7 @@ def sizes(exchanges: list[Exchange]) -> float:
     return sum(len(each.body) for each in exchanges) / _PAGES
 
 
+@pytest.mark.long
 async def test_a_played_crawl_makes_the_calls_of_a_real_one_with_bodies_of_their_sizes(platform: Platform) -> None:
     measured, tally = Measured(), Tally()
     with site(_PAGES, 3) as address, recording(platform.port) as real, recording(platform.port) as played:

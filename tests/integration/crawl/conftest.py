@@ -10,9 +10,9 @@ import pytest
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.retry import Backoff, Retry
-from scrapy_ext.crawl.commit.staging import Finisher
+from scrapy_ext.crawl.commit.execution import Finisher
 from tests.support.crawl_processes import PROJECT, Process
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 _NUMBERS = count(1)
 
@@ -20,7 +20,7 @@ _NUMBERS = count(1)
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """The real server, for all tests of a file."""
-    with RunningServer(tmp_path_factory.mktemp("platform")) as running:
+    with ForkedServer(tmp_path_factory.mktemp("platform")) as running:
         yield running
 
 

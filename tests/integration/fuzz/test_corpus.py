@@ -44,6 +44,7 @@ def test_what_a_parser_promises_holds_for_every_input_of_its_corpus(found: Targe
 
 
 @pytest.mark.parametrize("found", TARGETS.values(), ids=TARGETS)
+@pytest.mark.long(keep=30)
 def test_what_a_parser_promises_holds_for_inputs_that_are_cut_short_or_bent(found: Target) -> None:
     for _, data in found.entries():
         for at in {0, 1, len(data) // 3, len(data) // 2, max(len(data) - 1, 0)}:

@@ -84,6 +84,7 @@ WRITTEN: dict[str, tuple[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.long(keep=6)
 def test_a_written_history_is_one_of_the_model(stores: StoreWorld, written: str) -> None:
     name, operations = WRITTEN[written]
     model, driver = MODELS[name]
@@ -93,8 +94,8 @@ def test_a_written_history_is_one_of_the_model(stores: StoreWorld, written: str)
     machine.teardown()
 
 
-@pytest.mark.long(keep=len(MODELS))
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.long(keep=1)
 def test_every_history_of_a_store_is_one_of_its_model(
     stores: StoreWorld, name: str, pytestconfig: pytest.Config
 ) -> None:

@@ -22,7 +22,8 @@ from tests.support.postgresql import Cluster
 from tests.support.servers import RunningServer
 from tests.support.stores import ENGINES, WRONG_COUNTS, Clock, Where, emptied
 
-_projects = itertools.count(1)
+#: Not the first ones, which some tests name.
+_projects = itertools.count(101)
 
 
 @pytest.fixture(scope="session", params=ENGINES)
@@ -57,9 +58,9 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=ENGINES)
 async def where(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Where]:
-    """A database without anything in it, on both engines in turn."""
+    """A database without anything in it, on each engine in turn."""
     if request.param == "sqlite":
         yield tmp_path / "data"
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.observability.logs import Repeats
+from scrapy_ext.server.logs import Repeats
 from scrapy_ext.server.store.engine.errors import StoreFullError
 from scrapy_ext.server.store.engine.sqlite.file import translated
 from tests.support.http import Http
@@ -58,6 +58,7 @@ def used(tmp_path: Path) -> Path:
     return data
 
 
+@pytest.mark.long
 def test_a_directory_that_may_not_be_written_is_named(used: Path) -> None:
     (used / "platform.db").chmod(0o400)
     used.chmod(0o500)
@@ -83,6 +84,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     database.close()
 
 
+@pytest.mark.long
 def test_a_truncated_database_is_named(used: Path) -> None:
     size = (used / "platform.db").stat().st_size
     os.truncate(used / "platform.db", size // 3)
@@ -91,6 +93,7 @@ def test_a_truncated_database_is_named(used: Path) -> None:
     assert "backup" in text
 
 
+@pytest.mark.long
 async def test_damage_in_the_data_is_an_error_for_its_readers_and_the_rest_is_served(used: Path) -> None:
     with RunningServer(used) as server:
         async with Http(server.url, server.platform_key) as http:
@@ -121,6 +124,7 @@ def _damage(path: Path, table: str) -> None:
         file.write(b"\0" * size)
 
 
+@pytest.mark.long
 async def test_a_full_disk_is_logged_once_and_not_for_each_write(tmp_path: Path) -> None:
     with RunningServer(tmp_path, file_limit=2_000_000) as server:
         async with Http(server.url, server.platform_key) as http:
@@ -133,7 +137,7 @@ async def test_a_full_disk_is_logged_once_and_not_for_each_write(tmp_path: Path)
 
 def test_one_of_the_lines_to_come_has_the_number_of_those_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("scrapy_ext.server.observability.logs.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("scrapy_ext.server.logs.time.monotonic", lambda: now[0])
     repeats = Repeats()
     assert [repeats.due() for _ in range(5)] == [1, 0, 0, 0, 0]
     now[0] = 61.0

@@ -17,9 +17,9 @@ import pytest
 
 from scrapy_ext.api.violations import CONTROL_CHARACTERS
 from scrapy_ext.compatibility.python import timeout_after
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.auth.rates import BURST, RateLimits
-from scrapy_ext.server.observability.logs import JsonLines, Lines
+from scrapy_ext.server.logs import JsonLines, Lines
 from scrapy_ext.server.store import Store
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
@@ -77,6 +77,7 @@ async def test_anyone_may_ask_whether_it_is_well(server: RunningServer) -> None:
         assert (answer.status, answer.json) == (200, {"status": "ok"})
 
 
+@pytest.mark.long
 async def test_a_full_disk_is_not_ready_and_says_why_to_who_has_the_key(tmp_path: Path) -> None:
     with RunningServer(tmp_path, file_limit=2_000_000) as server:
         async with Http(server.url, server.platform_key) as http, Http(server.url, None) as stranger:
@@ -250,6 +251,7 @@ def test_tokens_come_back_and_buckets_are_bounded() -> None:
 # ── the end ──
 
 
+@pytest.mark.long
 async def test_the_end_under_load_loses_nothing_that_was_answered(tmp_path: Path) -> None:
     stored: dict[int, int] = {}
     refused = []

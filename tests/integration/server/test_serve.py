@@ -68,6 +68,7 @@ def test_a_damaged_database_is_named(tmp_path: Path) -> None:
     assert "backup" in text
 
 
+@pytest.mark.long
 def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     assert RunningServer(tmp_path).terminate() == 0
     with sqlite3.connect(tmp_path / "platform.db") as database:
@@ -92,6 +93,7 @@ def test_a_full_disk_is_named_at_the_start(tmp_path: Path) -> None:
     assert "make room" in text
 
 
+@pytest.mark.long
 def test_options_of_extraction_that_cannot_be_read_are_reported_without_credentials(tmp_path: Path) -> None:
     text = failed_start("--data", str(tmp_path), "--proxy", "US=socks4://me:hidden@proxy:1")
     assert "proxy US must have an address with a scheme (http, https, socks5) and a port" in text
@@ -101,6 +103,7 @@ def test_options_of_extraction_that_cannot_be_read_are_reported_without_credenti
     assert "line 2" in failed_start("--data", str(tmp_path), "--block-list", str(listed))
 
 
+@pytest.mark.long
 async def test_options_of_extraction_reach_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVER_PROXIES", "US:residential=http://me:hidden@127.0.0.1:9 DE=http://127.0.0.1:9")
     listed = tmp_path / "list"
@@ -129,6 +132,7 @@ def test_wrong_options_are_explained() -> None:
     assert "/no/such is not a program" in done.stderr
 
 
+@pytest.mark.long
 async def test_keys_are_made_once_and_kept_as_hashes(tmp_path: Path) -> None:
     with RunningServer(tmp_path, keys=False) as server:
         shown = dict(re.findall(r"(EXTRACT_API_KEY|PLATFORM_API_KEY)\b.*?: ([0-9a-f]{32}) ", server.log()))
@@ -150,6 +154,7 @@ async def test_keys_are_made_once_and_kept_as_hashes(tmp_path: Path) -> None:
             assert (await http.get("/hcf/1/list")).status == 401
 
 
+@pytest.mark.long
 def test_it_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
     starter = textwrap.dedent(
         """
@@ -302,6 +307,7 @@ async def test_two_servers_on_one_database_lose_nothing_and_double_nothing(
             assert sorted(int(job["key"].split("/")[2]) for job in jobs) == list(range(1, 151))
 
 
+@pytest.mark.long
 async def test_a_full_disk_is_reported_and_nothing_is_half_stored(tmp_path: Path) -> None:
     blob = os.urandom(40_000).hex()
     stored = 0

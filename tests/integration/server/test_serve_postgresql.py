@@ -15,7 +15,7 @@ import pytest
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.crawl.session.services import platform_client
-from scrapy_ext.server.auth.keyring import REFRESH_SECONDS, add_key
+from scrapy_ext.server.auth.api_keys import REFRESH_SECONDS, add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.support.acknowledged_writes import write_through
@@ -51,6 +51,7 @@ def failed_start(*options: str, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stderr.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_a_wrong_password_is_reported_and_not_shown(postgresql: Cluster) -> None:
     url = postgresql.url("postgres", "opensesame")
     for code, text in (failed_start("--database", url), failed_start(SERVER_DATABASE=url)):
@@ -81,6 +82,7 @@ def test_a_data_directory_that_is_named_wins_over_the_environment(
         assert (tmp_path / "platform.db").exists()
 
 
+@pytest.mark.long
 def test_a_database_that_is_away_at_the_start_is_named() -> None:
     code, text = failed_start("--database", "postgresql://scrapy:opensesame@127.0.0.1:1/crawls")
     assert code == 1
@@ -260,6 +262,7 @@ async def test_pages_for_people_say_that_the_store_is_away_and_metrics_go_on(ber
     assert "Traceback" not in bereft.server.log()
 
 
+@pytest.mark.long
 async def test_an_embedded_server_keeps_its_data_there_too(postgresql: Cluster, tmp_path: Path) -> None:
     url = postgresql.database()
     settings = BaseSettings({"SERVER_DATABASE": url, "SERVER_DATA": str(tmp_path / "data"), "PLATFORM_PROJECT": 7})

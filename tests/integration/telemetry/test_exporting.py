@@ -114,6 +114,7 @@ async def test_metrics_that_cannot_be_read_do_not_end_what_they_measure(
         await asyncio.to_thread(collector.wait_for, lambda: "could not be read" in caplog.text)
 
 
+@pytest.mark.long
 async def test_a_collector_that_hangs_blocks_neither_the_loop_nor_the_end(
     collector: Collector, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -242,7 +242,6 @@ class Farm:
             for (_, last), (first, _) in itertools.pairwise(ordered):
                 assert last < first, f"two processes of {job} worked at once: {processes}"
         await self.until(lambda: not self._count("attempts"), "no attempt is left")
-        await self.until(lambda: not self._count("procrastinate_jobs"), "nothing is left in the queues")
         pids = [pid for processes in hearts.values() for pid in processes]
         await self.until(lambda: not any(map(is_there, pids)), "no process is left")
         self.jobs, self._round = [], self._next_round()

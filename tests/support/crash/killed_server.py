@@ -13,12 +13,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from scrapy_ext.server import __main__ as server
-from scrapy_ext.server import starting
+from scrapy_ext.server import launch
 from scrapy_ext.server.delivery.targets import Target
-from scrapy_ext.server.store import removals, store
+from scrapy_ext.server.store import removals, retention, store
 from scrapy_ext.server.store.engine.postgresql.postgresql import PostgresqlEngine
 from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
-from scrapy_ext.server.store.retention import retention
 
 #: Share of a whole step of a removal: a few rows.
 _SHARE = 0.002
@@ -91,7 +90,7 @@ def _main() -> None:
     store.Purge = _SmallSteps  # type: ignore[misc]
     retention.JOBS_AT_ONCE = 2  # type: ignore[misc]
     # The program would be executed anew, without its keys in the environment.
-    starting._execute_anew = lambda *_: None
+    launch._execute_anew = lambda *_: None
     server.main()
 
 

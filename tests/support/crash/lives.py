@@ -247,7 +247,7 @@ class Crawls:
         self._shared = re.sub(r"\W", "-", f"{folder.parent.name}-{folder.name}")[-60:]
         self._is_shared = False
         ours = f"PLATFORM_API_KEY = {platform.key!r}\n"
-        self._project = Project(folder / "project", SPIDER, SETTINGS + ours + settings)
+        self._project = Project(folder / "project", SPIDER, SETTINGS + ours + settings, is_forked=False)
         self._workers: list[Worker] = []
         self._open = ExitStack()
 

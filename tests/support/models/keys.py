@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth.keyring import REFRESH_SECONDS, add_key
+from scrapy_ext.server.auth.api_keys import REFRESH_SECONDS, add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.keys import StoredKey
 from tests.support.http import Http

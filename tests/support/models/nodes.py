@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.jobs.attempts import RUNNER, Attempt
+from scrapy_ext.server.store.fencing import Attempt
+from scrapy_ext.server.store.jobs.attempts import RUNNER
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.jobs.placing import place_one
@@ -278,8 +279,8 @@ class OnStores:
             case Look(number):
                 return await self._look(self._key(number))
             case Write(number, attempt):
-                fenced = store.fenced(Attempt(self._key(number), attempt))
-                return await fenced.items.write(self._key(number), None, [pack_chunk(ITEMS, [b"{}"], [{}])])
+                key, chunks = self._key(number), [pack_chunk(ITEMS, [b"{}"], [{}])]
+                return await store.items.write(key, None, chunks, attempt=Attempt(key, attempt))
             case Said(number, attempt, reason):
                 await store.attempts.said(Attempt(self._key(number), attempt), reason)
             case End(number, attempt, reason):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
-from scrapy_ext.server.store.periodic.runs import DueRun
+from scrapy_ext.server.store.periodic_runs import DueRun
 from tests.support.models.history import Call
 from tests.support.models.machine import either, made, only
 from tests.support.models.worlds import HttpWorld, StoreWorld, accepted

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api import compression
-from scrapy_ext.api.compression import DamagedError, GzipFrame, Inflater
-from scrapy_ext.api.joinable_gzip import joinable, pack_lines, part_of, unmarked
+from scrapy_ext.api.compression import DamagedError, GzipFrame, Inflater, joinable, pack_lines, part_of, unmarked
 
 chance = random.Random(1)
 TEXTS = [b"a\n", b'{"n": 1}\n' * 3000, chance.randbytes(300_000).hex().encode() + b"\n", b"x" * 1_000_000 + b"\n"]

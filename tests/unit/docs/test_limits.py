@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from scrapy_ext.api.platform import expressions, schema_bounds
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
+from scrapy_ext.server import deploying, record_search
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction import auto_worker
@@ -14,8 +16,9 @@ from scrapy_ext.server.extraction.browser.capture import MAX_CAPTURED
 from scrapy_ext.server.http import bodies, limits, memory
 from scrapy_ext.server.mcp import endpoint, results, services, tool
 from scrapy_ext.server.mcp.tools.jobs import LONGEST_WAIT
-from scrapy_ext.server.platform import versions
-from scrapy_ext.server.ui import images, record_search
+from scrapy_ext.server.monitors import item_schemas
+from scrapy_ext.server.monitors.schema_worker import ITEM_SECONDS
+from scrapy_ext.server.ui import images, pages
 from tests.support.docs_tables import DOCS, tables_of
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
@@ -44,7 +47,7 @@ def expected() -> list[list[str]]:
             f"less than {2 * limits.MEMORY // GIB} GiB",
         ],
         [f"over {bodies._PLAIN // MIB} MiB: {_spaced(bodies.MAX_VALUES)} commas, colons and opening brackets"],
-        [f"{MAX_ARCHIVE // MIB} MiB of archive, {versions._MAX_HEADERS // KIB} KiB of headers"],
+        [f"{MAX_ARCHIVE // MIB} MiB of archive, {deploying._MAX_HEADERS // KIB} KiB of headers"],
         [
             f"``--client-timeout`` ({server.client_timeout:g} s)",
             f"{limits.SLOWEST // KIB} KiB/s",
@@ -76,6 +79,20 @@ def expected() -> list[list[str]]:
         [
             f"{_spaced(record_search.MOST_RECORDS)} records, {record_search.MOST_BYTES // MIB} MiB or "
             f"{record_search.MOST_SECONDS:g} s; {record_search.MOST_SORTED} sorted items"
+        ],
+        [
+            f"{expressions.MAX_EXPRESSIONS}, of {expressions.MAX_LENGTH} characters",
+            f"{1000 * expressions.SECONDS:g} ms for a value, and {expressions.SLOW_SECONDS:g} s for all",
+        ],
+        [f"{pages.MAX_QUERY} bytes"],
+        [
+            f"{schema_bounds.MAX_DEPTH} levels, {schema_bounds.MAX_REFERENCES} references, "
+            f"{schema_bounds.MAX_PATTERNS} patterns of {schema_bounds.MAX_PATTERN} characters, "
+            f"{_spaced(schema_bounds.MAX_EVALUATIONS)} evaluations",
+        ],
+        [
+            f"{ITEM_SECONDS:g} s of processor time for an item, {item_schemas.JOB_SECONDS:g} s for a job, "
+            f"{item_schemas.PROJECT_SECONDS:g} s for a project",
         ],
         [
             f"{images.MOST_BYTES // MIB} MiB, {images.SECONDS:g} s, {images.REDIRECTS} redirects; "

@@ -12,7 +12,8 @@ import pytest
 
 from scrapy_ext.jobprocess import file_trees
 
-DEPTH = 3000
+#: More than the recursion limit of Python.
+DEPTH = 1100
 LONG = "d" * 200
 
 
@@ -47,7 +48,7 @@ def test_a_tree_deeper_than_paths_and_recursion_is_walked_and_removed(tmp_path: 
     (tree / "beside").mkdir()
     deepen(tree / "beside", 20)
     names = [name for _, name in file_trees.walk(tree)]
-    assert (names.count(LONG), names.count("file"), names.count("beside")) == (DEPTH + 20, 31, 1)
+    assert (names.count(LONG), names.count("file"), names.count("beside")) == (DEPTH + 20, 12, 1)
     file_trees.remove(tree)
     assert os.listdir(tmp_path) == []
 

@@ -11,7 +11,7 @@ from typing import Final
 from playwright.async_api import CDPSession, Error, Frame, Locator, Page, Request, Response
 
 from scrapy_ext.api.extraction.problems import ExtractionError
-from scrapy_ext.server.extraction.actions.action import Selector
+from scrapy_ext.server.extraction.plan import Selector
 
 
 class ActionError(Exception):
@@ -28,6 +28,8 @@ class Traffic:
     def __init__(self, page: Page) -> None:
         self._page = page
         self._open: set[Request] = set()
+        #: Requests for documents of frames, whose bodies are being received.
+        self._received: set[Request] = set()
         self._last = asyncio.get_running_loop().time()
         self._quiet_until: float | None = None
         #: The last navigation that the page itself began.
@@ -59,6 +61,11 @@ class Traffic:
         self._quiet_until = None
         return False
 
+    def stop(self) -> None:
+        """Count documents that are being received as ended: of one that was stopped, no end is reported."""
+        self._open -= self._received
+        self._received.clear()
+
     @property
     def is_disturbed(self) -> bool:
         """True if requests followed after the network had become quiet."""
@@ -69,17 +76,20 @@ class Traffic:
             self.navigation = request
             # The end of requests of the previous document may never be reported.
             self._open.clear()
+            self._received.clear()
         if request.resource_type not in _ENDLESS:
             self._open.add(request)
         self._last = asyncio.get_running_loop().time()
 
     def _navigated(self, frame: Frame) -> None:
+        self._received |= {each for each in self._open if each.is_navigation_request() and each.frame == frame}
         if frame == self._page.main_frame and self.arrived is not self.navigation:
             self.arrived = self.navigation
             self.documents += 1
 
     def _ended(self, request: Request) -> None:
         self._open.discard(request)
+        self._received.discard(request)
         self._last = asyncio.get_running_loop().time()
 
 
@@ -121,7 +131,8 @@ class ActionContext:
 
     def elements(self, selector: Selector | None) -> Locator:
         """Return the elements that a selector finds."""
-        assert selector is not None  # noqa: S101  (the table's `needs` were checked)
+        if selector is None:
+            raise ActionError("it needs a selector")  # never: the table's `needs` were checked
         if selector.type == "text":
             return self.page.get_by_text(selector.value)
         return self.page.locator(f"{selector.type}={selector.value}")

@@ -1,4 +1,4 @@
-"""Functions of the kinds of action: on elements, on the page as a whole, and waits.
+"""Actions in the page: the functions of their kinds (on elements, on the page as a whole, waits), and their running.
 
 A page may be faster than the caller's next action, so that the request, response or navigation of a wait may have
 happened already: it counts when it came after the beginning of the last action that was no wait.
@@ -7,17 +7,19 @@ happened already: it counts when it came after the beginning of the last action 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
+from playwright.async_api import Error
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from w3lib.url import safe_url_string
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.extraction.actions.action import Action
 from scrapy_ext.server.extraction.actions.context import ActionContext, ActionError
+from scrapy_ext.server.extraction.plan import Action, Selector
 
 
 class ActionKind(msgspec.Struct, frozen=True):
@@ -25,12 +27,12 @@ class ActionKind(msgspec.Struct, frozen=True):
 
     name: str
     meaning: str
-    run: Callable[[ActionContext, Action, float], Awaitable[Any]]
+    run: Callable[[ActionContext, Action, float], Awaitable[object]]
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     timeout: float = 5.0
     waits: bool = False
-    #: Members of which at least one is needed.
+    #: Alternatives: at least one of these members is needed.
     some_of: tuple[str, ...] = ()
 
 
@@ -41,7 +43,7 @@ _MATCHED: Final = ("urlMatchingOptions", "timeout")
 _LOADED: Final = ("timeout", "waitUntil")
 _SCROLLED: Final = ("timeout", "maxScrollCount", "maxScrollDelay", "maxPageHeight")
 
-_Run = TypeVar("_Run", bound=Callable[[ActionContext, Action, float], Awaitable[Any]])
+_Run = TypeVar("_Run", bound=Callable[[ActionContext, Action, float], Awaitable[object]])
 
 
 def _action(name: str, **members: Any) -> Callable[[_Run], _Run]:
@@ -230,7 +232,7 @@ _AS_JSON: Final = "function (most) { const text = JSON.stringify(this); return t
 
 
 @_action("evaluate", needs=("source",), takes=("timeout",))
-async def evaluate(context: ActionContext, action: Action, seconds: float) -> Any:
+async def evaluate(context: ActionContext, action: Action, seconds: float) -> object:
     """Run a script in the page."""
     # The result is the value of the last expression. Chromium itself ends a script that takes longer than ``seconds``,
     # so that the page can be read after an endless one.
@@ -257,7 +259,7 @@ async def evaluate(context: ActionContext, action: Action, seconds: float) -> An
         raise ActionError("its result cannot be written as JSON") from None
 
 
-def _bounded(value: Any) -> Any:
+def _bounded(value: object) -> object:
     try:
         size = len(msgspec.json.encode(value))
     except (ValueError, TypeError, RecursionError):  # half a character of text, among others
@@ -288,3 +290,93 @@ async def reload(context: ActionContext, action: Action, seconds: float) -> None
     """Load the page once more."""
     until: Any = action.wait_until
     await context.page.reload(wait_until=until, timeout=1000 * seconds)
+
+
+# ── running of the actions of a request, one after the other ──
+
+
+#: Time that an action may take over its own limit: the browser ends it itself, with a better message.
+_GRACE: Final = 1.0
+#: The browser's log of an element that it waits for.
+_STATES: Final = re.compile(r"element is ((?:not |outside )[a-z ]+)")
+
+
+async def run_actions(context: ActionContext, actions: list[Action], time_limit: float) -> list[dict[str, Any]]:
+    """Run actions in order and return the answer's ``actions``. Raises only when the page or the browser is lost."""
+    ends = time.monotonic() + time_limit
+    results: list[dict[str, Any]] = []
+    stopped = ""
+    for number, action in enumerate(actions):
+        left = ends - time.monotonic()
+        if left <= 0 and not stopped:
+            stopped = f"the time for all actions, {time_limit:g} s, is used up"
+        if stopped:
+            results.append({"action": action.action, "status": "skipped", "error": stopped})
+            continue
+        if number == 0:
+            context.stood_at = context.traffic.arrived
+        result = await _run(context, action, left)
+        results.append(result)
+        if result["status"] == "returned":
+            stopped = f"an action before it, {action.action}, failed"
+    return results
+
+
+async def _run(context: ActionContext, action: Action, left: float) -> dict[str, Any]:
+    started = time.monotonic()
+    navigation = context.traffic.navigation
+    result: dict[str, Any] = {"action": action.action, "status": "success"}
+    try:
+        value = await _do(context, action, left)
+        if value is not None:
+            result["result"] = value
+        error = ""
+    except TIMEOUT_ERRORS:
+        error = "out of time"
+    except ActionError as failure:
+        error = str(failure)
+    except Error as failure:
+        if context.page.is_closed():
+            raise
+        error = _message(failure)
+    if context.traffic.navigation is not navigation:
+        error = await context.back_from_nowhere() or error
+    result["elapsedTime"] = round(time.monotonic() - started, 3)
+    if error:
+        result["status"] = "continued" if action.on_error == "continue" else "returned"
+        result["error"] = error
+    return result
+
+
+async def _do(context: ActionContext, action: Action, left: float) -> object:
+    if action.refused:
+        raise ActionError(action.refused)
+    kind = ACTIONS[action.action]
+    if not kind.waits:
+        context.mark()
+    timeout = kind.timeout if action.timeout is None else action.timeout
+    # Typing with a delay takes longer, and so does waiting for the page that a click leads to.
+    own = timeout + action.delay * max(len(action.text), 1) + action.wait_for_navigation_timeout + _GRACE
+    seconds = min(timeout, left)
+    async with timeout_after(min(left, own)):
+        try:
+            return await kind.run(context, action, seconds)
+        except PlaywrightTimeoutError as failure:
+            if action.selector is None:
+                raise
+            raise ActionError(_not_found(action.selector, failure.message, seconds)) from None
+
+
+def _not_found(selector: Selector, log: str, seconds: float) -> str:
+    """Return why an action had no element in time: there is none, or it is not in the needed state."""
+    named = f"({selector.type} {selector.value[:100]!r}) in {seconds:.3g} seconds"
+    if "resolved to" not in log:
+        return f"no element with such a selector {named}"
+    states = _STATES.findall(log)
+    return f"the element was there, and not ready {named}{f': it is {states[-1]}' if states else ''}"
+
+
+def _message(failure: Error) -> str:
+    """Return the first line of the browser's error, without the name of the call."""
+    line = failure.message.partition("\n")[0]
+    return (line.partition(": ")[2] or line)[:300]

@@ -6,6 +6,10 @@ page: an event loop calls it in a thread or another process.
 
 Importing this package is cheap. The libraries that extraction uses take about two seconds to import, which happens
 when a kind is first extracted, or in :func:`preload`.
+
+Numbers in these modules are of two sorts. Bounds (``MAX_…``) keep the time for any page in proportion to its size, and
+are well above what ordinary pages have, so that their exact value decides nothing. Shares and scores decide: they were
+set on labelled pages, and tried on others (docs/architecture/extraction-quality.rst).
 """
 
 from __future__ import annotations
@@ -18,26 +22,23 @@ if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.items import Item
     from scrapy_ext.server.extraction.auto.page.page import Page
 
-#: Kinds of items, with the module of ``kinds`` and its function that takes a page model and returns the item.
+#: Kinds of items, with the module and its function that takes a page model and returns the item.
 _EXTRACTORS: Final = {
-    "product": ("product", "extract"),
-    "productList": ("lists", "product_list"),
-    "productNavigation": ("navigation", "product_navigation"),
-    "article": ("article", "extract"),
-    "articleList": ("lists", "article_list"),
-    "articleNavigation": ("navigation", "article_navigation"),
-    "forumThread": ("forum_thread", "extract"),
-    "jobPosting": ("job_posting", "extract"),
-    "jobPostingNavigation": ("navigation", "job_posting_navigation"),
-    "pageContent": ("page_content", "extract"),
+    "product": ("products.product", "extract"),
+    "productList": ("lists.list_pages", "product_list"),
+    "productNavigation": ("lists.list_pages", "product_navigation"),
+    "article": ("articles.article", "extract"),
+    "articleList": ("lists.list_pages", "article_list"),
+    "articleNavigation": ("lists.list_pages", "article_navigation"),
+    "forumThread": ("forum.forum_thread", "extract"),
+    "jobPosting": ("jobs.job_posting", "extract"),
+    "jobPostingNavigation": ("lists.list_pages", "job_posting_navigation"),
+    "pageContent": ("content.page_content", "extract"),
     "serp": ("serp", "extract"),
 }
 
 #: The functions of ``pdf.items`` for the kinds that a PDF has.
 _OF_PDF: Final = {"article": "article", "pageContent": "page_content"}
-
-#: Libraries that only some pages need, and that are imported inside functions.
-_LIBRARIES: Final = ("price_parser",)
 
 #: The kinds that can be extracted, as requests name them.
 KINDS: Final = tuple(_EXTRACTORS)
@@ -73,7 +74,7 @@ def extract(kind: str, html: str, url: str, *, styles: bool = False) -> dict[str
     """Return the item of a kind that a page holds, as plain data; fields without a value are left out.
 
     ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address.
-    ``styles`` says that the browser wrote the computed styles of its elements into it (``auto/computed_styles.py``).
+    ``styles`` says that the browser wrote the computed styles of its elements into it (``auto/page/styles.py``).
     Raises :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
     """
     return extract_more(kind, html, url, styles=styles).item
@@ -105,10 +106,7 @@ def extract_more(
     if sources:
         field_sources = page.sources.of_item(page, item)
     if attributes:
-        from scrapy_ext.api.extraction.attributes import read_attributes
-        from scrapy_ext.server.extraction.auto.attributes import Attributes
-
-        answers = Attributes(page, item).values(read_attributes(attributes))
+        answers = _answers(page, item, attributes)
     if text:
         words = f"{page.title or ''}\n\n{page.visible_text}".strip()
     if markdown is not None:
@@ -141,11 +139,9 @@ def extract_from_pdf(
     item = as_dict(getattr(items, _OF_PDF[kind])(url, document)) if kind is not None else {}
     answers = written = None
     if attributes:
-        from scrapy_ext.api.extraction.attributes import read_attributes
-        from scrapy_ext.server.extraction.auto.attributes import Attributes
         from scrapy_ext.server.extraction.auto.page.page import Page
 
-        answers = Attributes(Page(document.html, url), item).values(read_attributes(attributes))
+        answers = _answers(Page(document.html, url), item, attributes)
     if markdown is not None:
         from scrapy_ext.server.extraction.auto.markdown.pdf import markdown_of_pdf
 
@@ -159,6 +155,13 @@ def extract_from_pdf(
     )
 
 
+def _answers(page: Page, item: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    from scrapy_ext.api.extraction.attributes import read_attributes
+    from scrapy_ext.server.extraction.auto.attributes import Attributes
+
+    return Attributes(page, item).values(read_attributes(attributes))
+
+
 def load(kind: str | None, *, pdf: bool = False, markdown: bool = False) -> None:
     """Import what the extraction of a kind, or that of PDFs, always needs, and the conversion to Markdown."""
     if kind is not None and kind not in KINDS:
@@ -167,7 +170,7 @@ def load(kind: str | None, *, pdf: bool = False, markdown: bool = False) -> None
         _extractor(kind)
     modules = [f"pdf.{name}" for name in ("items", "reading") if pdf]
     if markdown:
-        modules += ["markdown.pdf"] if pdf else ["markdown", "content.main_content"]
+        modules += ["markdown.pdf"] if pdf else ["markdown", "content.page_content"]
     for module in modules:
         import_module(f"{__name__}.{module}")
 
@@ -178,13 +181,11 @@ def preload() -> None:
         load(kind)
     for pdf in (False, True):
         load("pageContent", pdf=pdf, markdown=True)
-    for library in _LIBRARIES:
-        import_module(library)
 
 
 def _extractor(kind: str) -> Callable[[Page], Item]:
     module, function = _EXTRACTORS[kind]
-    extractor: Callable[[Page], Item] = getattr(import_module(f"{__name__}.kinds.{module}"), function)
+    extractor: Callable[[Page], Item] = getattr(import_module(f"{__name__}.{module}"), function)
     return extractor
 
 

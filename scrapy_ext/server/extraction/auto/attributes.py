@@ -1,7 +1,7 @@
 """Answers to ``customAttributes`` by rules: from the item, labelled values, structured data and metadata of the page.
 
-A value is taken where its label matches the name of the attribute. Nothing is concluded from prose, except for an
-attribute with few possible values of which the page names exactly one. A doubtful value is None.
+A value is taken where its label matches the name of the attribute. Nothing is concluded from prose, with one exception:
+where an attribute has few possible values, and the page names exactly one of them. A doubtful value is None.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.extraction.attributes import MAX_ITEMS, Attribute, answer_of
-from scrapy_ext.server.extraction.auto.fields.money import from_text
+from scrapy_ext.server.extraction.auto.fields.prices import from_text
 from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary

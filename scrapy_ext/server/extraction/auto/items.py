@@ -4,6 +4,10 @@ The names and meanings of the fields are part of the contract of the extraction 
 the class of the same name in zyte-common-items, which is not needed to extract: it brings libraries for page objects,
 one of them as source. Fields that nothing here extracts are left out. None stands for a value that a page does not
 have.
+
+Fields that several records have stand in one that these extend. Records without a name in the schema begin with an
+underscore. The order of the fields of an entry of a list matters: the source of the list is that of the first which has
+one.
 """
 
 from __future__ import annotations
@@ -69,10 +73,6 @@ class AggregateRating(Item):
     reviewCount: int | None = None
 
 
-class Audio(Item):
-    url: str
-
-
 class Author(Item):
     email: str | None = None
     url: str | None = None
@@ -89,15 +89,6 @@ class BaseSalary(Item):
     currencyRaw: str | None = None
 
 
-class Brand(Item):
-    name: str
-
-
-class Breadcrumb(Item):
-    name: str | None = None
-    url: str | None = None
-
-
 class Gtin(Item):
     #: ``gtin13``, ``gtin8``, ``gtin14``, ``upc``, ``isbn10``, ``isbn13``, ``ismn`` or ``issn``.
     type: str
@@ -110,12 +101,45 @@ class HiringOrganization(Item):
     id: str | None = None
 
 
-class Image(Item):
+class JobLocation(Item):
+    raw: str | None = None
+
+
+class _Named(Item):
+    name: str
+
+
+class Brand(_Named):
+    pass
+
+
+class Topic(_Named):
+    pass
+
+
+class Url(Item):
     url: str
 
 
-class JobLocation(Item):
-    raw: str | None = None
+class Audio(Url):
+    pass
+
+
+class Image(Url):
+    pass
+
+
+class Video(Url):
+    pass
+
+
+class Request(Url):
+    method: str = "GET"
+    name: str | None = None
+
+
+class ProbabilityRequest(Request):
+    metadata: ProbabilityMetadata | None = None
 
 
 class Link(Item):
@@ -128,6 +152,10 @@ class NamedLink(Item):
     url: str | None = None
 
 
+class Breadcrumb(NamedLink):
+    pass
+
+
 class Reactions(Item):
     replies: int | None = None
     reposts: int | None = None
@@ -135,44 +163,61 @@ class Reactions(Item):
     dislikes: int | None = None
 
 
-class Request(Item):
-    url: str
-    method: str = "GET"
-    name: str | None = None
+# ── pages ──
 
 
-class ProbabilityRequest(Request):
-    metadata: ProbabilityMetadata | None = None
-
-
-class Topic(Item):
-    name: str
-
-
-class Url(Item):
+class _Page(Item):
     url: str
 
 
-class Video(Item):
-    url: str
+class _Details(_Page):
+    """One thing that a page is about."""
+
+    metadata: DetailsMetadata | None = None
 
 
-# ── one thing on a page ──
+class _List(_Page):
+    """Several things on a page."""
+
+    metadata: ListMetadata | None = None
 
 
-class Article(Item, kw_only=True):
-    headline: str | None = None
+class _Listing(_List):
+    """The entries of a section or a category."""
+
+    canonicalUrl: str | None = None
+    breadcrumbs: list[Breadcrumb] | None = None
+
+
+class _Navigation(_List):
+    """The links of a section, a category or a list of openings."""
+
+    items: list[ProbabilityRequest] | None = None
+    nextPage: Request | None = None
+    pageNumber: int | None = None
+
+
+# ── articles ──
+
+
+class _Article(Item):
+    """An article, on a page of its own or in a list."""
+
+    articleBody: str | None = None
+    authors: list[Author] | None = None
     datePublished: str | None = None
     datePublishedRaw: str | None = None
-    dateModified: str | None = None
-    dateModifiedRaw: str | None = None
-    authors: list[Author] | None = None
-    breadcrumbs: list[Breadcrumb] | None = None
+    headline: str | None = None
     inLanguage: str | None = None
     mainImage: Image | None = None
     images: list[Image] | None = None
+
+
+class Article(_Article, kw_only=True):
+    dateModified: str | None = None
+    dateModifiedRaw: str | None = None
+    breadcrumbs: list[Breadcrumb] | None = None
     description: str | None = None
-    articleBody: str | None = None
     articleBodyHtml: str | None = None
     videos: list[Video] | None = None
     audios: list[Audio] | None = None
@@ -181,8 +226,88 @@ class Article(Item, kw_only=True):
     metadata: DetailsMetadata | None = None
 
 
-class JobPosting(Item):
+class ArticleFromList(_Article):
+    metadata: ProbabilityMetadata | None = None
+    url: str | None = None
+
+
+class ArticleList(_Listing):
+    articles: list[ArticleFromList] | None = None
+
+
+class ArticleNavigation(_Navigation):
+    categoryName: str | None = None
+    subCategories: list[ProbabilityRequest] | None = None
+
+
+# ── products ──
+
+
+class _Product(Item):
+    """A product, or one of its variants."""
+
+    additionalProperties: list[AdditionalProperty] | None = None
+    availability: str | None = None
+    canonicalUrl: str | None = None
+    color: str | None = None
+    currency: str | None = None
+    currencyRaw: str | None = None
+    gtin: list[Gtin] | None = None
+    images: list[Image] | None = None
+    mainImage: Image | None = None
+    mpn: str | None = None
+    name: str | None = None
+    price: str | None = None
+    productId: str | None = None
+    regularPrice: str | None = None
+    size: str | None = None
+    sku: str | None = None
+    style: str | None = None
+
+
+class ProductVariant(_Product):
+    url: str | None = None
+
+
+class Product(_Product, kw_only=True):
+    aggregateRating: AggregateRating | None = None
+    brand: Brand | None = None
+    breadcrumbs: list[Breadcrumb] | None = None
+    description: str | None = None
+    descriptionHtml: str | None = None
+    features: list[str] | None = None
+    metadata: DetailsMetadata | None = None
     url: str
+    variants: list[ProductVariant] | None = None
+
+
+class ProductFromList(Item):
+    currency: str | None = None
+    currencyRaw: str | None = None
+    mainImage: Image | None = None
+    metadata: ProbabilityMetadata | None = None
+    name: str | None = None
+    price: str | None = None
+    productId: str | None = None
+    regularPrice: str | None = None
+    url: str | None = None
+
+
+class ProductList(_Listing):
+    categoryName: str | None = None
+    pageNumber: int | None = None
+    paginationNext: Link | None = None
+    products: list[ProductFromList] | None = None
+
+
+class ProductNavigation(ArticleNavigation):
+    pass
+
+
+# ── jobs ──
+
+
+class JobPosting(_Details):
     jobPostingId: str | None = None
     datePublished: str | None = None
     datePublishedRaw: str | None = None
@@ -202,120 +327,13 @@ class JobPosting(Item):
     jobStartDate: str | None = None
     jobStartDateRaw: str | None = None
     remoteStatus: str | None = None
-    metadata: DetailsMetadata | None = None
 
 
-class PageContent(Item):
-    url: str
-    canonicalUrl: str | None = None
-    headline: str | None = None
-    title: str | None = None
-    itemMain: str | None = None
-    itemMainXPath: str | None = None
-    breadcrumbs: list[Breadcrumb] | None = None
-    navigationHeader: list[NamedLink] | None = None
-    navigationFooter: list[NamedLink] | None = None
-    navigationSidebar: list[NamedLink] | None = None
-    pagination: list[NamedLink] | None = None
-    nextPage: Request | None = None
-    metadata: DetailsMetadata | None = None
+class JobPostingNavigation(_Navigation):
+    pass
 
 
-class ProductVariant(Item):
-    additionalProperties: list[AdditionalProperty] | None = None
-    availability: str | None = None
-    canonicalUrl: str | None = None
-    color: str | None = None
-    currency: str | None = None
-    currencyRaw: str | None = None
-    gtin: list[Gtin] | None = None
-    images: list[Image] | None = None
-    mainImage: Image | None = None
-    mpn: str | None = None
-    name: str | None = None
-    price: str | None = None
-    productId: str | None = None
-    regularPrice: str | None = None
-    size: str | None = None
-    sku: str | None = None
-    style: str | None = None
-    url: str | None = None
-
-
-class Product(Item, kw_only=True):
-    additionalProperties: list[AdditionalProperty] | None = None
-    aggregateRating: AggregateRating | None = None
-    availability: str | None = None
-    brand: Brand | None = None
-    breadcrumbs: list[Breadcrumb] | None = None
-    canonicalUrl: str | None = None
-    color: str | None = None
-    currency: str | None = None
-    currencyRaw: str | None = None
-    description: str | None = None
-    descriptionHtml: str | None = None
-    features: list[str] | None = None
-    gtin: list[Gtin] | None = None
-    images: list[Image] | None = None
-    mainImage: Image | None = None
-    metadata: DetailsMetadata | None = None
-    mpn: str | None = None
-    name: str | None = None
-    price: str | None = None
-    productId: str | None = None
-    regularPrice: str | None = None
-    size: str | None = None
-    sku: str | None = None
-    style: str | None = None
-    url: str
-    variants: list[ProductVariant] | None = None
-
-
-# ── several things on a page ──
-
-
-class ArticleFromList(Item):
-    articleBody: str | None = None
-    authors: list[Author] | None = None
-    datePublished: str | None = None
-    datePublishedRaw: str | None = None
-    headline: str | None = None
-    inLanguage: str | None = None
-    mainImage: Image | None = None
-    images: list[Image] | None = None
-    metadata: ProbabilityMetadata | None = None
-    url: str | None = None
-
-
-class ArticleList(Item):
-    url: str
-    canonicalUrl: str | None = None
-    articles: list[ArticleFromList] | None = None
-    breadcrumbs: list[Breadcrumb] | None = None
-    metadata: ListMetadata | None = None
-
-
-class ProductFromList(Item):
-    currency: str | None = None
-    currencyRaw: str | None = None
-    mainImage: Image | None = None
-    metadata: ProbabilityMetadata | None = None
-    name: str | None = None
-    price: str | None = None
-    productId: str | None = None
-    regularPrice: str | None = None
-    url: str | None = None
-
-
-class ProductList(Item, kw_only=True):
-    breadcrumbs: list[Breadcrumb] | None = None
-    canonicalUrl: str | None = None
-    categoryName: str | None = None
-    metadata: ListMetadata | None = None
-    pageNumber: int | None = None
-    paginationNext: Link | None = None
-    products: list[ProductFromList] | None = None
-    url: str
+# ── forums, searches, any page ──
 
 
 class SocialMediaPostAuthor(Item):
@@ -328,8 +346,7 @@ class SocialMediaPostAuthor(Item):
     isVerified: bool | None = None
 
 
-class SocialMediaPost(Item):
-    url: str
+class SocialMediaPost(_Details):
     postId: str | None = None
     reactions: Reactions | None = None
     text: str | None = None
@@ -337,15 +354,12 @@ class SocialMediaPost(Item):
     hashtags: list[str] | None = None
     mediaUrls: list[Url] | None = None
     author: SocialMediaPostAuthor | None = None
-    metadata: DetailsMetadata | None = None
 
 
-class ForumThread(Item):
-    url: str
+class ForumThread(_List):
     topic: Topic | None = None
     threadId: str | None = None
     posts: list[SocialMediaPost] | None = None
-    metadata: ListMetadata | None = None
 
 
 class SerpOrganicResult(Item):
@@ -358,33 +372,21 @@ class SerpOrganicResult(Item):
     guessedUrl: str | None = None
 
 
-class Serp(Item, kw_only=True):
+class Serp(_Page):
     organicResults: list[SerpOrganicResult] | None = None
-    url: str
     pageNumber: int | None = None
     metadata: SerpMetadata | None = None
 
 
-# ── links of a page ──
-
-
-class ArticleNavigation(Item):
-    url: str
-    categoryName: str | None = None
-    subCategories: list[ProbabilityRequest] | None = None
-    items: list[ProbabilityRequest] | None = None
+class PageContent(_Details):
+    canonicalUrl: str | None = None
+    headline: str | None = None
+    title: str | None = None
+    itemMain: str | None = None
+    itemMainXPath: str | None = None
+    breadcrumbs: list[Breadcrumb] | None = None
+    navigationHeader: list[NamedLink] | None = None
+    navigationFooter: list[NamedLink] | None = None
+    navigationSidebar: list[NamedLink] | None = None
+    pagination: list[NamedLink] | None = None
     nextPage: Request | None = None
-    pageNumber: int | None = None
-    metadata: ListMetadata | None = None
-
-
-class ProductNavigation(ArticleNavigation):
-    pass
-
-
-class JobPostingNavigation(Item):
-    url: str
-    items: list[ProbabilityRequest] | None = None
-    nextPage: Request | None = None
-    pageNumber: int | None = None
-    metadata: ListMetadata | None = None

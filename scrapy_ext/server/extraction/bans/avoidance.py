@@ -20,20 +20,66 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from scrapy_ext.api.extraction.problems import ExtractionError
-from scrapy_ext.server.extraction.bans.by_browser import http_result, is_for_browser, page_plan
 from scrapy_ext.server.extraction.bans.detection import Ban, Received, ban_of
 from scrapy_ext.server.extraction.bans.learned import Learned
 from scrapy_ext.server.extraction.bans.tries import MOST_TRIES, TOO_MANY, Sender, Tries
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
+from scrapy_ext.server.metrics import counter, gauge
 from scrapy_ext.server.net.health import NONE, SINGLE
 from scrapy_ext.server.net.pool import ProxyPool, Scope
 from scrapy_ext.server.net.upstream import Upstream
-from scrapy_ext.server.observability.metrics import counter, gauge
 from scrapy_ext.telemetry.families import Family
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.browser.page_result import PageResult
     from scrapy_ext.server.extraction.http.fetch import HttpResult
+
+# ── an HTTP request as a page of the browser, and the page's document as an answer by HTTP ──
+
+
+#: Headers of the caller's HTTP request that a browser sets by itself.
+_OF_BROWSERS: Final = ("accept", "accept-encoding", "accept-language", "upgrade-insecure-requests")
+
+
+def is_for_browser(todo: HttpPlan) -> bool:
+    """Return whether a browser would send the same request."""
+    return todo.method == "GET" and not todo.body and todo.follows_redirects
+
+
+def page_plan(todo: HttpPlan, upstream: Upstream | None, challenge: float) -> PagePlan:
+    return PagePlan(
+        url=todo.url,
+        headers=[
+            header
+            for header in todo.headers
+            if header.name.lower() not in _OF_BROWSERS and not header.name.lower().startswith("sec-")
+        ],
+        cookies=todo.cookies,
+        document=True,
+        response_headers=True,
+        response_cookies=True,
+        session=todo.session,
+        state=todo.state,
+        device=todo.device,
+        language=todo.language,
+        upstream=upstream,
+        challenge=challenge,
+    )
+
+
+def http_result(todo: HttpPlan, page: PageResult, document: bytes) -> HttpResult:
+    from scrapy_ext.server.extraction.http.fetch import HttpResult  # it imports the HTTP client
+
+    return HttpResult(
+        url=page.url,
+        status=page.status or 200,
+        headers=page.headers or [],
+        body=document,
+        cookies=page.cookies if todo.response_cookies else None,
+        redirects=page.redirects or [],
+        state=page.state,
+    )
+
 
 _log = logging.getLogger(__name__)
 

@@ -2,8 +2,8 @@
 organisation.
 
 * URLs whose answer was a refusal by every way: they get one try, until one of them passes.
-* Sites of which HTTP gets challenges that the browser passes: their GET requests go to the browser at once. The cookies
-  of a passed challenge are reused through the same proxy, so that HTTP gets the next pages.
+* Sites with challenges that HTTP does not pass and the browser does: their GET requests go to the browser at once. The
+  cookies of a passed challenge are reused through the same proxy, so that HTTP gets the next pages.
 * Sites whose challenges the browser does not pass: pages wait for them for a shorter time.
 * Probes: one request at a time of those for a site whose proxies all cool down.
 """
@@ -32,7 +32,7 @@ _MOST_CLEARANCES: Final = 500
 #: Cookies of a clearance at most, and bytes of their values.
 _MOST_COOKIES: Final = 30
 _MOST_BYTES: Final = 16 * 1024
-#: Seconds for which cookies of a passed challenge are used.
+#: Cookies of a passed challenge are used for so many seconds.
 _CLEARED: Final = 1800.0
 
 

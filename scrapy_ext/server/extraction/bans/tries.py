@@ -23,8 +23,7 @@ from msgspec.structs import replace
 
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError
-from scrapy_ext.server.extraction.bans.detection import Ban
-from scrapy_ext.server.extraction.bans.signs import REFUSALS
+from scrapy_ext.server.extraction.bans.detection import REFUSALS, Ban
 from scrapy_ext.server.extraction.browser.page_result import BusyPageError
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
 from scrapy_ext.server.net.health import COMPARED, NONE, SINGLE

@@ -27,13 +27,13 @@ from playwright.async_api import BrowserContext, Error
 
 from scrapy_ext.api.extraction.problems import temporary
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.server.computing.fair_semaphore import FairSemaphore
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, load_page
 from scrapy_ext.server.extraction.browser.page_result import PageResult
 from scrapy_ext.server.extraction.browser.storage import storage_of
-from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.measures import BrowserFigures
 from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan

@@ -10,17 +10,107 @@ The page comes first: one body is read at a time, none of unknown size, and the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
 import pybase64
-from playwright.async_api import CDPSession, Error, Page, Request, Response
+from playwright.async_api import CDPSession, Error, Frame, Page, Request, Response
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.browser.body_sizes import BodySizes
 from scrapy_ext.server.extraction.plan import CaptureFilter
 from scrapy_ext.server.net.guard import without_credentials
+
+# ── sizes of the bodies that a page receives, as they are after decompression ──
+#
+# Playwright reports the bytes on the wire: of a compressed body, as little as a thousandth. DevTools reports the
+# decompressed ones while they arrive, so that the size of a body is known before it is brought out of the browser.
+# Frames of other sites are processes of their own, with DevTools of their own.
+
+
+#: URLs whose sizes are kept, the last ones.
+_MOST: Final = 5000
+
+
+class BodySizes:
+    """Create it before the page is navigated, and :meth:`start` it."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        #: Bytes of the largest body so far, by URL.
+        self._sizes: dict[str, int] = {}
+        #: Number of bodies that are still arriving, by URL.
+        self._arriving = Counter[str]()
+        self._ended = asyncio.Event()
+        self._starting: set[asyncio.Task[None]] = set()
+        page.on("framenavigated", self._navigated)
+
+    async def of(self, url: str) -> int | None:
+        """Return the bytes of the largest body that a URL had; None if they are unknown.
+
+        Playwright, which has a session of its own, may report that a body is complete before this one has its size.
+        """
+        plain = _without_fragment(url)
+        while self._arriving[plain] > 0:
+            self._ended.clear()
+            await self._ended.wait()
+        return self._sizes.get(plain)
+
+    async def start(self, devtools: CDPSession) -> None:
+        """Note the sizes that a session of DevTools reports."""
+        urls: dict[str, str] = {}
+        received: dict[str, int] = {}
+
+        def begun(event: dict[str, Any]) -> None:
+            url = urls[event["requestId"]] = _without_fragment(event["response"]["url"])
+            self._arriving[url] += 1
+            self._note(url, 0)
+
+        def arrived(event: dict[str, Any]) -> None:
+            number = event["requestId"]
+            received[number] = received.get(number, 0) + event["dataLength"]
+            if number in urls:
+                self._note(urls[number], received[number])
+
+        def ended(event: dict[str, Any]) -> None:
+            url = urls.pop(event["requestId"], None)
+            received.pop(event["requestId"], None)
+            if url is not None:
+                self._arriving[url] -= 1
+                if not self._arriving[url]:
+                    del self._arriving[url]
+                self._ended.set()
+
+        devtools.on("Network.responseReceived", begun)
+        devtools.on("Network.dataReceived", arrived)
+        devtools.on("Network.loadingFinished", ended)
+        devtools.on("Network.loadingFailed", ended)
+        # This session keeps no bodies; that of Playwright does.
+        await devtools.send("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0})
+
+    def _note(self, url: str, size: int) -> None:
+        largest = max(self._sizes.pop(url, 0), size)
+        if len(self._sizes) >= _MOST:
+            del self._sizes[next(iter(self._sizes))]
+        self._sizes[url] = largest
+
+    def _navigated(self, frame: Frame) -> None:
+        if frame.parent_frame is not None:
+            task = asyncio.ensure_future(self._start_in(frame))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
+
+    async def _start_in(self, frame: Frame) -> None:
+        # It fails for a frame in the process of the page, which the session of the page reports, and one that is gone.
+        with contextlib.suppress(Error):
+            await self.start(await self._page.context.new_cdp_session(frame))
+
+
+def _without_fragment(url: str) -> str:
+    return url.partition("#")[0]
+
 
 #: Responses of a page that are returned, the first ones.
 MAX_CAPTURED: Final = 200
@@ -95,7 +185,7 @@ class NetworkCapture:
 
     async def _size(self, request: Request, entry: dict[str, Any]) -> int | None:
         """Return the bytes of a body, which is in the browser; None if they are unknown."""
-        size = self._sizes.of(request.url) if self._sizes is not None else None
+        size = await self._sizes.of(request.url) if self._sizes is not None else None
         if size is None and "content-encoding" not in entry["headers"]:
             return int((await request.sizes())["responseBodySize"])
         return size

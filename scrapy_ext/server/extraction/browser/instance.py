@@ -31,8 +31,7 @@ class BrowserProcess(NamedTuple):
     """One process of a browser. A renderer has pages in it, usually one.
 
     ``memory`` is private memory in bytes: pages of the program's file, which all of its processes share, would be
-    counted
-    once for each of them. Without ``/proc`` no process is found, and no memory limit applies.
+    counted once for each of them. Without ``/proc`` no process is found, and no memory limit applies.
     """
 
     pid: int
@@ -44,10 +43,8 @@ class ProcessGroup:
     """The processes of one browser, by the identifier of one of them.
 
     A browser is started as the leader of a process group, and its children stay in that group, so the group is the
-    browser,
-    also when its first process ended and its children cannot be listed any more. ``leader`` is that process; 0 where
-    there
-    are no groups. Raises :class:`ProcessLookupError` when the given process ended.
+    browser, also when its first process ended and its children cannot be listed any more. ``leader`` is that process;
+    0 where there are no groups. Raises :class:`ProcessLookupError` when the given process ended.
     """
 
     def __init__(self, pid: int) -> None:

@@ -1,12 +1,12 @@
 """One page in the browser: navigate, settle, act, read.
 
 A page is settled (``browserHtml``, ``screenshot`` and automatic extraction are of that moment) when its ``load`` event
-has come, and then its network was quiet for ``limits.quiet`` (0.5 s). The waits end after ``limits.load`` (15 s) and
-``limits.settle`` (5 s); the page is read as it is then. Streams (WebSocket, EventSource, media) do not count. After
-actions the network must be quiet once more. A page whose scripts were too busy to send requests, and did so
-afterwards, gets that time once more. So a page that polls or loads without end is read after 20 s at most, and timers
-longer than 0.5 s are not waited for. A page that shows a challenge which its scripts pass is read when that has led to
-the page, after ``limits.challenge`` (20 s) more at most.
+has come, or its loading was stopped (:mod:`.navigation`), and then its network was quiet for ``limits.quiet`` (0.5 s).
+The waits end after ``limits.load`` (15 s) and ``limits.settle`` (5 s); the page is read as it is then. Streams
+(WebSocket, EventSource, media) do not count. After actions the network must be quiet once more. A page whose scripts
+were too busy to send requests, and did so afterwards, gets that time once more. So a page that polls or loads without
+end is read after 20 s at most, and timers longer than 0.5 s are not waited for. A page that shows a challenge which its
+scripts pass is read when that has led to the page, after ``limits.challenge`` (20 s) more at most.
 
 ``statusCode`` and ``httpResponseHeaders`` are those of the last navigation of the page itself, so that a page which
 moves on by script reports where it arrived.
@@ -23,18 +23,19 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Page, Reques
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
-from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary, unreachable
+from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions.context import ActionContext, Traffic
-from scrapy_ext.server.extraction.actions.running import run_actions
+from scrapy_ext.server.extraction.actions.handlers import run_actions
 from scrapy_ext.server.extraction.bans.detection import Received, ban_of
 from scrapy_ext.server.extraction.browser.capture import NetworkCapture
-from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
-from scrapy_ext.server.extraction.browser.page_result import BusyPageError, PageResult
-from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
+from scrapy_ext.server.extraction.browser.navigation import Settling, introduce, send_headers, set_cookies
+from scrapy_ext.server.extraction.browser.page_html import content_of, content_with_frames, html_for_reading
+from scrapy_ext.server.extraction.browser.page_result import BusyPageError, PageResult, navigation_problem
 from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of
-from scrapy_ext.server.extraction.documents import DownloadError
+from scrapy_ext.server.extraction.documents import DownloadError, media_problem, viewed_kind
+from scrapy_ext.server.extraction.encodings import text_of
 from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
 from scrapy_ext.server.net.guard import without_credentials
@@ -51,26 +52,6 @@ _POLLS: Final = 4
 _PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 #: Most pixels of a screenshot of a whole page; each takes four bytes in the browser, and again in its codec.
 _MAX_PIXELS: Final = 21_000_000
-
-# Chromium's errors of navigations that are not temporary, by their meaning.
-_UNREACHABLE: Final = {
-    "NAME_NOT_RESOLVED": Cause.HOST_NOT_FOUND,
-    "ADDRESS_UNREACHABLE": None,
-    "CONNECTION_REFUSED": Cause.CONNECTION_REFUSED,
-    "INVALID_URL": None,
-}
-_PERMANENT: Final = {
-    "ERR_CERT": "has no valid certificate",
-    "ERR_SSL": "does not speak TLS as it should",
-    "TOO_MANY_REDIRECTS": "redirects without end",
-    "REDIRECT": "redirects to something that may not be requested",
-    "UNKNOWN_URL_SCHEME": "redirects to something that is not an http or https URL",
-    "UNSAFE_PORT": "is on a port that browsers refuse",
-    "INVALID_": "answered with something that is not HTTP",
-    "CONTENT_DECODING": "answered with a content coding that does not decode",
-    "RESPONSE_HEADERS": "answered with headers that browsers refuse",
-    "BLOCKED_BY": "answered with a page that browsers refuse to show",
-}
 
 
 class PageCrashedError(ExtractionError):
@@ -112,6 +93,7 @@ class _Loading:
         self._name = without_credentials(plan.url)
         self._limits = limits
         self._traffic = Traffic(page)
+        self._settling = Settling(page, devtools, self._traffic, limits)
         self._redirects: list[Redirect] | None = None
         self._passed_challenge = False
         self._capture = NetworkCapture(page, plan.captures, limits) if plan.captures else None
@@ -124,7 +106,7 @@ class _Loading:
         plan = self._plan
         await self._within(self._prepare())
         await self._navigate()
-        await self._settle()
+        await self._settling.wait()
         if self._action_context and plan.challenge:
             await self._pass_challenge(await self._content())
         acted = await self._act(self._action_context) if self._action_context else None
@@ -137,6 +119,7 @@ class _Loading:
         if plan.challenge and await self._has_moved(arrived, styles or html or ""):
             response = await self._response()
             styles, html = await self._read()
+        viewed, html = await self._viewed(response, styles or html or "", html)
         return PageResult(
             url=self._final_url(),
             status=response.status if response else None,
@@ -144,6 +127,7 @@ class _Loading:
             headers=await self._headers(response) if plan.response_headers and response else None,
             html=html,
             styles=styles,
+            viewed=viewed,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             captured=await self._capture.results() if self._capture else None,
             actions=acted,
@@ -160,7 +144,7 @@ class _Loading:
         """Return whether the page moved on while it was read, or does so when its challenge has passed."""
         if self._traffic.arrived is before:
             return await self._pass_challenge(html)
-        await self._settle()
+        await self._settling.wait()
         return True
 
     async def _pass_challenge(self, html: str) -> bool:
@@ -173,7 +157,7 @@ class _Loading:
             for _ in range(_POLLS):
                 await asyncio.sleep(_POLL)
                 if self._traffic.arrived is not challenge:
-                    await self._settle()
+                    await self._settling.wait()
                     break
             if not await self._is_challenge(await self._within(self._content())):
                 self._passed_challenge = True
@@ -198,6 +182,15 @@ class _Loading:
             raise permanent(f"{self._name} is a page of more than {self._limits.body_bytes} bytes.", Cause.TOO_LARGE)
         return body
 
+    async def _viewed(self, response: Response | None, shown: str, html: str | None) -> tuple[str, str | None]:
+        """Return the kind of a file in a viewer, or "", and the HTML or the text of the file in its place."""
+        content_type = response.headers.get("content-type") if response is not None else None
+        viewed = viewed_kind(content_type, shown)
+        if response is None or not viewed or not self._plan.html:
+            return viewed, html
+        source = await self._document(response)
+        return viewed, html if source is None else text_of(content_type, source)
+
     async def _prepare(self) -> None:
         plan, browser = self._plan, self._page.context.browser
         version = browser.version if browser else ""
@@ -208,25 +201,26 @@ class _Loading:
             await set_cookies(self._devtools, plan.cookies, plan.url)
         if self._capture:
             await self._capture.start(self._devtools)
+        await self._settling.start()
         await send_headers(self._devtools, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
-        """Return the HTML with computed styles, and the HTML alone: each where it is wanted, or one for the other."""
+        """Return the HTML for extraction, and the HTML alone: each where it is wanted, or one for the other."""
         plan = self._plan
-        styles = await html_with_styles(self._devtools, self._limits) if plan.styles else None
+        styles = await html_for_reading(self._devtools, self._limits, looks=plan.looks) if plan.styles else None
         html = await self._html() if plan.html or (plan.styles and styles is None) else None
         return styles, html
 
     async def _act(self, context: ActionContext) -> list[dict[str, Any]]:
         await self._response()  # Raises for a document that is not a page.
         acted = await run_actions(context, self._plan.actions, self._limits.actions)
-        await self._settle()
+        await self._settling.wait()
         nowhere = await context.back_from_nowhere()
         if nowhere:
             # The last action began a navigation whose end was known only afterwards.
             last = max(index for index, entry in enumerate(acted) if entry["status"] != "skipped")
             acted[last] = {**acted[last], "status": "returned", "error": nowhere}
-            await self._settle()
+            await self._settling.wait()
         return acted
 
     async def _navigate(self) -> None:
@@ -243,13 +237,23 @@ class _Loading:
                 raise
             declared = await self._declared_type() if _is_download(error.message) else None
             raise self._navigation_problem(error.message, declared) from None
-        if response is not None and self._plan.screenshot is None:
-            shown = DownloadError(self._name, response.headers.get("content-type"))
-            if shown.is_pdf:
-                # The whole browser shows it in a viewer, of which the HTML has no text.
-                raise shown
+        if response is not None:
+            await self._refuse_file(response)
         if response is not None and response.request.redirected_from is not None:
             self._redirects = await self._within(_redirects_to(response.request))
+
+    async def _refuse_file(self, response: Response) -> None:
+        """Raise for a file without a text in the browser."""
+        if self._plan.screenshot is not None or self._plan.document:
+            return
+        content_type = response.headers.get("content-type")
+        if not content_type:
+            content_type = await self._within(self._page.evaluate("document.contentType"))
+        name = without_credentials(response.url)
+        shown = DownloadError(name, content_type)
+        problem = shown if shown.is_pdf else media_problem(name, content_type)
+        if problem is not None:
+            raise problem
 
     async def _declared_type(self) -> str | None:
         """Return the type of the answer to the last navigation; None where the browser does not report it."""
@@ -270,22 +274,7 @@ class _Loading:
         failure = self._proxy.failure(url)
         if failure is not None:
             return failure
-        code = message.partition("net::")[2].split(" ", 1)[0].strip() or "ERR_FAILED"
-        for name, cause in _UNREACHABLE.items():
-            if name in code:
-                return unreachable(f"{url} cannot be reached ({code}).", cause)
-        for name, words in _PERMANENT.items():
-            if name in code:
-                return permanent(f"{url} {words} ({code}).")
-        timeout = Cause.TIMEOUT if "TIMED_OUT" in code else None
-        return temporary(f"{url} could not be loaded ({code}).", timeout)
-
-    async def _settle(self) -> None:
-        try:
-            await self._page.wait_for_load_state("load", timeout=1000 * self._limits.load)
-        except PlaywrightTimeoutError:
-            return  # A page that is still loading will not be quiet either.
-        await self._traffic.quiet(self._limits.quiet, self._limits.settle)
+        return navigation_problem(url, message)
 
     async def _response(self) -> Response | None:
         """Return the answer of the current document; raises when the page moved on to a URL that failed.
@@ -300,6 +289,10 @@ class _Loading:
         response = await self._within(arrived.response()) if arrived else None
         if response is not None and self._proxy.is_own_answer(response.headers):
             raise self._proxy.failure(response.url) or temporary(f"{response.url} could not be loaded.")
+        if arrived is not None and "ERR_ABORTED" not in (arrived.failure or "ERR_ABORTED"):
+            raise self._navigation_problem(arrived.failure or "")
+        if response is not None and self._traffic.documents > 1:
+            await self._refuse_file(response)
         return response
 
     def _final_url(self) -> str:
@@ -320,8 +313,12 @@ class _Loading:
         return [cookie for cookie in cookies if any(is_of_host(cookie["domain"], host) for host in hosts)]
 
     async def _html(self) -> str | None:
-        read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
-        html = await self._within(read)
+        plan, page = self._plan, self._page
+        with_roots = plan.shadow_roots
+        if plan.iframes:
+            html = await self._within(content_with_frames(page, self._limits, shadow_roots=with_roots))
+        else:
+            html = await self._within(self._content(shadow_roots=with_roots))
         if len(html) > self._limits.html_bytes:
             if self._plan.html_is_optional:
                 return None
@@ -329,10 +326,12 @@ class _Loading:
             raise permanent(detail, Cause.TOO_LARGE)
         return html
 
-    async def _content(self) -> str:
+    async def _content(self, *, shadow_roots: bool = False) -> str:
         for pause in _PAUSES:
+            if self._settling.is_endless:
+                break
             try:
-                return await self._page.content()
+                return await content_of(self._page.main_frame, shadow_roots=shadow_roots)
             except Error as error:
                 if "navigating" not in error.message:
                     raise

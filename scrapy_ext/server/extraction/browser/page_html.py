@@ -1,14 +1,12 @@
-"""HTML of a page as it is in the browser, with the documents of its frames or with computed styles in it.
+"""HTML of a page as it is in the browser, with the documents of its frames and its shadow roots in it; and as automatic
+extraction reads it, with what its styles say.
 
 Frames (``includeIframes``) are written as ``srcdoc`` attributes. Each frame's element is marked in the page with an
 attribute of a random name and value, the HTML of every frame is read, and the marks are replaced in the text, the
 innermost frames first. The page's own markup is not parsed again, and so not changed.
 
-Computed styles are for automatic extraction. One script, in an isolated world that the page's scripts cannot change,
-copies the page into a document that loads and runs nothing, and writes the computed styles of the original into the
-copy (``auto/computed_styles.py``). The page itself is not changed, nor is the HTML that users get. Elements can
-shadow properties of documents and forms by their names, so everything is read through prototypes. The work is bounded
-in time and size; after any fault, extraction goes on without styles.
+Shadow roots (``includeShadowRoots``), the open ones, are written as browsers declare them: ``<template
+shadowrootmode="open">``.
 """
 
 from __future__ import annotations
@@ -24,12 +22,32 @@ from playwright.async_api import CDPSession, Error, Frame, Page
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.auto.computed_styles import ATTRIBUTE, HIDDEN, STRUCK, STYLED
+from scrapy_ext.server.extraction.auto.page import styles
 
 _MARK = """(element, [name, value]) => { element.removeAttribute('srcdoc'); element.setAttribute(name, value); }"""
 
 
-async def content_with_frames(page: Page, limits: ServiceLimits) -> str:
+#: A document that is no HTML, as of XML, is left to the browser's own serialisation.
+_WITH_ROOTS: Final = """() => {
+  const root = document.documentElement, roots = [];
+  if (!(root instanceof HTMLElement)) return null;
+  for (const waiting = [document]; waiting.length;)
+    for (const node of waiting.pop().querySelectorAll('*'))
+      if (node.shadowRoot) { roots.push(node.shadowRoot); waiting.push(node.shadowRoot); }
+  if (!roots.length) return null;
+  const doctype = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : '';
+  const [begin] = root.cloneNode(false).outerHTML.split('</html>');
+  return doctype + begin + root.getHTML({ shadowRoots: roots }) + '</html>';
+}"""
+
+
+async def content_of(frame: Frame, *, shadow_roots: bool) -> str:
+    """Return the HTML of a frame, with its open shadow roots where they are wanted."""
+    with_roots = await frame.evaluate(_WITH_ROOTS) if shadow_roots else None
+    return with_roots if isinstance(with_roots, str) else await frame.content()
+
+
+async def content_with_frames(page: Page, limits: ServiceLimits, *, shadow_roots: bool = False) -> str:
     """Return a page's HTML with its frames in it, at most ``limits.frames`` of them.
 
     Slow frames are left out; a part of the time for reading is reserved for the page itself.
@@ -43,7 +61,7 @@ async def content_with_frames(page: Page, limits: ServiceLimits) -> str:
         if not top and time.monotonic() > ends:
             continue
         # Read before marking: a frame loads again when its `srcdoc` is removed.
-        read = await asyncio.gather(*(_content(frame, limits) for frame in level))
+        read = await asyncio.gather(*(_content(frame, limits, shadow_roots) for frame in level))
         for frame, text in zip(level, read, strict=True):
             if text is not None:
                 whole = _with_children(text, frame, name, texts, marks)
@@ -75,10 +93,10 @@ def _with_children(text: str, frame: Frame, name: str, texts: dict[Frame, str], 
     return text
 
 
-async def _content(frame: Frame, limits: ServiceLimits) -> str | None:
+async def _content(frame: Frame, limits: ServiceLimits, shadow_roots: bool) -> str | None:
     try:
         async with timeout_after(limits.read_page if frame.parent_frame is None else limits.read_page / 4):
-            return await frame.content()
+            return await content_of(frame, shadow_roots=shadow_roots)
     except Error:
         if frame.parent_frame is None:
             raise
@@ -98,27 +116,43 @@ async def _mark(frame: Frame, name: str, value: str, limits: ServiceLimits) -> b
     return True
 
 
+# ── hTML of a page for automatic extraction: with its open shadow roots, and with what its styles say ──
+#
+# One script, in an isolated world that the page's scripts cannot change, copies the page into a document that loads and
+# runs nothing, and writes into the copy: the shadow roots, as HTML declares them; of elements that are laid out
+# otherwise than their tags, how; and, where wanted, the computed styles of texts and images (``auto/page/styles.py``).
+# The page itself is not changed, nor is the HTML that users get. Elements can shadow properties of documents and forms
+# by their names, so everything is read through prototypes. The work is bounded in time and size; after any fault,
+# extraction goes on with the plain HTML.
+
+
 #: Bounds: elements of a page, characters of a text that is measured, milliseconds of measuring and of it all.
 MAX_ELEMENTS: Final = 30_000
 MAX_TEXT: Final = 150
 MEASURING: Final = 150
 LONGEST: Final = 1_000
+#: Two boxes of a line are apart for a reader with so many pixels between them.
+GAP: Final = 2
+#: Media types of documents that are pages.
+PAGES: Final = ("text/html", "application/xhtml+xml", "image/svg+xml")
 
-_SCRIPT: Final = """((attribute, maxElements, maxText, measuring, maxHtml, STRUCK, HIDDEN, styled) => {
+_SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APART, STRUCK, HIDDEN, styled,
+    maxElements, maxText, measuring, maxHtml, gap, pages }) => {
   const call = (f, self, ...rest) => Reflect.apply(f, self, rest);
   const get = (prototype, name) => Object.getOwnPropertyDescriptor(prototype, name).get;
   const rootOf = get(Document.prototype, 'documentElement'), parentOf = get(Node.prototype, 'parentNode');
+  const shadowOf = get(Element.prototype, 'shadowRoot'), childrenOf = get(Node.prototype, 'childNodes');
+  const before = get(Node.prototype, 'previousSibling'), nameOf = get(Element.prototype, 'localName');
   const rect = Element.prototype.getBoundingClientRect, set = Element.prototype.setAttribute;
-  const root = call(rootOf, document);
-  if (call(get(HTMLCollection.prototype, 'length'),
-      call(Document.prototype.getElementsByTagName, document, '*')) > maxElements) return null;
+  // The viewers of other files are no pages, and are known by the HTML that the browser gives of them.
+  if (!pages.includes(call(get(Document.prototype, 'contentType'), document))) return null;
+  const root = call(rootOf, document), inLine = new Set(ofLine), inBlocks = new Set(ofBlock);
   const inert = call(DOMImplementation.prototype.createHTMLDocument,
     call(get(Document.prototype, 'implementation'), document), '');
-  const copy = call(Document.prototype.importNode, inert, root, true);
-  for (const node of call(Element.prototype.querySelectorAll, copy, '[' + attribute + ']'))
-    call(Element.prototype.removeAttribute, node, attribute);
-  const walk = (owner, top) => call(Document.prototype.createTreeWalker, owner, top, 5);
-  const originals = walk(document, root), copies = walk(inert, copy);
+  const importNode = node => call(Document.prototype.importNode, inert, node, true);
+  if (call(get(HTMLCollection.prototype, 'length'),
+      call(Document.prototype.getElementsByTagName, document, '*')) > maxElements) return null;
+  const copy = importNode(root);
   const struck = new Map(), seen = new Set(), left = scrollX, top = scrollY;
   const isStruck = (node, levels) => {
     if (!(node instanceof Element) || !levels) return false;
@@ -126,38 +160,108 @@ _SCRIPT: Final = """((attribute, maxElements, maxText, measuring, maxHtml, STRUC
       || isStruck(call(parentOf, node), levels - 1));
     return struck.get(node);
   };
-  // Style sheets, where there are any, change the default margin or font.
-  const body = call(Element.prototype.querySelector, root, 'body'), usual = body && getComputedStyle(body);
-  if (usual && (usual.marginLeft != '8px' || !usual.fontFamily.includes('Times')))
-    call(set, copy, attribute, styled);
-  call(rect, root);  // lay out the rest
-  const started = performance.now();
-  for (let count = 0; ; count++) {
-    const node = originals.nextNode(), twin = copies.nextNode();
-    if (!node || !twin || (count % 64 == 0 && performance.now() - started > measuring)) break;
+  const measure = (node, twin) => {
     let element = node, other = twin;
     if (node.nodeType == 3) {
-      if (node.length > maxText || !/\\S/.test(node.data)) continue;
+      if (node.length > maxText || !/\\S/.test(node.data)) return;
       element = call(parentOf, node);
       other = call(parentOf, twin);
-    } else if (!(node instanceof HTMLImageElement)) continue;
-    if (seen.has(element) || !(element instanceof HTMLElement)) continue;
+    } else if (!(node instanceof HTMLImageElement)) return;
+    if (seen.has(element) || !(element instanceof HTMLElement)) return;
     seen.add(element);
     const box = call(rect, element), style = getComputedStyle(element);
     const hidden = !box.width || !box.height || style.visibility != 'visible' || style.opacity == '0';
     const flags = (!hidden && isStruck(element, 4) ? STRUCK : 0) | (hidden ? HIDDEN : 0);
     const place = [box.x + left, box.y + top, box.width, box.height];
     const numbers = [...place, parseFloat(style.fontSize), +style.fontWeight, flags];
-    call(set, other, attribute, numbers.map(n => Math.round(Math.max(-99999, Math.min(n || 0, 999999)))).join(' '));
+    call(set, other, look, numbers.map(n => Math.round(Math.max(-99999, Math.min(n || 0, 999999)))).join(' '));
+  };
+  // How an element lies beside the one directly before it.
+  const besideOther = (node, box) => {
+    const other = call(before, node);
+    if (!(other instanceof HTMLElement)) return null;
+    const its = call(rect, other);
+    if (!its.width || !box.width) return null;
+    if (box.top >= its.bottom - 1 || its.top >= box.bottom - 1) return BLOCK;
+    return Math.max(box.left - its.right, its.left - box.right) >= gap ? APART : LINE;
+  };
+  const displayOf = (node, name) => {
+    const { display: value, float, position } = getComputedStyle(node);
+    if (value == 'none' || position == 'absolute' || position == 'fixed' || float != 'none') return null;
+    const parent = call(parentOf, node);
+    const isItem = parent instanceof Element && /flex|grid/.test(getComputedStyle(parent).display);
+    const isInLine = /^(inline|contents|ruby)/.test(value);
+    if (!inLine.has(name)) {
+      if (isItem || !isInLine) return inBlocks.has(name) ? null : BLOCK;
+      return besideOther(node, call(rect, node)) == BLOCK ? null : LINE;
+    }
+    if (!isItem && !isInLine) return BLOCK;
+    const beside = besideOther(node, call(rect, node));
+    return beside == LINE || (beside == BLOCK && !isItem && value == 'inline') ? null : beside;
+  };
+  call(rect, root);  // lay out the rest
+  const started = performance.now(), roots = [], pairs = [[root, copy]];
+  const walker = top => call(Document.prototype.createTreeWalker, document, top, 5);
+  let count = 0, late = false;
+  while (pairs.length) {
+    const [original, twinTop] = pairs.pop();
+    const originals = walker(original), copies = walker(twinTop);
+    for (let node = original, twin = twinTop; node && twin; node = originals.nextNode(), twin = copies.nextNode()) {
+      if (node.nodeType == 1) {
+        for (const name of [look, display])
+          if (call(Element.prototype.hasAttribute, twin, name)) call(Element.prototype.removeAttribute, twin, name);
+        const shadow = call(shadowOf, node);
+        if (shadow) {
+          const template = call(Document.prototype.createElement, inert, 'template');
+          call(set, template, 'shadowrootmode', 'open');
+          const content = call(get(HTMLTemplateElement.prototype, 'content'), template);
+          for (const child of call(childrenOf, shadow)) call(Node.prototype.appendChild, content, importNode(child));
+          roots.push([twin, template]);
+          pairs.push([shadow, content]);
+        }
+        const tag = call(nameOf, node);
+        late ||= count++ % 64 == 0 && performance.now() - started > measuring;
+        if (!late && node instanceof HTMLElement
+            && (inLine.has(tag) || inBlocks.has(tag) || tag.includes('-'))) {
+          const value = displayOf(node, tag);
+          if (value) call(set, twin, display, value);
+        }
+      }
+      if (looks && !late) measure(node, twin);
+    }
   }
+  for (const [twin, template] of roots) call(Element.prototype.prepend, twin, template);
+  // Style sheets, where there are any, change the default margin or font.
+  const body = call(Element.prototype.querySelector, root, 'body'), usual = body && getComputedStyle(body);
+  if (looks && usual && (usual.marginLeft != '8px' || !usual.fontFamily.includes('Times')))
+    call(set, copy, look, styled);
   const html = call(get(Element.prototype, 'outerHTML'), copy);
   return html.length > maxHtml ? null : '<!DOCTYPE html>' + html;
 })"""
 
 
-async def html_with_styles(session: CDPSession, limits: ServiceLimits) -> str | None:
-    """Return the HTML of the session's page with computed styles; None when they are not available."""
-    arguments = (ATTRIBUTE, MAX_ELEMENTS, MAX_TEXT, MEASURING, limits.html_bytes, STRUCK, HIDDEN, STYLED)
+async def html_for_reading(session: CDPSession, limits: ServiceLimits, *, looks: bool) -> str | None:
+    """Return the HTML of the session's page for extraction, with computed styles for ``looks``; None where it is not
+    available."""
+    options = {
+        "looks": looks,
+        "look": styles.STYLE_ATTRIBUTE,
+        "display": styles.DISPLAY_ATTRIBUTE,
+        "ofLine": sorted(styles.OF_LINE),
+        "ofBlock": sorted(styles.OF_BLOCK),
+        "LINE": styles.LINE,
+        "BLOCK": styles.BLOCK,
+        "APART": styles.APART,
+        "STRUCK": styles.STRUCK,
+        "HIDDEN": styles.HIDDEN,
+        "styled": styles.STYLED,
+        "maxElements": MAX_ELEMENTS,
+        "maxText": MAX_TEXT,
+        "measuring": MEASURING,
+        "maxHtml": limits.html_bytes,
+        "gap": GAP,
+        "pages": PAGES,
+    }
     try:
         async with timeout_after(min(2 * LONGEST / 1000, limits.read_page)):
             tree = await session.send("Page.getFrameTree")
@@ -165,7 +269,7 @@ async def html_with_styles(session: CDPSession, limits: ServiceLimits) -> str | 
             answer = await session.send(
                 "Runtime.evaluate",
                 {
-                    "expression": f"{_SCRIPT}(...{json.dumps(arguments)})",
+                    "expression": f"{_SCRIPT}({json.dumps(options)})",
                     "contextId": world["executionContextId"],
                     "returnByValue": True,
                     "timeout": LONGEST,

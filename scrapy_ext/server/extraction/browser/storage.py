@@ -18,13 +18,13 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Frame, Page,
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.outgoing import cookie_received
-from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.extraction.sessions import SessionState
 
 _log = logging.getLogger(__name__)
 
 #: Origins that are visited for their storage, those of frames last; the storage of others is not kept.
 _MOST_VISITS: Final = 50
-#: Origins of a page, with its frames, beyond which its storage is not read.
+#: The storage of a page is not read if it has more origins, with those of its frames.
 _MOST_ORIGINS: Final = 200
 _SIZE_OF_LOCAL_STORAGE: Final = """() => {
   try {

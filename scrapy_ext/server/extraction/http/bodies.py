@@ -1,4 +1,4 @@
-"""Bodies of answers: read up to the limit, counted while they are kept, decoded, and converted to text.
+"""Bodies of answers: read up to the limit, counted while they are kept, and decoded.
 
 Content codings are gzip, deflate, Brotli and Zstandard, each as often as it was applied.
 
@@ -9,20 +9,16 @@ Content codings are gzip, deflate, Brotli and Zstandard, each as often as it was
 * Of a stream that ends too early, the result is what could be decoded, as in browsers and Scrapy: the body arrived as
   the site sent it. The same holds for a gzip stream with a wrong checksum.
 * An unknown coding is left as it is, with all that were applied before it.
-
-The encoding of a text is that of its headers, byte order mark or markup. Python has codecs that are no encodings of the
-web: ``base64`` is none of a text, and ``punycode`` takes hours for a long page. Names of such codecs are ignored, as
-browsers do.
+* A body that never had the coding that its header names is the result as it came, without that header: the page of a
+  broken server is what was asked for.
 """
 
 from __future__ import annotations
 
-import asyncio
 import io
 import sys
 import zlib
 from collections.abc import Callable
-from functools import cache
 from gzip import GzipFile
 from io import BytesIO
 from typing import Any, Final
@@ -31,21 +27,14 @@ import aiohttp
 import brotli
 from aiohttp.client_proto import ResponseHandler
 from isal import isal_zlib
-from w3lib.encoding import (
-    html_body_declared_encoding,
-    html_to_unicode,
-    http_content_type_encoding,
-    read_bom,
-    resolve_encoding,
-)
-from webencodings.labels import LABELS
 from yarl import URL
 
 from scrapy_ext.api.compression import GZIP_MAGIC
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.config.extraction_limits import MIB
-from scrapy_ext.server.extraction.hold import Hold, growing
+from scrapy_ext.server.extraction.request_limits import Hold, growing
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -60,12 +49,28 @@ _ZSTD_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_ma
 _MEMBERS: Final = 100_000
 #: Bytes that are decoded at once.
 _STEP: Final = 64 * 1024
+#: Signatures of the codings that have one.
+_MAGIC: Final = {"gzip": GZIP_MAGIC[:2], "x-gzip": GZIP_MAGIC[:2], "zstd": b"\x28\xb5\x2f\xfd"}
+#: Bytes that are examined; those that no text has; and lengths: any longer compressed body has some of these.
+_SNIFFED: Final = 4096
+_NOT_IN_TEXT: Final = bytes(set(range(32)) - set(b"\t\n\f\r"))
+_ENOUGH: Final = 64
+_ENOUGH_ASCII: Final = 4
+#: Beginnings of files that servers also send with a false coding.
+_FILES: Final = (b"%PDF-", b"PK\3\4", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _ISAL_ERROR: Final[Any] = isal_zlib.error
 _ERRORS: Final[Any] = (zlib.error, isal_zlib.error, brotli.error, zstd.ZstdError, EOFError)
 
 
 class CodingError(Exception):
     """A body that does not decode."""
+
+
+class NotCodedError(CodingError):
+    """A body without the coding that its header names. ``body`` is as it came, without the codings before that one."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
 
 
 class CutShortError(CodingError):
@@ -89,18 +94,28 @@ def undo(body: bytes, content_encoding: str, limit: int) -> bytes:
             break
         # The answer to HEAD, and 304, have the header without a body.
         if body:
+            if not _MAGIC.get(name, b"").startswith(body[: len(_MAGIC.get(name, b""))]):
+                raise NotCodedError(body)
             try:
                 body = decode(body, limit + 1)
-            except _ERRORS:
-                raise CodingError from None
+            except (*_ERRORS, CutShortError) as error:
+                if name not in _MAGIC and _is_plain(body):
+                    raise NotCodedError(body) from None
+                raise CutShortError if isinstance(error, CutShortError) else CodingError from None
         if len(body) > limit:
             raise OverLimitError
     return body
 
 
+def _is_plain(body: bytes) -> bool:
+    """Return whether a body is a text or a usual file: compressed bytes are neither, unless there are few of them."""
+    start = body[:_SNIFFED]
+    enough = _ENOUGH_ASCII if start.isascii() else _ENOUGH
+    is_text = len(start) >= enough and len(start.translate(None, _NOT_IN_TEXT)) == len(start)
+    return is_text or start.startswith(_FILES)
+
+
 def _gzip(body: bytes, most: int) -> bytes:
-    if not GZIP_MAGIC.startswith(body[:2]):
-        raise CodingError
     found, at = bytearray(), 0
     for _ in range(_MEMBERS):
         decoder, begin, size = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), at, len(found)
@@ -135,7 +150,7 @@ def _decode_member(decoder: Any, body: bytes, at: int, found: bytearray, most: i
 
 
 def _damaged_gzip(body: bytes, most: int) -> bytes:
-    """Decode as much as possible of a stream with a wrong checksum, of which isal returns nothing."""
+    """Decode as much as possible of a stream with a wrong checksum: isal returns nothing of it."""
     found = bytearray()
     file = GzipFile(fileobj=BytesIO(body))
     try:
@@ -152,10 +167,19 @@ def _require_some(found: bytes | bytearray) -> None:
         raise CutShortError
 
 
+def _require_coded(body: bytes, found: bytes) -> None:
+    """Raise for a stream of a coding without a signature that does not end: some texts begin like one."""
+    if not found or _is_plain(body):
+        raise CutShortError
+
+
 def _deflate(body: bytes, most: int) -> bytes:
     wrapped = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2], "big") % 31 == 0
     decoder = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
-    return _checked(decoder, decoder.decompress(body, most))
+    found: bytes = decoder.decompress(body, most)
+    if not decoder.eof and len(found) < most:
+        _require_coded(body, found)
+    return found
 
 
 def _zstd(body: bytes, most: int) -> bytes:
@@ -172,12 +196,6 @@ def _zstd(body: bytes, most: int) -> bytes:
     return bytes(found)
 
 
-def _checked(decoder: Any, data: bytes) -> bytes:
-    if not decoder.eof:
-        _require_some(data)
-    return data
-
-
 def _brotli(body: bytes, most: int) -> bytes:
     decoder = brotli.Decompressor()
     parts = [decoder.process(body, output_buffer_limit=most)]
@@ -185,7 +203,7 @@ def _brotli(body: bytes, most: int) -> bytes:
     while size < most and not decoder.is_finished():
         part = decoder.process(b"", output_buffer_limit=most - size)
         if not part:
-            _require_some(b"".join(parts))
+            _require_coded(body, b"".join(parts))
             break
         parts.append(part)
         size += len(part)
@@ -201,46 +219,15 @@ _DECODERS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
 }
 
 
-#: Encodings that pages declare although the web has no label for them.
-_OLD: Final = (
-    *("euc_jis_2004", "euc_jisx0213", "iso2022_jp_1", "iso2022_jp_2", "shift_jis_2004", "shift_jisx0213", "johab"),
-    *("koi8-t", "kz1048", "ptcp154", "mac-cyrillic", "mac-greek", "mac-latin2", "mac-turkish"),
-    *(f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 857, 858, 862, 864, 869, 950, 1125)),
-    *("utf-32", "utf-32-le", "utf-32-be"),
-)
-_UTF_8: Final = "text/html; charset=utf-8"
-
-
-@cache
-def _codecs() -> frozenset[str | None]:
-    """Return the codecs of the web's encodings (encoding.spec.whatwg.org), as w3lib reads their labels, and of the old
-    ones.
-
-    This imports a hundred modules, which pages that are not read as text do not need.
-    """
-    return frozenset(map(resolve_encoding, (*LABELS, *_OLD))) - {None}
-
-
-def text_of(content_type: str | None, body: bytes) -> str:
-    """Decode a page; undecodable bytes are replaced."""
-    codecs = _codecs()
-    if http_content_type_encoding(content_type) not in codecs:
-        content_type = None
-    if content_type is None and read_bom(body)[0] is None:
-        declared = html_body_declared_encoding(body)
-        if declared is not None and declared not in codecs:
-            content_type = _UTF_8
-    return html_to_unicode(content_type, body)[1]
-
-
 #: Coded bodies shorter than this, with a text no longer than the second, are decoded without a thread, which takes
 #: longer.
 _SHORT: Final = 32 * 1024
 _SHORT_TEXT: Final = MIB
 
 
-async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold: Hold) -> bytes:
-    """Read the body of an answer from ``url``, at most ``limit`` bytes; raises :class:`ExtractionError` (520, 521)."""
+async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold: Hold) -> tuple[bytes, bool]:
+    """Read the body of an answer from ``url``, at most ``limit`` bytes, and whether its codings were false; raises
+    :class:`ExtractionError` (520, 521)."""
     count = growing(hold)
     coded = io.BytesIO()
     size = 0
@@ -257,9 +244,13 @@ async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold
         coded.write(chunk)
     if protocol is not None:
         _stop_read_timer(protocol)
-    body = await _undo(coded.getvalue(), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
+    is_false = False
+    try:
+        body = await _undo(coded.getvalue(), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
+    except NotCodedError as plain:
+        body, is_false = plain.body, True
     count(len(body))
-    return body
+    return body, is_false
 
 
 def _stop_read_timer(protocol: ResponseHandler) -> None:
@@ -281,11 +272,13 @@ async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:
                 return undo(body, codings, min(_SHORT_TEXT, limit))
             except OverLimitError:
                 pass  # The decoded body is long.
-        return await asyncio.to_thread(undo, body, codings, limit)
+        return await in_data_thread(undo, body, codings, limit)
     except OverLimitError:
         raise _too_large(url, limit) from None
     except CutShortError:
         raise temporary(f"{url.host}:{url.port} broke off in the middle of its answer.", Cause.CUT_SHORT) from None
+    except NotCodedError:
+        raise
     except CodingError:
         raise permanent(f"{url.host}:{url.port} answered with a content coding that does not decode.") from None
 

@@ -10,7 +10,8 @@ Behaviour that the contract leaves open:
   :mod:`~scrapy_ext.server.extraction.bans` recognises those that are bans.
 * The body is that of the target with content codings undone (:mod:`.bodies`): text is decoded by the client, which has
   the headers.
-* Response headers are a list in the order of the wire with repeated names. They are those of the last hop.
+* Response headers are a list in the order of the wire with repeated names. They are those of the last hop. A
+  ``Content-Encoding`` that the body does not have is left out.
 * Connections are kept for the next request to the same origin; nothing else outlives a request.
 * A request through a proxy of the operator's goes there through a local proxy of its own, as a browser page does.
 """
@@ -24,7 +25,6 @@ from typing import Any, Final
 
 import aiohttp
 import msgspec
-from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -33,15 +33,16 @@ from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
 from scrapy_ext.api.extraction.problems import ExtractionError, connection_failed, permanent, temporary, unreachable
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.hold import Hold, no_count
 from scrapy_ext.server.extraction.http.bodies import read_body
 from scrapy_ext.server.extraction.http.cookie_jar import FetchCookies
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
-from scrapy_ext.server.extraction.outgoing import headers_to_send
+from scrapy_ext.server.extraction.outgoing import headers_to_send, without_secure_ones
 from scrapy_ext.server.extraction.plan import HttpPlan
-from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.extraction.request_limits import Hold, no_count
+from scrapy_ext.server.extraction.sessions import SessionState
 from scrapy_ext.server.net.guard import Guard, address_of, target_of
 from scrapy_ext.server.net.proxy import PageProxy
+from scrapy_ext.server.net.resolver import GuardedResolver
 from scrapy_ext.server.net.upstream import ProxyFailedError
 from scrapy_ext.telemetry.spans import Span, client_span
 
@@ -132,23 +133,6 @@ class Fetcher:
             raise temporary(detail, Cause.TIMEOUT) from None
 
 
-class GuardedResolver(AbstractResolver):
-    """Resolver that returns to aiohttp only addresses that the guard has checked."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-
-    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
-        """Return the checked addresses of a host."""
-        return [
-            ResolveResult(hostname=host, host=endpoint.address, port=endpoint.port, family=family, proto=0, flags=0)
-            for endpoint in await self._guard.endpoints(host, port)
-        ]
-
-    async def close(self) -> None:
-        """Do nothing: the guard belongs to the service."""
-
-
 class _Exchange:
     def __init__(
         self,
@@ -226,11 +210,11 @@ class _Exchange:
                 self._redirects.append(Redirect(str(self._url), response.status))
                 self._redirect(response.status, location)
                 return None
-            body = b""
+            body, is_false = b"", False
             if not self._plan.wants_body:
                 response.close()
             elif self._method != "HEAD":
-                body = await read_body(response, self._url, self._limits.body_bytes, self._hold)
+                body, is_false = await read_body(response, self._url, self._limits.body_bytes, self._hold)
             return HttpResult(
                 url=str(self._url),
                 status=response.status,
@@ -238,7 +222,8 @@ class _Exchange:
                     Header(_text(name), _text(value))
                     for name, value in response.raw_headers
                     # Connection is a header between the local proxy and this client.
-                    if self.proxy is None or name.lower() != b"connection"
+                    if (self.proxy is None or name.lower() != b"connection")
+                    and not (is_false and name.lower() == b"content-encoding")
                 ],
                 body=body,
                 cookies=self._cookies() if self._plan.response_cookies else None,
@@ -253,9 +238,12 @@ class _Exchange:
         return failure
 
     def _headers_with_cookies(self) -> CIMultiDict[str]:
-        if self._jar is None:
-            return self._headers
         headers: CIMultiDict[str] = self._headers.copy()
+        if not _is_trustworthy(self._url):
+            listed = without_secure_ones(Header(name, value) for name, value in headers.items())
+            headers = CIMultiDict((header.name, header.value) for header in listed)
+        if self._jar is None:
+            return headers
         if header := self._jar.header(self._url, first=not self._redirects):
             headers["Cookie"] = header
         return headers
@@ -295,6 +283,13 @@ class _Exchange:
             pair = f"{url.user or ''}:{url.password or ''}"
             self._headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         return url.with_user(None)
+
+
+def _is_trustworthy(url: URL) -> bool:
+    """Return whether browsers treat an origin as secure."""
+    host = url.raw_host or ""
+    is_local = host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
+    return url.scheme == "https" or is_local
 
 
 def _problem(url: URL, error: Exception) -> ExtractionError:

@@ -22,6 +22,7 @@ from protego import Protego
 from yarl import URL
 
 from scrapy_ext.api.extraction.problems import permanent, temporary
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.extraction.http.fetch import HttpResult
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.upstream import Upstream
@@ -51,7 +52,7 @@ class Robots:
         where = URL(url, encoded=True)
         rules = await self._rules(str(where.origin()), upstream)
         # In a thread, because long rules take their time.
-        if not await asyncio.to_thread(rules.can_fetch, url, agent or EVERYONE):
+        if not await in_data_thread(rules.can_fetch, url, agent or EVERYONE):
             raise permanent(f"The robots.txt of {where.host} forbids this URL, and this server obeys it.")
 
     async def _rules(self, origin: str, upstream: Upstream | None) -> Protego:
@@ -72,7 +73,7 @@ class Robots:
         if answer.status >= 500:
             raise temporary(f"{URL(origin).host} cannot return its robots.txt now (status {answer.status}).")
         body = answer.body[:READ_BYTES] if answer.status < 300 else b""
-        return await asyncio.to_thread(Protego.parse, body.decode("utf-8", "replace"))
+        return await in_data_thread(Protego.parse, body.decode("utf-8", "replace"))
 
 
 def _failed(task: _Rules) -> bool:

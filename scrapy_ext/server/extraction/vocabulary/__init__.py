@@ -33,6 +33,9 @@ class Vocabulary:
             for key, value in entry.items() if isinstance(entry, dict) else [(name, entry)]:
                 self._check(key, value)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
     def words(self, name: str) -> tuple[str, ...]:
         """Return the members of a list."""
         entry = self._entry(name)
@@ -79,7 +82,7 @@ class Vocabulary:
         text = "".join(map(str.strip, entry.splitlines())) if isinstance(entry, str) else "|".join(entry)
         return _REFERENCE.sub(lambda match: self.text(match.group(1)), text) if "{" in text else text
 
-    def _check(self, name: str, value: Any) -> None:
+    def _check(self, name: str, value: object) -> None:
         members = value if isinstance(value, list) else [value]
         if not members or not all(isinstance(member, str) and member for member in members):
             raise VocabularyError(f"{self._file}: {name!r} is neither a text nor a list of texts.")

@@ -31,7 +31,7 @@ from scrapy_ext.server.jobs.confining import ConfinementError
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments, NoVersionError, Prepared
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.jobs.rows import StoredJob
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class Execution:
         self._kills: int | None = None
         self._memory = 0
         self._script_began = False
-        self._sampler = Sampler(store.fenced(attempt), attempt)
+        self._sampler = Sampler(store, attempt)
         #: True once its end is stored.
         self.is_settled = False
         self.task = asyncio.create_task(self._run())
@@ -238,7 +238,6 @@ class Execution:
         script = bool(launch.script)
         live = LiveLines() if script else None
         adding: asyncio.Task[None] | None = None
-        fenced = self._store.fenced(self._attempt)
         try:
             token = await _retried(lambda: AttemptTokens(self._store).token(self._attempt))
             environment = environment_of(job, prepared, self._terms.url, token, opentelemetry=self._terms.opentelemetry)
@@ -262,7 +261,7 @@ class Execution:
         self._script_began = script
         up = asyncio.create_task(self._up(process))
         if live is not None:
-            adding = asyncio.create_task(keep_adding(fenced, self._attempt.key, live))
+            adding = asyncio.create_task(keep_adding(self._store, self._attempt, live))
         self._process = process
         if self._intent:
             self._terminate(process)
@@ -296,7 +295,9 @@ class Execution:
             return OUT_OF_MEMORY
         if self._intent is Intent.TIME and not (script and status == 0):
             return TIMED_OUT
-        if self._intent and status:
+        # A crawl that is stopped before its session is open ends with 0 and has sent no reason. One that was complete
+        # has sent its own, which counts (``Attempts.end``).
+        if self._intent and (status or not script):
             return SHUTDOWN
         return _reason_of(status, script=script)
 

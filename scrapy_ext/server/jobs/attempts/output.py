@@ -15,12 +15,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.records.chunks import LOGS, Packer
 
 #: Bytes per line; longer ones are split.
@@ -92,7 +94,7 @@ class Output:
 
     def _take(self, raw: bytes, level: int) -> None:
         while raw:
-            text = raw[:LONGEST].decode(errors="replace").rstrip()
+            text = without_user(raw[:LONGEST].decode(errors="replace").rstrip())
             raw = raw[LONGEST:]
             if text:
                 self._add(OutputLine(level, text))
@@ -142,8 +144,11 @@ class LiveLines:
         return lines
 
 
-async def add_lines(store: Store, key: JobKey, lines: Sequence[OutputLine]) -> None:
-    """Add lines to a job's log, unless its own process adds records, which it numbers itself."""
+async def add_lines(store: Store, key: JobKey, lines: Sequence[OutputLine], attempt: Attempt | None = None) -> None:
+    """Add lines to a job's log, unless its own process adds records, which it numbers itself.
+
+    ``attempt``: that of lines that are stored only while it lasts.
+    """
     if not lines:
         return
     now = store.clock()
@@ -153,12 +158,11 @@ async def add_lines(store: Store, key: JobKey, lines: Sequence[OutputLine]) -> N
         [msgspec.json.encode(each) for each in records], [msgspec.to_builtins(each) for each in records]
     )
     rest = packer.rest()
-    await store.logs.write(key, None, [*chunks, *([] if rest is None else [rest])])
+    await store.logs.write(key, None, [*chunks, *([] if rest is None else [rest])], attempt=attempt)
 
 
-async def keep_adding(store: Store, key: JobKey, lines: LiveLines) -> None:
-    """Add the output of a script to its log until its end, or until the attempt is over. ``store``: that of the
-    attempt."""
+async def keep_adding(store: Store, attempt: Attempt, lines: LiveLines) -> None:
+    """Add the output of a script to its log until its end, or until the attempt is over."""
     is_last = False
     while not is_last:
         with contextlib.suppress(*TIMEOUT_ERRORS):
@@ -167,10 +171,10 @@ async def keep_adding(store: Store, key: JobKey, lines: LiveLines) -> None:
         some = lines.taken()
         while some:
             try:
-                await add_lines(store, key, some)
+                await add_lines(store, attempt.key, some, attempt)
                 break
             except ContractError:
                 return
             except StoreError as error:
-                logger.warning("The output of job %s waits for the database: %s", key, error)
+                logger.warning("The output of job %s waits for the database: %s", attempt.key, error)
                 await asyncio.sleep(_EVERY)

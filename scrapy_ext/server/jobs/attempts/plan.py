@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -21,6 +20,7 @@ from scrapy_ext.api.platform.jobs import (
 )
 from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.jobprocess.messages import Launch
+from scrapy_ext.server.jobs.confining import words_of
 from scrapy_ext.server.jobs.versions.environments import Prepared
 from scrapy_ext.server.jobs.versions.variables import job_environment, local_environment
 from scrapy_ext.server.store.jobs.rows import StoredJob, needs_of
@@ -67,10 +67,11 @@ def limits_of(job: StoredJob, settings: Mapping[str, Any], unit_memory: int, tim
 def launch_of(job: StoredJob, prepared: Prepared, settings: dict[str, Any], limits: JobLimits) -> Launch:
     """Return the program of a job's process; raise :class:`NoScriptError`."""
     if job.spider.startswith(SCRIPT):
+        # Invalid quoting is refused by the scheduling API, but clients may change the metadata.
         words = job.metadata.get("cmd_args")
         return Launch(
             script=str(_script(job.spider.removeprefix(SCRIPT), prepared)),
-            words=_words(words) if isinstance(words, str) else [],
+            words=words_of(words) if isinstance(words, str) else [],
             nice=NICE,
         )
     arguments = job.metadata.get("spider_args")
@@ -123,15 +124,7 @@ def _script(name: str, prepared: Prepared) -> Path:
     raise NoScriptError(f"There is no script {name!r} in this project: neither in its folder, nor in scripts or bin.")
 
 
-def _words(text: str) -> list[str]:
-    # Invalid quoting is refused by the scheduling API, but clients may change the metadata.
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return text.split()
-
-
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Encode a value as a spider argument or an environment variable."""
     return value if isinstance(value, str) else json.dumps(value)
 

@@ -11,28 +11,28 @@ import msgspec
 
 from scrapy_ext.api.platform.records import Sample
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.compatibility.python import elapsing
 from scrapy_ext.jobprocess.proc import Process, below, kernel_kills, table
-from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.records.chunks import SAMPLES, Packer
 
 #: Initial seconds between two samples, and the number of samples after which the interval doubles.
 EVERY: Final = 5.0
 BEFORE_LESS: Final = 500
 #: Seconds between two measurements of memory.
-_MEMORY_EVERY: Final = 1.0
+MEASURED_EVERY: Final = 1.0
 
 logger = logging.getLogger(__name__)
 
 
 class Sampler:
-    """Sampler of an attempt. ``store``: that of the attempt."""
+    """Sampler of an attempt."""
 
     def __init__(self, store: Store, attempt: Attempt) -> None:
         self._store = store
-        self._key = attempt.key
+        self._attempt = attempt
         self._taken: int | None = None
         self._due = elapsing()
 
@@ -42,22 +42,23 @@ class Sampler:
 
     async def take(self, memory: int) -> None:
         """Take a sample. One that cannot be stored is lost."""
+        key = self._attempt.key
         try:
             if self._taken is None:  # earlier attempts may have taken some
-                self._taken = (await self._store.samples.stats(self._key)).totals.input_values
+                self._taken = (await self._store.samples.stats(key)).totals.input_values
             self._due = elapsing() + pause(self._taken)
             requests, items, lines = [
-                (await part.stats(self._key)).totals.input_values
+                (await part.stats(key)).totals.input_values
                 for part in (self._store.requests, self._store.items, self._store.logs)
             ]
             sample = Sample(self._store.clock(), requests, items, lines, memory)
             packer = Packer(SAMPLES)
             packer.add([msgspec.json.encode(sample)], [list(sample)])
             rest = packer.rest()
-            await self._store.samples.write(self._key, None, [] if rest is None else [rest])
+            await self._store.samples.write(key, None, [] if rest is None else [rest], attempt=self._attempt)
             self._taken += 1
         except (StoreError, ContractError) as error:
-            logger.debug("No sample of job %s: %s", self._key, error)
+            logger.debug("No sample of job %s: %s", key, error)
 
 
 def pause(taken: int) -> float:
@@ -76,18 +77,12 @@ class Watched(Protocol):
         """Receive its current processes, and the number of processes that the kernel has killed for lack of memory."""
 
 
-async def watch(jobs: Callable[[], Collection[Watched]]) -> None:
-    """Measure jobs until cancelled."""
-    while True:
-        await asyncio.sleep(_MEMORY_EVERY)
-        running = {job.pid: job for job in jobs() if job.pid is not None}
-        if not running:
-            continue
-        try:
-            trees, kills = await asyncio.to_thread(_measure, list(running))
-            await asyncio.gather(*(job.measure(trees[pid], kills) for pid, job in running.items() if pid is not None))
-        except Exception:
-            logger.exception("The jobs of this node could not be measured")
+async def measure(jobs: Callable[[], Collection[Watched]]) -> None:
+    """Measure the running jobs once."""
+    running = {job.pid: job for job in jobs() if job.pid is not None}
+    if running:
+        trees, kills = await asyncio.to_thread(_measure, list(running))
+        await asyncio.gather(*(job.measure(trees[pid], kills) for pid, job in running.items() if pid is not None))
 
 
 def _measure(roots: list[int]) -> tuple[dict[int, list[Process]], int | None]:

@@ -17,8 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from scrapy_ext.server.jobs.clock import elapsing
-from scrapy_ext.server.jobs.nodes.notifier import Notifier
+from scrapy_ext.compatibility.python import elapsing
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError
 
@@ -26,8 +25,6 @@ from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError
 DEAD_AFTER: Final = 8.0
 #: Maximum seconds between two polls; after a longer gap the count starts anew.
 _GAP: Final = 3.0
-#: Seconds between two removals of messages for removed nodes.
-_SWEEP: Final = 60.0
 
 #: Folder of locks in the data folder.
 _FOLDER: Final = "nodes"
@@ -38,13 +35,11 @@ logger = logging.getLogger(__name__)
 class Detection:
     """Detector of dead nodes, which releases their jobs."""
 
-    def __init__(self, store: Store, notifier: Notifier, most_losses: int) -> None:
+    def __init__(self, store: Store, most_losses: int) -> None:
         self._store = store
-        self._notifier = notifier
         self._most = most_losses
         self._heartbeats: dict[str, tuple[int, float]] = {}
         self._polled = -_GAP
-        self._swept = -_SWEEP
 
     def forget(self) -> None:
         """Start the count anew."""
@@ -67,9 +62,6 @@ class Detection:
                 await self._release_jobs(name, heartbeat)
         for name in await self._store.attempts.orphaned():
             await self._release_jobs(name, 0)
-        if now - self._swept >= _SWEEP:
-            self._swept = now
-            await self._notifier.sweep([node.name for node in await self._store.nodes.listed()])
 
     async def _release_jobs(self, name: str, heartbeat: int) -> None:
         """Release a node's jobs. A job that a stopped process has locked is released by a later poll."""
@@ -80,7 +72,6 @@ class Detection:
         except StoreBusyError as error:
             logger.warning("Jobs of the lost node %s cannot be placed again yet: %s", name, error)
             return
-        self._swept = -_SWEEP  # its queue has no reader
         for attempt in released:
             logger.warning("Node %s is lost; its job is placed again: %s", name, attempt)
 

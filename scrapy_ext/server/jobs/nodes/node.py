@@ -15,21 +15,24 @@ import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
+from scrapy_ext.compatibility.python import elapsing
 from scrapy_ext.server.jobs.attempts.execution import Execution, Intent, Terms
-from scrapy_ext.server.jobs.attempts.samples import watch
-from scrapy_ext.server.jobs.clock import elapsing
+from scrapy_ext.server.jobs.attempts.samples import MEASURED_EVERY, measure
 from scrapy_ext.server.jobs.nodes.dead_nodes import DEAD_AFTER, Detection, NodeLocks
-from scrapy_ext.server.jobs.nodes.notifier import Notifier
 from scrapy_ext.server.jobs.nodes.watchdog import NodeGuard
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
+from scrapy_ext.server.loops import Loop
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.jobs.nodes import StoredNode, new_name
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.jobs.nodes.notifier import Notifier
 
 #: Seconds between heartbeats, between polls of the database, and from the last stored heartbeat until jobs stop.
 _HEARTBEAT: Final = 2.0
@@ -72,7 +75,10 @@ class Pools(NamedTuple):
 
 
 class Node:
-    """A node, started and stopped with its server or worker."""
+    """A node, started and stopped with its server or worker.
+
+    ``notifier`` None: the database is this process's own, so that the node that places a job is the one that runs it.
+    """
 
     def __init__(
         self,
@@ -80,7 +86,7 @@ class Node:
         environments: Environments,
         url: str,
         config: NodeConfig,
-        notifier: Notifier,
+        notifier: Notifier | None = None,
         *,
         locks: NodeLocks | None = None,
     ) -> None:
@@ -89,7 +95,7 @@ class Node:
         self._environments = environments
         self._config = config
         self._notifier = notifier
-        self._detection = Detection(pools.nodes, notifier, MOST_LOSSES)
+        self._detection = Detection(pools.nodes, MOST_LOSSES)
         self._guard = NodeGuard()
         self._locks = locks or NodeLocks(None)
         self._terms = Terms(url, config.grace, config.unit_memory, config.job_timeout, config.opentelemetry)
@@ -111,9 +117,12 @@ class Node:
                 await self._store.attempts.release_jobs(node.name, node.heartbeat, MOST_LOSSES)
         await self._join()
         self._tasks = [
-            asyncio.create_task(self._repeat(_HEARTBEAT, self._send_heartbeat)),
-            asyncio.create_task(self._repeat(_POLL, self._poll)),
-            asyncio.create_task(watch(self._jobs.values)),
+            asyncio.create_task(loop.run())
+            for loop in (
+                Loop("the node's heartbeats", partial(self._unless_lost, self._send_heartbeat), _HEARTBEAT),
+                Loop("the node's jobs", partial(self._unless_lost, self._poll), _POLL, self._wake),
+                Loop("the jobs' measurements", partial(measure, self._jobs.values), MEASURED_EVERY),
+            )
         ]
         self._pools.jobs.jobs.news.add(self.wake)
         self._watching.start()
@@ -142,7 +151,8 @@ class Node:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._notifier.stop()
+        if self._notifier is not None:
+            await self._notifier.stop()
         self._ended.set()
         await asyncio.to_thread(self._watching.join)
         with contextlib.suppress(StoreError):
@@ -181,23 +191,16 @@ class Node:
         )
         self._confirmed = sent
         self._locks.hold(self.name)
-        await self._notifier.listen(self.name, self.wake)
+        if self._notifier is not None:
+            await self._notifier.listen(self.name, self.wake)
 
-    async def _repeat(self, pause: float, act: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            try:
-                await act()
-            except StoreError as error:
-                self._detection.forget()
-                logger.warning("Node %s could not reach the database: %s", self.name, error)
-            except Exception:
-                logger.exception("Unexpected error in the main loop of node %s", self.name)
-            if act == self._poll:
-                with contextlib.suppress(*TIMEOUT_ERRORS):
-                    await asyncio.wait_for(self._wake.wait(), pause)
-                self._wake.clear()
-            else:
-                await asyncio.sleep(pause)
+    async def _unless_lost(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Run a pass. One that cannot reach the database says nothing about the heartbeats of others."""
+        try:
+            await act()
+        except StoreError:
+            self._detection.forget()
+            raise
 
     async def _send_heartbeat(self) -> None:
         self._heartbeat += 1
@@ -215,7 +218,7 @@ class Node:
         await self._detection.poll()
         if not self._draining:
             try:
-                await self._store.attempts.place(self._notifier.notify)
+                await self._store.attempts.place(None if self._notifier is None else self._notifier.notify)
             except StoreError:
                 raise
             except Exception:  # an invalid pending job does not affect the running ones

@@ -18,9 +18,9 @@ import time
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from scrapy_ext.compatibility.python import elapsing
 from scrapy_ext.jobprocess.confinement import system
 from scrapy_ext.jobprocess.proc import signal_below
-from scrapy_ext.server.jobs.clock import elapsing
 
 #: Seconds between two checks of the clock, which advances while the machine sleeps, unlike timers.
 _CHECK: Final = 0.5

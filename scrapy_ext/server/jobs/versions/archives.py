@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from scrapy_ext.compatibility.python import Self
-from scrapy_ext.server.jobs.versions.archive_kinds import EGG, FOLDER, MAX_MEMORY, SDIST, WHEEL, ArchiveError, Contents
+from scrapy_ext.server.jobs.versions.inspection import EGG, FOLDER, MAX_MEMORY, SDIST, WHEEL, ArchiveError, Contents
 
 #: Maximum files of an archive, and bytes of them.
 MAX_FILES: Final = 20_000

@@ -35,8 +35,7 @@ from scrapy_ext.api.platform.versions import settings_faults
 from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import Child, Supervision, die_with_parent, run
 from scrapy_ext.jobprocess.confinement import Confinement
-from scrapy_ext.server.jobs.versions.archive_kinds import SDIST, WHEEL, ArchiveError
-from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, bounded_memory, program
+from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, SDIST, WHEEL, ArchiveError, bounded_memory, program
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -55,6 +54,8 @@ LOCK: Final = ".lock"
 PART: Final = ".part"
 
 _PIP_CONFIGURATION: Final = "pip.conf"
+#: Of the machine; git fails when it cannot read it.
+_GIT_CONFIGURATION: Final = "/etc/gitconfig"
 #: Maximum characters of a line of JSON: far more than those of a line of the build's output in it.
 MAX_LINE: Final = 64 * 1024
 
@@ -223,7 +224,9 @@ def _pip_configuration() -> Path | None:
 
 def _filled(part: Path, wanted: Specification) -> str:
     """Run the second process; return the settings module that it reports."""
-    environment = {**os.environ, "PIP_CACHE_DIR": wanted.pip}
+    environment = {**os.environ, "PIP_CACHE_DIR": wanted.pip, "GIT_TERMINAL_PROMPT": "0"}
+    # The process cannot read it; pip's file of it is copied, and git fails if it finds a folder that it cannot read.
+    environment.pop("XDG_CONFIG_HOME", None)
     if (part / _PIP_CONFIGURATION).exists():
         environment["PIP_CONFIG_FILE"] = str(part / _PIP_CONFIGURATION)
     settings = ""
@@ -315,11 +318,23 @@ def _fill(wanted: Specification) -> None:
 def _install(python: Path, to_install: Sequence[str], folder: Path) -> None:
     command = [str(python), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     command += ["--no-warn-script-location", "--progress-bar", "off", *to_install]
-    starting = Child.start(command, folder=folder, environment=os.environ, given=b"", dies_with_parent=True)
+    environment = {**os.environ, **({} if _is_readable(_GIT_CONFIGURATION) else {"GIT_CONFIG_NOSYSTEM": "1"})}
+    starting = Child.start(command, folder=folder, environment=environment, given=b"", dies_with_parent=True)
     status = asyncio.run(run(starting, on_line=lambda line: _say("log", line))).status
     if status == 0:
         return
     raise BuildFailedError(f"pip could not install the project and its requirements (exit status {status})")
+
+
+def _is_readable(path: str) -> bool:
+    """Return true for a file that can be opened, and for one that does not exist."""
+    try:
+        with open(path, "rb"):
+            return True
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _requirements_of_egg(project: Path) -> list[str]:

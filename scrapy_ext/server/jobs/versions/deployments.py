@@ -17,12 +17,13 @@ from collections.abc import AsyncIterator
 from typing import BinaryIO, Final
 
 from scrapy_ext.api.platform.versions import Version, VersionState
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.jobs.versions.inspection import Inspector
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.versions.rows import StoredVersion
-from scrapy_ext.server.store.versions.versions import PIECE, NewVersion
+from scrapy_ext.server.store.version_rows import StoredVersion
+from scrapy_ext.server.store.versions import PIECE, NewVersion
 
 logger = logging.getLogger(__name__)
 
@@ -66,12 +67,12 @@ class Deployments:
     async def take(self, project: int, name: str, file: BinaryIO, by: str, **more: str) -> StoredVersion:
         """Store an archive and start its check; raise ``ArchiveError``. ``more``: ``settings`` and ``requirements``."""
         contents = await self._inspector.inspect(file)
-        size, sha256 = await asyncio.to_thread(_measured, file)
+        size, sha256 = await in_data_thread(_measured, file)
         new = NewVersion(name, contents.format, more["settings"], size, sha256, more["requirements"])
         deploy = await self._store.versions.begin(project, new, by)
         try:
             piece = 0
-            while body := await asyncio.to_thread(file.read, PIECE):
+            while body := await in_data_thread(file.read, PIECE):
                 await self._store.versions.put(project, deploy, piece, body)
                 piece += 1
             await self._store.versions.arrived(project, deploy)

@@ -1,7 +1,7 @@
 """Environments of versions: built once on this machine, and kept for the jobs that run in them.
 
 The name of an environment is a hash of its contents (archive, requirements, settings, and the server's own packages),
-so that the same environment is never built twice, and none ever changes. ``retention`` removes old ones.
+so that the same environment is never built twice, and none ever changes. ``environment_folders`` removes old ones.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo, VersionState
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, run
-from scrapy_ext.jobprocess.confinement import Confinement, own_ports
-from scrapy_ext.jobprocess.confinement.interpreter import package_folders
+from scrapy_ext.jobprocess.confinement import Confinement, addresses
+from scrapy_ext.jobprocess.confinement.applying import package_folders
 from scrapy_ext.server.jobs.confining import ConfinementError, Confining, paths_of_pip
-from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError, Contents
 from scrapy_ext.server.jobs.versions.building import (
     MAX_LINE,
     PART,
@@ -38,8 +37,7 @@ from scrapy_ext.server.jobs.versions.building import (
     Specification,
     pip_configurations,
 )
-from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, Inspector, program
-from scrapy_ext.server.jobs.versions.retention import (
+from scrapy_ext.server.jobs.versions.environment_folders import (
     BUILD_SECONDS,
     grant_access,
     mark_needed,
@@ -48,10 +46,11 @@ from scrapy_ext.server.jobs.versions.retention import (
     remove_unneeded,
     trim,
 )
+from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, ArchiveError, Contents, Inspector, program
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.jobs.versions.variables import bare_environment, job_environment, local_environment
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.versions.rows import StoredVersion
+from scrapy_ext.server.store.version_rows import StoredVersion
 
 #: Environments that are kept.
 KEPT: Final = 20
@@ -308,7 +307,7 @@ class Environments:
         except ConfinementError as error:
             raise BuildError(str(error)) from None
         wanted = msgspec.structs.replace(
-            wanted, pip=str(pip), confinement=confinement._asdict(), own_ports=own_ports.descriptor()
+            wanted, pip=str(pip), confinement=confinement._asdict(), own_ports=addresses.closed_ports()
         )
         reported: dict[str, str] = {}
         log: list[str] = []

@@ -1,6 +1,6 @@
 """Inspection of an uploaded archive in a process with bounded memory and time.
 
-The process runs :func:`main`, which reads the archive from a descriptor and writes one line of JSON.
+The process runs :func:`main`, which reads the archive from a descriptor (``archives``) and writes one line of JSON.
 """
 
 from __future__ import annotations
@@ -15,14 +15,37 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, die_with_parent, run
-from scrapy_ext.server.jobs.versions.archive_kinds import MAX_MEMORY, ArchiveError, Contents
 from scrapy_ext.server.jobs.versions.variables import bare_environment
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+WHEEL: Final = "wheel"
+EGG: Final = "egg"
+SDIST: Final = "sdist"
+#: A packed folder with ``scrapy.cfg``.
+FOLDER: Final = "folder"
+
+#: Maximum bytes of address space of a process that reads an archive. The interpreter needs a quarter of it.
+MAX_MEMORY: Final = 256 * 1024 * 1024
+
+
+class ArchiveError(Exception):
+    """The archive cannot be used; the message has the reason."""
+
+
+class Contents(NamedTuple):
+    """The kind of an archive, and the file name that pip requires."""
+
+    format: str
+    filename: str
+
 
 #: Seconds of processor time per archive, and of elapsed time on a busy machine.
 CPU_SECONDS: Final = 60
@@ -92,13 +115,13 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def bounded_memory(size: int = MAX_MEMORY) -> Iterator[None]:
+def bounded_memory() -> Iterator[None]:
     """Bound the address space of this process in a block, where the system supports it."""
     try:
         import resource  # not on every platform
 
         before = resource.getrlimit(resource.RLIMIT_AS)
-        most = size if before[1] == resource.RLIM_INFINITY else min(size, before[1])
+        most = MAX_MEMORY if before[1] == resource.RLIM_INFINITY else min(MAX_MEMORY, before[1])
         resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
     except (ImportError, OSError, ValueError):
         yield
@@ -144,9 +167,10 @@ class _Descriptor(io.RawIOBase):
         self._at = start + offset
         return self._at
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = os.pread(self._descriptor, len(buffer), self._at)
-        buffer[: len(data)] = data
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        data = os.pread(self._descriptor, len(view), self._at)
+        view[: len(data)] = data
         self._at += len(data)
         return len(data)
 

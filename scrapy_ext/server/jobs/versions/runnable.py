@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from scrapy_ext.api.platform.jobs import SCRIPT
-from scrapy_ext.api.violations import refused
+from scrapy_ext.api.platform.jobs import SCRIPT, violations_of_job
+from scrapy_ext.api.platform.periodic import PeriodicJob
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.store import Store
 
@@ -14,7 +15,7 @@ from scrapy_ext.server.store import Store
 _NAMED: Final = 20
 
 
-async def check_spider(store: Store, project: int, spider: str, version: Any = None, field: str = "spider") -> None:
+async def check_spider(store: Store, project: int, spider: str, version: object = None, field: str = "spider") -> None:
     """Raise :class:`ContractError` if the version (None: the current one, if any) has no such spider."""
     named = version if isinstance(version, str) else None
     names = await store.versions.refuses(project, spider, named)
@@ -28,7 +29,38 @@ async def check_spider(store: Store, project: int, spider: str, version: Any = N
     )
 
 
-async def check_local_spider(store: Store, environments: Environments, project: int, spider: str) -> None:
+async def check_new_job(
+    store: Store, environments: Environments | None, project: int, spider: str, metadata: Mapping[str, Any]
+) -> None:
+    """Raise :class:`ContractError` for a job to be scheduled that could not run; without ``environments``, the spiders
+    of the server's own project are not known."""
+    if faults := list(violations_of_job(spider, metadata)):
+        raise ContractError(faults)
+    await check_spider(store, project, spider, metadata.get("version"))
+    if environments is not None:
+        await check_local_spider(store, environments, project, spider)
+
+
+async def check_tasks(
+    store: Store, environments: Environments | None, schedule: PeriodicJob, before: PeriodicJob | None = None
+) -> None:
+    """Raise :class:`ContractError` if a periodic job names a spider that cannot run, as the run of one would.
+
+    A paused one runs nothing, and is checked when it is resumed. Names that it has had ``before`` stay: its cron
+    expression can be changed while a version without them is current.
+    """
+    if schedule.disabled:
+        return
+    known = {task.name for task in before.tasks} if before is not None and not before.disabled else set()
+    for spider in dict.fromkeys(task.name for task in schedule.tasks if task.name not in known):
+        await check_spider(store, schedule.project, spider, field="tasks.name")
+        if environments is not None:
+            await check_local_spider(store, environments, schedule.project, spider, "tasks.name")
+
+
+async def check_local_spider(
+    store: Store, environments: Environments, project: int, spider: str, field: str = "spider"
+) -> None:
     """Raise :class:`ContractError` if the local project, when it runs, has no such spider.
 
     Scripts are not checked, and the jobs of an unreadable project report that themselves.
@@ -41,7 +73,7 @@ async def check_local_spider(store: Store, environments: Environments, project: 
         return
     if names and spider not in names:
         rule = f"{spider[:60]!r} is no spider of project {project}, which is in the server's own folder"
-        raise refused("spider", rule, f"Use one of {_listed(spider, names)}.")
+        raise refused(field, rule, f"Use one of {_listed(spider, names)}.")
 
 
 def _listed(spider: str, names: Sequence[str]) -> str:

@@ -13,17 +13,16 @@ from typing import Final
 import msgspec
 
 from scrapy_ext.api.platform.jobs import SCRIPT, is_name
-from scrapy_ext.api.platform.versions import SpiderInfo
+from scrapy_ext.api.platform.versions import MAX_SPIDER, SpiderInfo
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, Ended, Supervision, run
 from scrapy_ext.jobprocess.confinement import Confinement
 
 #: Maximum seconds of reading the spiders.
 READ_SECONDS: Final = 60.0
-#: Maximum bytes of the answer, spiders, and bytes per spider.
+#: Maximum bytes of the answer, and spiders.
 _MAX_ANSWER: Final = 8 * 1024 * 1024
 _MAX_SPIDERS: Final = 10_000
-_MAX_INFO: Final = 64 * 1024
 
 _decode: Final = msgspec.json.Decoder(list[SpiderInfo]).decode
 
@@ -98,6 +97,6 @@ def _checked(answer: bytes, ended: Ended) -> list[SpiderInfo]:
     for spider in spiders:
         if not is_name(spider.name) or spider.name.startswith(SCRIPT) or names[spider.name] > 1:
             raise ReadingError(f"{spider.name[:60]!r} cannot be the name of a spider")
-        if len(msgspec.json.encode(spider)) > _MAX_INFO:
-            raise ReadingError(f"the arguments of spider {spider.name[:60]!r} take over {_MAX_INFO} bytes")
+        if len(msgspec.json.encode(spider)) > MAX_SPIDER:
+            raise ReadingError(f"the arguments of spider {spider.name[:60]!r} take over {MAX_SPIDER} bytes")
     return spiders

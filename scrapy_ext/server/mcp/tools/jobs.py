@@ -4,20 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Meta
 
-from scrapy_ext.api.platform.jobs import MAX_NAME, MAX_PRIORITY, MIN_PRIORITY, RUN_PARAMETERS, JobList, JobState
-from scrapy_ext.api.platform.jobs import Job as ListedJob
+from scrapy_ext.api.masking import hidden
+from scrapy_ext.api.platform.jobs import (
+    GIVEN,
+    MAX_NAME,
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    RUN_PARAMETERS,
+    JobState,
+    JudgedJob,
+    JudgedJobs,
+)
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.mcp.answers import decoded, decoded_json, lines_of
 from scrapy_ext.server.mcp.results import Result, numbered, object_result, offset_of, records_result
-from scrapy_ext.server.mcp.services import FORM, JSON_LINES, ApiCall, ApiError, Need, Services, pairs, path_of
+from scrapy_ext.server.mcp.services import (
+    FORM,
+    JSON_LINES,
+    ApiCall,
+    ApiError,
+    Need,
+    Services,
+    decoded,
+    decoded_json,
+    lines_of,
+    pairs,
+    path_of,
+)
 from scrapy_ext.server.mcp.tool import Arguments, Bounded, Job, Listing, Project, Tools
 
 TOOLS: Final = Tools()
@@ -50,29 +71,47 @@ class ListJobs(Listing, frozen=True, kw_only=True):
         None
     )
     tag: Annotated[str, Meta(max_length=MAX_NAME, description="Only jobs with this tag.")] | None = None
+    needs_attention: Annotated[bool, Meta(description="Only finished jobs with the verdict red or amber.")] = False
 
 
 @TOOLS.add(
     "list_jobs",
     "List jobs",
     "List the jobs of a project, the newest first: key, spider, state, close_reason (why it ended), numbers of items, "
-    "responses and errors. elapsed is in milliseconds; times are UTC.",
+    "responses and errors. A finished job has a verdict (red: it failed; amber: it has errors or few items; green), "
+    "its reasons, and its most frequent error. elapsed is in milliseconds; times are UTC.",
     ListJobs,
     idempotent=True,
 )
 async def _list_jobs(services: Services, arguments: ListJobs) -> Result:
     start = offset_of(arguments.cursor)
     query = pairs(
-        ("project", arguments.project),
         ("spider", arguments.spider),
         ("state", arguments.state),
         ("has_tag", arguments.tag),
         ("count", arguments.limit),
         ("offset", start),
     )
-    found = decoded(await services.call(ApiCall(path="/api/jobs/list.json", query=query)), JobList)
+    found = await _judged(services, arguments.project, query, needs_attention=arguments.needs_attention)
     more = start + len(found.jobs) < found.total
     return records_result(numbered(found.jobs, start), arguments.max_bytes, {"total": found.total}, more=more)
+
+
+async def _judged(
+    services: Services, project: int, query: tuple[tuple[str, str], ...], *, needs_attention: bool = False
+) -> JudgedJobs:
+    """Return jobs with their verdicts; from a platform that gives none, without."""
+    chosen = (("needs_attention", "1"),) if needs_attention else ()
+    try:
+        answer = await services.call(
+            ApiCall(path=path_of("api", "projects", project, "verdicts"), query=query + chosen)
+        )
+    except ApiError as error:
+        if error.status != HTTPStatus.NOT_FOUND or needs_attention:
+            raise
+        listed = (("project", str(project)), *query)
+        answer = await services.call(ApiCall(path="/api/jobs/list.json", query=listed))
+    return decoded(answer, JudgedJobs)
 
 
 class OfJob(Bounded, frozen=True, kw_only=True):
@@ -92,7 +131,10 @@ async def _get_job(services: Services, arguments: OfJob) -> Result:
     listed = await _listed(services, key)
     metadata = decoded(await services.call(ApiCall(path=path_of("jobs", *key))), dict[str, Any])
     errors = await _errors(services, key) if listed.errors_count else []
-    details = {"job": listed, "metadata": metadata, "errors": errors}
+    shown = {
+        name: hidden(value) if name in GIVEN and isinstance(value, dict) else value for name, value in metadata.items()
+    }
+    details = {"job": listed, "metadata": shown, "errors": errors}
     facts = {"errors_count": listed.errors_count, "errors_shown": len(errors)}
     return object_result(details, arguments.cursor, arguments.max_bytes, facts)
 
@@ -110,9 +152,8 @@ async def _errors(services: Services, key: JobKey) -> list[dict[str, Any]]:
     return errors
 
 
-async def _listed(services: Services, key: JobKey) -> ListedJob:
-    query = pairs(("project", key.project), ("job", str(key)))
-    found = decoded(await services.call(ApiCall(path="/api/jobs/list.json", query=query)), JobList)
+async def _listed(services: Services, key: JobKey) -> JudgedJob:
+    found = await _judged(services, key.project, pairs(("job", str(key))))
     if not found.jobs:
         raise ApiError(f"There is no job {key}. list_jobs lists the jobs of a project.", 404)
     return found.jobs[0]
@@ -150,7 +191,7 @@ async def _wait_for_job(services: Services, arguments: WaitForJob) -> Result:
 _WAIT_BYTES: Final = 16 * 1024
 
 
-def _is_over(job: ListedJob) -> bool:
+def _is_over(job: JudgedJob) -> bool:
     return job.state in (JobState.FINISHED.value, JobState.DELETED.value)
 
 
@@ -219,7 +260,7 @@ async def _stop_job(services: Services, arguments: StopJob) -> Result:
     return Result({"job": str(key), "stopping": True})
 
 
-async def _send(services: Services, path: str, *fields: Any) -> dict[str, Any]:
+async def _send(services: Services, path: str, *fields: tuple[str, str | int | Iterable[str] | None]) -> dict[str, Any]:
     body = urlencode(pairs(*fields)).encode()
     answer = decoded(await services.call(ApiCall(method="POST", path=path, body=body, kind=FORM)), dict[str, Any])
     if answer.get("status", "ok") != "ok":

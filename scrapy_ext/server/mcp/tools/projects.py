@@ -7,9 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.projects import Project as Shown
-from scrapy_ext.server.mcp.answers import decoded
 from scrapy_ext.server.mcp.results import Result, numbered, offset_of, records_result
-from scrapy_ext.server.mcp.services import ApiCall, ApiError, Services, pairs
+from scrapy_ext.server.mcp.services import ApiCall, ApiError, Services, decoded, pairs
 from scrapy_ext.server.mcp.tool import Listing, Project, Tools
 
 TOOLS: Final = Tools()

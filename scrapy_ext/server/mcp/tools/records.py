@@ -10,9 +10,17 @@ from msgspec import Meta
 
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.mcp.answers import decoded_json, lines_of
 from scrapy_ext.server.mcp.results import Record, Result, records_result
-from scrapy_ext.server.mcp.services import JSON_LINES, ApiCall, ApiError, Services, pairs, path_of
+from scrapy_ext.server.mcp.services import (
+    JSON_LINES,
+    ApiCall,
+    ApiError,
+    Services,
+    decoded_json,
+    lines_of,
+    pairs,
+    path_of,
+)
 from scrapy_ext.server.mcp.tool import Job, Listing, Tools
 
 TOOLS: Final = Tools()

@@ -7,12 +7,13 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from scrapy_ext.api.fields import fields_of
+from scrapy_ext.api.platform.cron import Cron
 from scrapy_ext.api.platform.keys import MAX_NUMBER
-from scrapy_ext.api.platform.periodic import MAX_DESCRIPTION, Cron, PeriodicJob, PeriodicPage
-from scrapy_ext.server.mcp.answers import decoded
+from scrapy_ext.api.platform.periodic import NewSchedule, PeriodicJob, PeriodicPage
 from scrapy_ext.server.mcp.results import Result, numbered, offset_of, records_result
-from scrapy_ext.server.mcp.services import ApiCall, Need, Services, pairs, path_of
-from scrapy_ext.server.mcp.tool import Arguments, Listing, Project, Tools
+from scrapy_ext.server.mcp.services import ApiCall, Need, Services, decoded, pairs, path_of
+from scrapy_ext.server.mcp.tool import Arguments, Listing, Project, Tools, with_fields_of
 from scrapy_ext.server.mcp.tools.jobs import Spider, SpiderArguments, Tags, check_arguments
 
 TOOLS: Final = Tools()
@@ -41,36 +42,30 @@ async def _list_schedules(services: Services, arguments: ListSchedules) -> Resul
 class AddSchedule(Arguments, frozen=True, kw_only=True):
     project: Project
     spider: Spider
-    cron: Annotated[
-        str,
-        Meta(
-            max_length=100,
-            description="Five fields in UTC, each a number or *: minute, hour, day of month, month, day of week (0 is "
-            'Sunday). "30 4 * * *" is every day at 04:30. No ranges, steps or lists: add one schedule for each.',
-        ),
-    ]
     arguments: SpiderArguments = msgspec.field(default_factory=dict)
     tags: Tags = msgspec.field(default_factory=list)
-    description: Annotated[str, Meta(max_length=MAX_DESCRIPTION, description="What the schedule is for.")] = ""
+
+
+#: Fields of a schedule that the arguments above stand for.
+_OWN: Final = frozenset({"tasks", "addtags"})
 
 
 @TOOLS.add(
     "add_schedule",
     "Add a schedule",
     "Add a schedule that runs a spider at the times of a cron expression, and return its number.",
-    AddSchedule,
+    with_fields_of(NewSchedule, AddSchedule, without=_OWN),
     Need.WRITE,
     open_world=True,
 )
 async def _add_schedule(services: Services, arguments: AddSchedule) -> Result:
-    Cron.parse(arguments.cron)
     check_arguments(arguments.arguments)
     fields = {
-        "cron": arguments.cron,
+        **{name: getattr(arguments, name) for name in fields_of(NewSchedule) if name not in _OWN},
         "tasks": [{"name": arguments.spider, "spider_args": arguments.arguments}],
         "addtags": arguments.tags,
-        "description": arguments.description,
     }
+    Cron.parse_new(fields["cron"])
     call = ApiCall(method="POST", path=_path(arguments.project), body=msgspec.json.encode(fields))
     return Result({"schedule": decoded(await services.call(call), PeriodicJob).id})
 

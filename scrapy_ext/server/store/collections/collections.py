@@ -12,8 +12,15 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionName, Count
 from scrapy_ext.api.platform.keys import MAX_NUMBER
-from scrapy_ext.server.store.collections.owned import check_job, hidden_keys
-from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, conditions, number_of
+from scrapy_ext.server.store.collections.selections import (
+    Collection,
+    Range,
+    RecordSelection,
+    check_job,
+    conditions,
+    hidden_keys,
+    number_of,
+)
 from scrapy_ext.server.store.collections.writes import (
     create_and_write,
     delete_keys,
@@ -22,8 +29,8 @@ from scrapy_ext.server.store.collections.writes import (
     rename,
     write_records,
 )
-from scrapy_ext.server.store.engine.interface import Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, TimedMethod, Transaction, only_row
+from scrapy_ext.server.store.fencing import Attempt
 
 #: Records per query, each of up to 1 MiB, and the bytes after which a read makes no further query.
 _PAGE: Final = 128
@@ -59,17 +66,17 @@ def _less(number: int | None, by: int) -> int | None:
     return None if number is None else number - by
 
 
-async def _names(tx: Transaction, project: int) -> list[CollectionName]:
+async def names(tx: Transaction, project: int) -> list[CollectionName]:
     rows = await tx.fetch("SELECT type, name FROM collections WHERE project = $1 ORDER BY name, type", project)
     return [CollectionName(*row) for row in rows]
 
 
-async def _get(tx: Transaction, now: int, which: Collection, key: bytes) -> CollectionRecord | None:
+async def get(tx: Transaction, now: int, which: Collection, key: bytes) -> CollectionRecord | None:
     await check_job(tx, which, key)
     row = await tx.fetchrow(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", "$3")}
-            AND key = $4 AND (expires IS NULL OR expires > $5)""",  # noqa: S608 - built from fixed conditions
+            AND key = $4 AND (expires IS NULL OR expires > $5)""",
         *(which.project, which.type.value, which.name, key, now),
     )
     return CollectionRecord(*row) if row else None
@@ -134,7 +141,7 @@ async def _by_key(
     rows = await tx.fetch_any(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", "$3")} AND (expires IS NULL OR expires > $4)
-            AND ts >= $5 AND ts < $6 AND key = ANY($7)""",  # noqa: S608 - built from fixed conditions
+            AND ts >= $5 AND ts < $6 AND key = ANY($7)""",
         which.project,
         which.type.value,
         which.name,
@@ -155,7 +162,7 @@ async def _of_range(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = {_number("$2", f"${name}")}{condition}
             AND (expires IS NULL OR expires > ${name + 1})
-            ORDER BY key LIMIT ${name + 2}""",  # noqa: S608 - built from fixed conditions
+            ORDER BY key LIMIT ${name + 2}""",
         which.project,
         which.type.value,
         *arguments,
@@ -168,7 +175,7 @@ async def _of_range(
 
 def _number(kind: str, name: str) -> str:
     """Return a subquery for the number of a collection."""
-    return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"  # noqa: S608
+    return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"
 
 
 async def _count(tx: Transaction, which: Collection, selection: RecordSelection, most: int, *, now: int) -> Count:
@@ -178,11 +185,12 @@ async def _count(tx: Transaction, which: Collection, selection: RecordSelection,
         condition, arguments = conditions(part, selection._replace(startts=None, endts=None))
         name = len(arguments) + 3
         condition = f"project = $1 AND collection = {_number('$2', f'${name}')}{condition} ORDER BY key"
-        row = await tx.fetchrow(
+        row = await only_row(
+            tx,
             f"""SELECT count(*), count(CASE WHEN ts >= ${name + 2} AND ts < ${name + 3}
                     AND (expires IS NULL OR expires > ${name + 4}) THEN 1 END)
                 FROM (SELECT ts, expires FROM collection_records
-                      WHERE {condition} LIMIT ${name + 1}) AS part""",  # noqa: S608 - built from fixed conditions
+                      WHERE {condition} LIMIT ${name + 1}) AS part""",
             which.project,
             which.type.value,
             *arguments,
@@ -192,12 +200,11 @@ async def _count(tx: Transaction, which: Collection, selection: RecordSelection,
             MAX_NUMBER if selection.endts is None else selection.endts,
             now,
         )
-        assert row is not None  # noqa: S101 - an aggregate has a row
         scanned += row[0]
         total += row[1] if selection.per_range is None else min(row[1], selection.per_range)
         if row[0] == left:
             following = await tx.fetchrow(
-                f"SELECT key FROM collection_records WHERE {condition} LIMIT 1 OFFSET ${name + 1}",  # noqa: S608 - as above
+                f"SELECT key FROM collection_records WHERE {condition} LIMIT 1 OFFSET ${name + 1}",
                 which.project,
                 which.type.value,
                 *arguments,
@@ -210,17 +217,22 @@ async def _count(tx: Transaction, which: Collection, selection: RecordSelection,
 
 
 class CollectionStore(EngineStore):
-    names = Method("read", _names)
+    names = Method("read", names)
 
-    async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
-        """Create or update records, given as key and JSON; the last of several with one key counts."""
+    async def write(
+        self, which: Collection, records: Sequence[tuple[bytes, bytes]], attempt: Attempt | None = None
+    ) -> None:
+        """Create or update records, given as key and JSON; the last of several with one key counts.
+
+        ``attempt``, here and below: that of the process that writes; the write fails (403) once the attempt is over.
+        """
         given, now = dict(records), self._clock()
-        if not await self._engine.write(write_records, which, given, now):
+        if not await self._engine.write(write_records, which, given, now, attempt):
             # Not within the first attempt, which may hold a row of this name that another writer has renamed: a rename
             # locks the counter first and waits for that row.
-            await self._engine.write(create_and_write, which, given, now)
+            await self._engine.write(create_and_write, which, given, now, attempt)
 
-    get = TimedMethod("read_inline", _get)
+    get = TimedMethod("read_inline", get)
     copies = TimedMethod("read", _copies)
 
     async def scan(
@@ -238,13 +250,15 @@ class CollectionStore(EngineStore):
         """Count the selected records, up to ``most`` (``COUNT_STEP``) keys, and return where to continue."""
         return await self._engine.read_inline(_count, which, selection, most or COUNT_STEP, now=self._clock())
 
-    async def delete(self, which: Collection, selection: RecordSelection) -> Deletion:
+    async def delete(self, which: Collection, selection: RecordSelection, attempt: Attempt | None = None) -> Deletion:
         """Delete a bounded number of the selected records."""
         deleted, scanned, now = 0, 0, self._clock()
         for each in selection.ranges:
             part, left = each, selection.per_range
             while left is None or left > 0:
-                step, seen, last = await self._engine.write(delete_step, which, part, selection, left, now=now)
+                step, seen, last = await self._engine.write(
+                    delete_step, which, part, selection, left, now=now, attempt=attempt
+                )
                 deleted, scanned = deleted + step, scanned + seen
                 left = None if left is None else left - step
                 if last is None:

@@ -1,11 +1,19 @@
-"""Identification of a collection, and selection of its records."""
+"""Identification of a collection, and selection of its records.
+
+Records that belong to jobs, staged items and snapshots (``job_data``), name their job in their key. Those of a deleted
+job are not read or written from the commit of its deletion on; their rows are removed later (``removals``).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.job_data import OWNED_COLLECTIONS
+from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.records.removal import check_not_deleted, deletion_error, find_deletion
 
 #: Maximum records read by key without a thread, which blocks other requests.
 _FEW: Final = 2
@@ -57,7 +65,7 @@ async def number_of(tx: Transaction, which: Collection, *, hold: bool = False) -
     """Return the number of a collection; ``hold`` locks it against renaming and deletion."""
     held = " FOR SHARE" if hold else ""
     row = await tx.fetchrow(
-        f"SELECT collection FROM collections WHERE project = $1 AND name = $2 AND type = $3{held}",  # noqa: S608 - fixed text
+        f"SELECT collection FROM collections WHERE project = $1 AND name = $2 AND type = $3{held}",
         which.project,
         which.name,
         which.type.value,
@@ -76,3 +84,36 @@ def conditions(part: Range, selection: RecordSelection) -> tuple[str, list[bytes
     used = [(text, value) for text, value in conditions if value is not None]
     text = "".join(f" AND {condition}${place}" for place, (condition, _) in enumerate(used, 3))
     return text, [value for _, value in used]
+
+
+async def check_jobs(tx: Transaction, which: Collection, keys: Iterable[bytes]) -> None:
+    """Raise :class:`ContractError` (410) when a key names a deleted job. Later deletions wait for the transaction."""
+    for job in sorted(_jobs(which, keys)):
+        await check_not_deleted(tx, job)
+
+
+async def check_job(tx: Transaction, which: Collection, key: bytes) -> None:
+    """Raise :class:`ContractError` (410) when a key that is read names a deleted job."""
+    for job in _jobs(which, [key]):
+        if (deletion := await find_deletion(tx, job)) is not None:
+            raise deletion_error(job, deletion)
+
+
+async def hidden_keys(tx: Transaction, which: Collection, keys: Iterable[bytes]) -> set[bytes]:
+    """Return the keys that name a deleted job."""
+    hidden: set[bytes] = set()
+    for job, named in _jobs(which, keys).items():
+        if await find_deletion(tx, job) is not None:
+            hidden.update(named)
+    return hidden
+
+
+def _jobs(which: Collection, keys: Iterable[bytes]) -> dict[JobKey, list[bytes]]:
+    """Return the keys by the jobs that they name."""
+    jobs: dict[JobKey, list[bytes]] = {}
+    owned = OWNED_COLLECTIONS.get(which.name)
+    if owned is not None and which.type is owned.type:
+        for key in keys:
+            if (job := owned.job_of(which.project, key.decode())) is not None:
+                jobs.setdefault(job, []).append(key)
+    return jobs

@@ -1,9 +1,13 @@
-"""Writes and deletions of collections' records."""
+"""Writes, deletions and imports of collections' records.
+
+An import gives records their times and copies of another platform. The newest of two versions of a record stays, so
+that repeated and interrupted imports change nothing, and a record that was written here later is kept.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,10 +16,17 @@ from scrapy_ext.api.platform.collections import EXPIRY_MS, record_faults
 from scrapy_ext.api.platform.job_data import OWNED_COLLECTIONS
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.violations import ContractError, Violation, refused
-from scrapy_ext.server.store.collections.owned import check_jobs
-from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, conditions, number_of
-from scrapy_ext.server.store.counters import advance, hold
-from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.collections.selections import (
+    Collection,
+    Range,
+    RecordSelection,
+    check_jobs,
+    conditions,
+    number_of,
+)
+from scrapy_ext.server.store.engine.interface import EngineStore, Row, TimedMethod, Transaction
+from scrapy_ext.server.store.fencing import Attempt, check_attempt
+from scrapy_ext.server.store.projects import advance, hold
 from scrapy_ext.server.store.removals import COLLECTION, RemovedOwner, add_removal
 
 # ── records as received: the checks of the contract, and the separation of their keys ──
@@ -64,11 +75,14 @@ _DELETE_STEP: Final = 1_000
 _SWEEP: Final = 500
 
 
-async def write_records(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> bool:
+async def write_records(
+    tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int, attempt: Attempt | None = None
+) -> bool:
     """Create or update records by key; return false when the collection does not exist.
 
     Raises :class:`ContractError` (410) for records that belong to a deleted job.
     """
+    await check_attempt(tx, attempt)
     await check_jobs(tx, which, records)
     number = await number_of(tx, which, hold=True)
     if number is None:
@@ -83,8 +97,11 @@ async def write_records(tx: Transaction, which: Collection, records: dict[bytes,
     return True
 
 
-async def create_and_write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> None:
+async def create_and_write(
+    tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int, attempt: Attempt | None = None
+) -> None:
     """Create a collection that :func:`write_records` has not found, and write the records."""
+    await check_attempt(tx, attempt)
     await hold(tx, which.project, _COUNTER)
     # Another writer may have created the collection meanwhile.
     if not await write_records(tx, which, records, now):
@@ -136,16 +153,24 @@ async def _delete_rows(tx: Transaction, project: int, number: int, keys: Sequenc
 
 
 async def delete_step(
-    tx: Transaction, which: Collection, part: Range, selection: RecordSelection, left: int | None, *, now: int
+    tx: Transaction,
+    which: Collection,
+    part: Range,
+    selection: RecordSelection,
+    left: int | None,
+    *,
+    now: int,
+    attempt: Attempt | None = None,
 ) -> tuple[int, int, bytes | None]:
     """Delete one step; return the numbers of records deleted and keys examined, and the last key if more may follow."""
+    await check_attempt(tx, attempt)
     number = await number_of(tx, which)
     if number is None:
         return 0, 0, None
     condition, arguments = conditions(part, selection._replace(startts=None, endts=None))
     rows = await tx.fetch(
         f"""SELECT key, ts, expires FROM collection_records WHERE project = $1 AND collection = $2{condition}
-            ORDER BY key LIMIT ${len(arguments) + 3} FOR UPDATE""",  # noqa: S608 - made of fixed conditions
+            ORDER BY key LIMIT ${len(arguments) + 3} FOR UPDATE""",
         which.project,
         number,
         *arguments,
@@ -159,7 +184,10 @@ async def delete_step(
     return len(keys), len(rows), rows[-1][0] if len(rows) == _DELETE_STEP else None
 
 
-async def delete_keys(tx: Transaction, which: Collection, keys: Sequence[bytes]) -> None:
+async def delete_keys(
+    tx: Transaction, which: Collection, keys: Sequence[bytes], attempt: Attempt | None = None
+) -> None:
+    await check_attempt(tx, attempt)
     number = await number_of(tx, which)
     if number is None:
         return
@@ -167,8 +195,9 @@ async def delete_keys(tx: Transaction, which: Collection, keys: Sequence[bytes])
     await _delete_rows(tx, which.project, number, [(key,) for key in sorted(keys)])
 
 
-async def drop(tx: Transaction, project: int, name: str) -> bool:
+async def drop(tx: Transaction, project: int, name: str, attempt: Attempt | None = None) -> bool:
     """Delete the collections of a name; their rows are purged later."""
+    await check_attempt(tx, attempt)
     if not await _hold_homonyms(tx, project, name):
         return False
     rows = await tx.fetch(
@@ -193,11 +222,12 @@ async def _is_there(tx: Transaction, project: int, name: str) -> bool:
     return row is not None
 
 
-async def rename(tx: Transaction, project: int, name: str, new_name: str) -> bool:
+async def rename(tx: Transaction, project: int, name: str, new_name: str, attempt: Attempt | None = None) -> bool:
     """Rename the collections of a name; raise :class:`ContractError` when the new name is taken.
 
     A collection whose records belong to jobs keeps its name, by which those of deleted jobs are recognized.
     """
+    await check_attempt(tx, attempt)
     for field, given in (("name", name), ("new_name", new_name)):
         if given in OWNED_COLLECTIONS:
             raise refused(field, f"must not be {given}, whose records belong to jobs", "Choose another.")
@@ -211,3 +241,39 @@ async def rename(tx: Transaction, project: int, name: str, new_name: str) -> boo
         "UPDATE collections SET name = $3 WHERE project = $1 AND name = $2", project, name, new_name
     )
     return changed > 0
+
+
+#: A time (ms) and a record.
+Copy = tuple[int, bytes]
+
+_IMPORT: Final = """
+    INSERT INTO collection_records (project, collection, key, ts, expires, value, ts_1, value_1, ts_2, value_2)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT (project, collection, key) DO UPDATE
+    SET ts = excluded.ts, expires = excluded.expires, value = excluded.value, ts_1 = excluded.ts_1,
+        value_1 = excluded.value_1, ts_2 = excluded.ts_2, value_2 = excluded.value_2
+    WHERE collection_records.ts < excluded.ts"""
+
+
+async def write(tx: Transaction, now: int, which: Collection, records: Mapping[bytes, Sequence[Copy]]) -> None:
+    """Store records by key, the oldest copy first; expired ones are left out."""
+    number = await number_of(tx, which, hold=True)
+    if number is None:
+        await create_and_write(tx, which, {}, now)
+        number = await number_of(tx, which, hold=True)
+    rows = [(which.project, number, key, *_columns(which, records[key])) for key in sorted(records)]
+    kept = [row for row in rows if row[4] is None or row[4] > now]
+    await tx.execute_many(_IMPORT, kept)
+
+
+def _columns(which: Collection, copies: Sequence[Copy]) -> list[Any]:
+    newest_first = [*reversed(copies)][: which.type.copies]
+    ts, value = newest_first[0]
+    older = [part for copy in newest_first[1:] for part in copy]
+    return [ts, ts + EXPIRY_MS if which.type.expires else None, value, *older, *[None] * (4 - len(older))]
+
+
+class CollectionImportStore(EngineStore):
+    """Writes of imported records."""
+
+    write = TimedMethod("write", write)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
+
+#: Remedies for a data directory that cannot be written.
+OTHER_PLACE: Final = (
+    "Name a folder that can be written, with --data or the setting SERVER_DATA; or store elsewhere, with --database or "
+    "the setting PLATFORM_URL."
+)
 
 
 class StoreError(Exception):
@@ -12,6 +18,10 @@ class StoreError(Exception):
     """
 
     public: ClassVar[str] = "The store failed to do this. The log of the server says why."
+
+
+class DamagedRecordsError(StoreError):
+    """Stored records cannot be read; all others can."""
 
 
 class StoreFullError(StoreError):

@@ -1,4 +1,4 @@
-"""The interface between the stores and a database, implemented by ``sqlite`` and ``postgresql``.
+"""The interface between stores and a database, implemented by ``sqlite`` and ``postgresql``, and the base of stores.
 
 An operation of a store is written once, as ``async def operation(tx, ...)``, in SQL with ``$1`` placeholders that both
 databases accept. Rules for every operation:
@@ -18,7 +18,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
+from functools import partial
+from typing import Any, Concatenate, Final, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError
 
@@ -84,16 +85,16 @@ class Transaction(Protocol):
     def sorted_runs(self) -> bool:
         """True if large indexes of random keys should be kept as sorted runs."""
 
-    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
+    async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
         """Return the rows of a query that ends in ``= ANY($n)``, where n is one more than the arguments."""
 
-    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+    async def fetch(self, sql: str, *arguments: object) -> list[Row]:
         """Return the rows of a query."""
 
-    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+    async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
         """Return the first row of a query."""
 
-    async def execute(self, sql: str, *arguments: Any) -> int:
+    async def execute(self, sql: str, *arguments: object) -> int:
         """Run a statement; return the number of changed rows."""
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -107,6 +108,13 @@ class Transaction(Protocol):
 
     async def script(self, sql: str) -> None:
         """Run the statements of a migration."""
+
+
+async def only_row(tx: Transaction, sql: str, *arguments: object) -> Row:
+    """Return the row of a statement that always has one, such as that of an aggregate."""
+    row = await tx.fetchrow(sql, *arguments)
+    assert row is not None, sql  # noqa: S101
+    return row
 
 
 Operation = Callable[Concatenate[Transaction, P], Coroutine[Any, Any, T]]
@@ -168,3 +176,41 @@ class Snapshot(Protocol):
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a read-only operation; raise :class:`StoreError`."""
+
+
+#: The methods of an engine that run an operation.
+Call = Literal["read", "read_inline", "write"]
+
+
+class EngineStore:
+    """Base of the stores: an engine, and a clock in milliseconds."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        self._engine = engine
+        self._clock = clock
+
+
+class Method(Generic[P, T]):
+    """Method of an :class:`EngineStore` that runs an operation on its engine: ``get = Method("read", get)``.
+
+    An operation has the name of its method, unless other modules call it, too. The parameters of a method are those of
+    its operation after the transaction.
+    """
+
+    def __init__(self, call: Call, operation: Operation[P, T]) -> None:
+        self._call = call
+        self._operation = operation
+
+    def __get__(self, store: EngineStore, _: object) -> Callable[P, Coroutine[Any, Any, T]]:
+        return partial(getattr(store._engine, self._call), self._operation)
+
+
+class TimedMethod(Generic[P, T]):
+    """Method of an :class:`EngineStore` that runs an operation with the time (ms) after its transaction."""
+
+    def __init__(self, call: Call, operation: Operation[Concatenate[int, P], T]) -> None:
+        self._call = call
+        self._operation = operation
+
+    def __get__(self, store: EngineStore, _: object) -> Callable[P, Coroutine[Any, Any, T]]:
+        return partial(getattr(store._engine, self._call), self._operation, store._clock())

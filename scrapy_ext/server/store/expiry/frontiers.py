@@ -204,7 +204,7 @@ async def _ended(tx: Transaction, keys: Iterable[JobKey]) -> int | None:
     """Lock jobs; return the time (ms) since which none of them can continue, or None when one may."""
     ended = 0
     for key in sorted(set(keys)):
-        await tx.fetchrow(f"SELECT 1 FROM jobs WHERE {_JOB} FOR UPDATE", *key)  # noqa: S608 - fixed text
+        await tx.fetchrow(f"SELECT 1 FROM jobs WHERE {_JOB} FOR UPDATE", *key)
         each = await _end_of_job(tx, key)
         if each is None:
             return None
@@ -213,7 +213,7 @@ async def _ended(tx: Transaction, keys: Iterable[JobKey]) -> int | None:
 
 
 async def _end_of_job(tx: Transaction, key: JobKey) -> int | None:
-    row = await tx.fetchrow(f"SELECT state, changed FROM jobs WHERE {_JOB}", *key)  # noqa: S608 - fixed text
+    row = await tx.fetchrow(f"SELECT state, changed FROM jobs WHERE {_JOB}", *key)
     if row is None:
         # A number above the counter is part of a name that a user has chosen.
         row = await tx.fetchrow(
@@ -222,7 +222,7 @@ async def _end_of_job(tx: Transaction, key: JobKey) -> int | None:
         )
         return 0 if row else None
     state, changed = row
-    if await tx.fetchrow(f"SELECT 1 FROM attempts WHERE {_JOB}", *key) is not None:  # noqa: S608 - fixed text
+    if await tx.fetchrow(f"SELECT 1 FROM attempts WHERE {_JOB}", *key) is not None:
         return None
     is_over = state == JobState.DELETED.value or (state == JobState.FINISHED.value and await _is_final(tx, key))
     return changed if is_over else None

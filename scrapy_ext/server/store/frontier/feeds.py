@@ -1,4 +1,4 @@
-"""Pushes of requests into the frontiers of crawls.
+"""Pushes of requests into the frontiers of crawls, also of those that are put back from the dead letters.
 
 - A push is one transaction over all slots that it touches: the frontier has all of its requests or none. The row of the
   frontier is locked first, so that two pushes lock slots one after the other, and a job's own frontier takes nothing
@@ -11,21 +11,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.feeding import Fed, FedCount, Feed
-from scrapy_ext.api.platform.frontier_slots import DEFAULT_SLOTS, MAX_SLOTS, slot_of_url
+from scrapy_ext.api.platform.feeding import MAX_VIOLATIONS, Fed, FedCount, Feed, parsed
+from scrapy_ext.api.platform.frontier import (
+    DEAD_LETTERS,
+    DEFAULT_SLOTS,
+    MAX_BATCH,
+    MAX_SLOTS,
+    FrontierRequest,
+    revived,
+    slot_of_url,
+)
 from scrapy_ext.api.platform.job_data import job_of_frontier
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation, refused
-from scrapy_ext.server.store.counters import hold
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import Engine, EngineStore, Method, Transaction
+from scrapy_ext.server.store.fencing import Attempt, check_attempt
 from scrapy_ext.server.store.frontier.fingerprint_filter import SlotFilters
-from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, add_requests
+from scrapy_ext.server.store.frontier.frontier import FrontierStore, QueuedRequest, Slot, add_requests
+from scrapy_ext.server.store.projects import hold
+from scrapy_ext.server.store.read_ahead import in_thread
 
 _FEED: Final = "project = $1 AND frontier = $2"
 _REMEDY: Final = "Set FRONTIER_KEEP_ALIVE for a crawl that waits, or push into a frontier that a FRONTIER_NAME names."
@@ -34,12 +44,16 @@ _encode: Final = msgspec.json.Encoder().encode
 
 class Push(NamedTuple):
     """A push: its frontier, the number of slots that the sender expects, and whether each request names its
-    fingerprint."""
+    fingerprint.
+
+    ``attempt``: that of the process that pushes.
+    """
 
     project: int
     frontier: str
     slots: int | None = None
     names_fps: bool = True
+    attempt: Attempt | None = None
 
 
 class PushedRequest(NamedTuple):
@@ -69,7 +83,7 @@ class _Row(NamedTuple):
 
 async def _row(tx: Transaction, project: int, frontier: str, *, lock: bool = False) -> _Row | None:
     row = await tx.fetchrow(
-        f"SELECT slots, accepting, own_fingerprints FROM frontier_feeds WHERE {_FEED}"  # noqa: S608 - fixed text
+        f"SELECT slots, accepting, own_fingerprints FROM frontier_feeds WHERE {_FEED}"
         + (" FOR UPDATE" if lock else ""),
         project,
         frontier,
@@ -77,7 +91,7 @@ async def _row(tx: Transaction, project: int, frontier: str, *, lock: bool = Fal
     return _Row(row[0], bool(row[1]), bool(row[2])) if row else None
 
 
-async def _get(tx: Transaction, project: int, frontier: str) -> Feed | None:
+async def get(tx: Transaction, project: int, frontier: str) -> Feed | None:
     """Return a frontier as a feed; None if it does not exist."""
     row = await _row(tx, project, frontier)
     slots = await tx.fetch(
@@ -91,8 +105,9 @@ async def _get(tx: Transaction, project: int, frontier: str) -> Feed | None:
     return Feed(row.slots, row.accepting, row.own_fingerprints, stamps)
 
 
-async def _declare(tx: Transaction, project: int, frontier: str, feed: Feed) -> None:
-    """Store what a crawl declares about its frontier."""
+async def declare(tx: Transaction, project: int, frontier: str, feed: Feed, attempt: Attempt | None = None) -> None:
+    """Store what a crawl declares about its frontier. ``attempt``: that of the process that declares it."""
+    await check_attempt(tx, attempt)
     await tx.execute(
         """INSERT INTO frontier_feeds (project, frontier, slots, accepting, own_fingerprints)
            VALUES ($1, $2, $3, $4, $5) ON CONFLICT (project, frontier) DO UPDATE
@@ -106,6 +121,7 @@ async def _declare(tx: Transaction, project: int, frontier: str, feed: Feed) -> 
 
 
 async def _push(tx: Transaction, push: Push, requests: Sequence[PushedRequest], filters: SlotFilters) -> FedCount:
+    await check_attempt(tx, push.attempt)
     project, frontier = push.project, push.frontier
     row = await _row(tx, project, frontier, lock=True)
     job = job_of_frontier(project, frontier)
@@ -135,7 +151,7 @@ async def _push(tx: Transaction, push: Push, requests: Sequence[PushedRequest], 
 async def _hold_for_new_slots(tx: Transaction, push: Push, names: Iterable[str]) -> None:
     """Take the counter of slots before any slot is locked, if the push creates one. Nobody deletes a slot meanwhile,
     since the row of the frontier is locked."""
-    rows = await tx.fetch(f"SELECT slot FROM frontier_slots WHERE {_FEED}", push.project, push.frontier)  # noqa: S608
+    rows = await tx.fetch(f"SELECT slot FROM frontier_slots WHERE {_FEED}", push.project, push.frontier)
     if not {row[0] for row in rows}.issuperset(names):
         await hold(tx, push.project, "frontier slot")
 
@@ -143,7 +159,7 @@ async def _hold_for_new_slots(tx: Transaction, push: Push, names: Iterable[str])
 async def _created(tx: Transaction, push: Push) -> _Row:
     """Create the row of a frontier into which something is pushed before a crawl has opened it."""
     slots = push.slots or DEFAULT_SLOTS
-    names = await tx.fetch(f"SELECT slot FROM frontier_slots WHERE {_FEED}", push.project, push.frontier)  # noqa: S608
+    names = await tx.fetch(f"SELECT slot FROM frontier_slots WHERE {_FEED}", push.project, push.frontier)
     highest = max((int(name) for (name,) in names if name.isdigit() and len(name) <= len(str(MAX_SLOTS))), default=0)
     if highest >= slots:
         raise refused(
@@ -151,7 +167,7 @@ async def _created(tx: Transaction, push: Push) -> _Row:
             f"is {slots}, but frontier {push.frontier} has slot {highest}",
             "Name the FRONTIER_SLOTS of its crawl.",
         )
-    await _declare(tx, push.project, push.frontier, Feed(slots))
+    await declare(tx, push.project, push.frontier, Feed(slots))
     # Another push may have created it at the same time: its row is locked from here on.
     row = await _row(tx, push.project, push.frontier, lock=True)
     assert row is not None  # noqa: S101 - declared above
@@ -188,9 +204,88 @@ class FeedStore(EngineStore):
         super().__init__(engine, clock)
         self._filters = filters
 
-    get = Method("read", _get)
-    declare = Method("write", _declare)
+    get = Method("read", get)
+    declare = Method("write", declare)
 
     async def push(self, push: Push, requests: Sequence[PushedRequest]) -> FedCount:
         """Queue all requests or none; raises :class:`ContractError` for a frontier that takes none."""
         return await self._engine.write(_push, push, requests, self._filters)
+
+
+# ── lines of URLs and requests on their way into a frontier: all are parsed before the first is queued ──
+
+#: Lines with their numbers, from 1.
+Lines = Sequence[tuple[int, bytes]]
+
+
+async def push_lines(feeds: FeedStore, push: Push, lines: Lines, name: str, start: int = 0) -> FedCount:
+    """Push lines into a frontier, all or none; raises :class:`ContractError`.
+
+    ``name``: ID of the push. ``start``: number of the first line in it.
+    """
+    requests, violations = await in_thread(_parsed, lines)
+    if violations:
+        raise ContractError(violations)
+    if not requests:
+        return FedCount(0, 0)
+    numbered = [(start + number - 1, fed) for number, fed in requests]
+    ready = await in_thread(partial(pushed, push=name), numbered)
+    return await feeds.push(push._replace(names_fps=all(fed.names_fp for _, fed in requests)), ready)
+
+
+def _parsed(lines: Lines) -> tuple[list[tuple[int, Fed]], list[Violation]]:
+    """Return the requests of the lines, and the violations of the first invalid ones."""
+    requests: list[tuple[int, Fed]] = []
+    violations: list[Violation] = []
+    for number, line in lines:
+        place = f"line {number}"
+        try:
+            fed = parsed(line, place)
+        except ContractError as error:
+            violations += error.violations
+            if len(violations) >= MAX_VIOLATIONS:
+                break
+            continue
+        if fed.needs_fp:
+            violations.append(_without_fp(place))
+        requests.append((number, fed))
+    return requests, violations
+
+
+def _without_fp(place: str) -> Violation:
+    return Violation(
+        f"{place}.meta",
+        "has extract_api fields, on which the fingerprint depends",
+        "Push in the project: scrapy platform frontier add --spider NAME. Or give the line its fp.",
+    )
+
+
+#: Approximate maximum of requests per call.
+MOST: Final = 20_000
+
+_decode: Final = msgspec.json.Decoder(list[tuple[str, Any]]).decode
+
+
+async def put_back(frontier: FrontierStore, project: int, name: str) -> int:
+    """Queue dead letters again, each in its slot; return their number.
+
+    A request is removed from the dead letters after it was queued, so that an interruption loses none. A repetition
+    queues none twice, since its slot has the fingerprint. Raises ``ValueError`` for invalid dead letters.
+    """
+    dead = Slot(project, name, DEAD_LETTERS)
+    count = 0
+    while count < MOST and (batches := await frontier.read(dead, MAX_BATCH)):
+        by_slot: dict[str, list[QueuedRequest]] = {}
+        for batch in batches:
+            for key, letter in _decode(b"[" + batch.requests + b"]"):
+                back = revived(key, letter)
+                by_slot.setdefault(back.slot, []).append(_queued(back.request))
+        for slot, requests in sorted(by_slot.items()):
+            await frontier.add(Slot(project, name, slot), requests)
+        await frontier.delete_batches(dead, [batch.id for batch in batches])
+        count += sum(batch.size for batch in batches)
+    return count
+
+
+def _queued(request: FrontierRequest) -> QueuedRequest:
+    return QueuedRequest(request.fp.encode(), _encode([request.fp, request.qdata]), None, request.p)

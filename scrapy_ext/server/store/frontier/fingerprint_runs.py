@@ -60,7 +60,7 @@ class RunRows:
         """Return those of ``wanted``, which is sorted, that the run has."""
         if not self._packed:
             rows = await self._tx.fetch_any(
-                f"SELECT fp FROM frontier_fingerprints WHERE {_RUN} AND fp = ANY($4)",  # noqa: S608 - fixed, above
+                f"SELECT fp FROM frontier_fingerprints WHERE {_RUN} AND fp = ANY($4)",
                 *self._keys,
                 keys=wanted,
             )
@@ -83,7 +83,7 @@ class RunRows:
         """Return the block that may contain a fingerprint, and its first one."""
         return await self._tx.fetchrow(
             f"""SELECT fps, first FROM frontier_fingerprint_blocks WHERE {_RUN} AND first <= $4
-                ORDER BY first DESC LIMIT 1""",  # noqa: S608
+                ORDER BY first DESC LIMIT 1""",
             *self._keys,
             fp,
         )
@@ -93,7 +93,7 @@ class RunRows:
         if self._packed:
             return await self._unpacked(after, number)
         rows = await self._tx.fetch(
-            f"SELECT fp, fdata FROM frontier_fingerprints WHERE {_RUN} AND fp > $4 ORDER BY fp LIMIT $5",  # noqa: S608
+            f"SELECT fp, fdata FROM frontier_fingerprints WHERE {_RUN} AND fp > $4 ORDER BY fp LIMIT $5",
             *self._keys,
             after,
             number,
@@ -112,7 +112,7 @@ class RunRows:
             comparison = ">" if fps else ">="
             rows = await self._tx.fetch(
                 f"""SELECT first, fps, fdata FROM frontier_fingerprint_blocks WHERE {_RUN} AND first {comparison} $4
-                    ORDER BY first LIMIT $5""",  # noqa: S608
+                    ORDER BY first LIMIT $5""",
                 *self._keys,
                 place,
                 limit,
@@ -154,10 +154,10 @@ class RunRows:
         """
         table, key = ("frontier_fingerprint_blocks", "first") if self._packed else ("frontier_fingerprints", "fp")
         if end is None:
-            await self._tx.execute(f"DELETE FROM {table} WHERE {_RUN}", *self._keys)  # noqa: S608
+            await self._tx.execute(f"DELETE FROM {table} WHERE {_RUN}", *self._keys)
             return
         last = await self._block(end) if self._packed else None
-        await self._tx.execute(f"DELETE FROM {table} WHERE {_RUN} AND {key} <= $4", *self._keys, end)  # noqa: S608
+        await self._tx.execute(f"DELETE FROM {table} WHERE {_RUN} AND {key} <= $4", *self._keys, end)
         if last is not None:
             members = last[0][1:-1].split(_MARK)
             await self.append(members[bisect_right(members, end) :], segment.fdata)

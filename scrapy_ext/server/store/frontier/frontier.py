@@ -22,11 +22,11 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, QueueCount
 from scrapy_ext.api.platform.job_data import job_of_frontier
-from scrapy_ext.server.store.counters import advance, hold
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import Engine, EngineStore, Method, Transaction, only_row
+from scrapy_ext.server.store.fencing import Attempt, check_attempt
 from scrapy_ext.server.store.frontier.fingerprint_filter import SlotFilters
 from scrapy_ext.server.store.frontier.fingerprints import FingerprintRuns, page, runs_of
+from scrapy_ext.server.store.projects import advance, hold
 from scrapy_ext.server.store.records.removal import check_not_deleted
 from scrapy_ext.server.store.removals import SLOT, RemovedOwner, add_removal
 
@@ -109,8 +109,15 @@ async def _created(tx: Transaction, slot: Slot) -> _Held:
     return _Held(_Owner(slot.project, number), 0, None, 0)
 
 
-async def add_requests(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: SlotFilters) -> int:
+async def add_requests(
+    tx: Transaction,
+    slot: Slot,
+    requests: Sequence[QueuedRequest],
+    filters: SlotFilters,
+    attempt: Attempt | None = None,
+) -> int:
     """Queue the requests with unseen fingerprints; return their number."""
+    await check_attempt(tx, attempt)
     owner, last_batch, runs, stamp = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
     fingerprints = FingerprintRuns(tx, owner, runs, stamp)
@@ -123,7 +130,7 @@ async def add_requests(tx: Transaction, slot: Slot, requests: Sequence[QueuedReq
     for priority, pairs in by_priority.items():
         batch = await _enqueue(tx, owner, priority, pairs, batch)
     await tx.execute(
-        f"UPDATE frontier_slots SET last_batch = $4, runs = $5, stamp = $6 WHERE {_SLOT}",  # noqa: S608
+        f"UPDATE frontier_slots SET last_batch = $4, runs = $5, stamp = $6 WHERE {_SLOT}",
         *(*slot, batch, fingerprints.runs, stamp),
     )
     return len(new)
@@ -192,7 +199,7 @@ async def first_batches(
         rows = await tx.fetch(
             f"""SELECT slot, priority, batch, size, fixed, requests FROM frontier_batches
                WHERE project = $1 AND slot = (SELECT number FROM frontier_slots WHERE {_SLOT})
-               AND (priority, batch) > ($4, $5) ORDER BY priority, batch LIMIT $6""",  # noqa: S608 - fixed, above
+               AND (priority, batch) > ($4, $5) ORDER BY priority, batch LIMIT $6""",
             *slot,
             *after,
             limit,
@@ -219,23 +226,23 @@ async def _fix_batches(tx: Transaction, slot: Slot, mincount: int, after: str | 
     return batches
 
 
-async def _count(tx: Transaction, slot: Slot, start: str | None = None) -> QueueCount:
+async def count(tx: Transaction, slot: Slot, start: str | None = None) -> QueueCount:
     """Count the queued requests from a batch on, up to ``COUNT_STEP`` batches."""
     _, priority, batch = (0, -_PRIORITY_SHIFT, 0) if start is None else _key(start)
     condition = f"""project = $1 AND slot = (SELECT number FROM frontier_slots WHERE {_SLOT})
-        AND (priority, batch) >= ($4, $5) ORDER BY priority, batch"""  # noqa: S608 - fixed, as below
-    row = await tx.fetchrow(
+        AND (priority, batch) >= ($4, $5) ORDER BY priority, batch"""
+    row = await only_row(
+        tx,
         f"""SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM (
-              SELECT size FROM frontier_batches WHERE {condition} LIMIT $6) AS part""",  # noqa: S608
+              SELECT size FROM frontier_batches WHERE {condition} LIMIT $6) AS part""",
         *slot,
         priority,
         batch,
         COUNT_STEP,
     )
-    assert row is not None  # noqa: S101 - an aggregate has a row
     if row[0] == COUNT_STEP:
         following = await tx.fetchrow(
-            f"SELECT priority, slot, batch FROM frontier_batches WHERE {condition} LIMIT 1 OFFSET $6",  # noqa: S608
+            f"SELECT priority, slot, batch FROM frontier_batches WHERE {condition} LIMIT 1 OFFSET $6",
             *slot,
             priority,
             batch,
@@ -269,8 +276,9 @@ def _key(batch_id: str) -> tuple[int, int, int]:
     return slot, priority - _PRIORITY_SHIFT, batch
 
 
-async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> None:
+async def delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str], attempt: Attempt | None = None) -> None:
     """Delete batches; unknown IDs are ignored."""
+    await check_attempt(tx, attempt)
     known = await _locked(tx, slot)
     if known is None:
         return
@@ -282,14 +290,15 @@ async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> No
 
 
 async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
-    row = await tx.fetchrow(f"SELECT number, runs FROM frontier_slots WHERE {_SLOT}", *slot)  # noqa: S608
+    row = await tx.fetchrow(f"SELECT number, runs FROM frontier_slots WHERE {_SLOT}", *slot)
     if row is None:
         return []
     return await page(tx, (slot.project, row[0]), runs_of(row[1]), after, _FINGERPRINT_PAGE)
 
 
-async def _delete_slot(tx: Transaction, slot: Slot) -> None:
+async def delete_slot(tx: Transaction, slot: Slot, attempt: Attempt | None = None) -> None:
     """Delete a slot with its queue and fingerprints."""
+    await check_attempt(tx, attempt)
     await lock_feed(tx, slot.project, slot.frontier)
     known = await _locked(tx, slot)
     if known is None:
@@ -314,13 +323,13 @@ async def forget_feed(tx: Transaction, project: int, frontier: str) -> None:
     )
 
 
-async def _frontiers(tx: Transaction, project: int) -> list[str]:
+async def frontiers(tx: Transaction, project: int) -> list[str]:
     """Return the names of a project's frontiers."""
     rows = await tx.fetch("SELECT DISTINCT frontier FROM frontier_slots WHERE project = $1 ORDER BY frontier", project)
     return [row[0] for row in rows]
 
 
-async def _slots(tx: Transaction, project: int, frontier: str) -> list[str]:
+async def slots(tx: Transaction, project: int, frontier: str) -> list[str]:
     """Return the names of a frontier's slots."""
     rows = await tx.fetch(
         "SELECT slot FROM frontier_slots WHERE project = $1 AND frontier = $2 ORDER BY slot", project, frontier
@@ -333,9 +342,12 @@ class FrontierStore(EngineStore):
         super().__init__(engine, clock)
         self.filters = SlotFilters()
 
-    async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
-        """Queue the requests with unseen fingerprints; return their number."""
-        return await self._engine.write(add_requests, slot, requests, self.filters)
+    async def add(self, slot: Slot, requests: Sequence[QueuedRequest], attempt: Attempt | None = None) -> int:
+        """Queue the requests with unseen fingerprints; return their number.
+
+        ``attempt``, here and below: that of the process that writes; the write fails (403) once the attempt is over.
+        """
+        return await self._engine.write(add_requests, slot, requests, self.filters, attempt)
 
     async def read(self, slot: Slot, mincount: int, after: str | None = None) -> list[StoredBatch]:
         """Return the first batches, or those after one, with at least ``mincount`` requests if there are so many."""
@@ -352,8 +364,8 @@ class FrontierStore(EngineStore):
                 return batches, fixed
         return await self._engine.read(first_batches, slot, mincount, after)
 
-    count = Method("read_inline", _count)
-    delete_batches = Method("write", _delete_batches)
+    count = Method("read_inline", count)
+    delete_batches = Method("write", delete_batches)
 
     async def fingerprints(self, slot: Slot) -> AsyncIterator[list[bytes]]:
         """Yield the fingerprints of a slot, ordered by bytes."""
@@ -367,6 +379,6 @@ class FrontierStore(EngineStore):
                 return
             after = page[-1]
 
-    delete_slot = Method("write", _delete_slot)
-    frontiers = Method("read", _frontiers)
-    slots = Method("read", _slots)
+    delete_slot = Method("write", delete_slot)
+    frontiers = Method("read", frontiers)
+    slots = Method("read", slots)

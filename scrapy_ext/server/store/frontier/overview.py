@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS
-from scrapy_ext.server.store.engine.interface import Row, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.api.platform.job_data import ASSIGNMENT, JOURNAL_PREFIX
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, Transaction, only_row
 from scrapy_ext.server.store.frontier.fingerprint_runs import SortedRun
 from scrapy_ext.server.store.frontier.fingerprints import FAN, RUN, page, runs_of
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch, first_batches
@@ -15,6 +15,9 @@ from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch, first_b
 COUNTED: Final = 2000
 #: Maximum batches counted per frontier in a list of frontiers.
 COUNTED_IN_LIST: Final = 200
+#: A slot, and all other slots with requests: the journals of crawls have none.
+_SAME: Final = "slot = $3"
+_OTHERS: Final = f"slot <> $3 AND slot <> '{ASSIGNMENT}' AND slot NOT LIKE '{JOURNAL_PREFIX}%'"
 #: Fingerprints per page.
 FINGERPRINTS: Final = 200
 
@@ -46,10 +49,10 @@ class SlotSummary(NamedTuple):
     seen_about: bool
 
 
-async def _frontiers(tx: Transaction, project: int, after: str, limit: int) -> list[FrontierSummary]:
+async def frontiers(tx: Transaction, project: int, after: str, limit: int) -> list[FrontierSummary]:
     """Return the frontiers of a project with names after ``after``."""
     rows = await tx.fetch(
-        """SELECT frontier, sum(CASE WHEN slot = $4 THEN 0 ELSE 1 END) FROM frontier_slots
+        f"""SELECT frontier, sum(CASE WHEN {_OTHERS.replace("$3", "$4")} THEN 1 ELSE 0 END) FROM frontier_slots
            WHERE project = $1 AND frontier > $2 GROUP BY frontier ORDER BY frontier LIMIT $3""",
         project,
         after,
@@ -60,11 +63,25 @@ async def _frontiers(tx: Transaction, project: int, after: str, limit: int) -> l
         FrontierSummary(
             name,
             int(slots),
-            await _queued(tx, Slot(project, name, DEAD_LETTERS), "<>", COUNTED_IN_LIST),
-            await _queued(tx, Slot(project, name, DEAD_LETTERS), "=", COUNTED_IN_LIST),
+            await _queued(tx, Slot(project, name, DEAD_LETTERS), _OTHERS, COUNTED_IN_LIST),
+            await _queued(tx, Slot(project, name, DEAD_LETTERS), _SAME, COUNTED_IN_LIST),
         )
         for name, slots in rows
     ]
+
+
+async def _journals(tx: Transaction, project: int, frontier: str, limit: int) -> list[str]:
+    """Return the slots of a frontier that are journals of jobs."""
+    rows = await tx.fetch(
+        """SELECT slot FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot > $3 AND slot < $4
+           ORDER BY slot LIMIT $5""",
+        project,
+        frontier,
+        JOURNAL_PREFIX,
+        JOURNAL_PREFIX + "\x7f",
+        limit,
+    )
+    return [slot for (slot,) in rows]
 
 
 async def _slots(tx: Transaction, project: int, frontier: str, after: str, limit: int) -> list[SlotSummary]:
@@ -89,7 +106,7 @@ async def _slot(tx: Transaction, slot: Slot) -> SlotSummary | None:
 
 async def _summary(tx: Transaction, slot: Slot, row: Row) -> SlotSummary:
     runs = runs_of(row[1])
-    return SlotSummary(slot.name, await _queued(tx, slot, "=", COUNTED), _seen(runs), len(runs) > 1)
+    return SlotSummary(slot.name, await _queued(tx, slot, _SAME, COUNTED), _seen(runs), len(runs) > 1)
 
 
 def _seen(runs: list[SortedRun]) -> int:
@@ -100,21 +117,21 @@ def _seen(runs: list[SortedRun]) -> int:
     )
 
 
-async def _queued(tx: Transaction, slot: Slot, comparison: str, most: int) -> Queued:
-    """Count the requests queued in a slot (``=``) or in all others of its frontier (``<>``)."""
-    row = await tx.fetchrow(
+async def _queued(tx: Transaction, slot: Slot, which: str, most: int) -> Queued:
+    """Count the requests queued in a slot (:data:`_SAME`) or in all others of its frontier (:data:`_OTHERS`)."""
+    row = await only_row(
+        tx,
         f"""SELECT CAST(coalesce(sum(size), 0) AS BIGINT), count(*), CAST(coalesce(sum(fixed), 0) AS BIGINT) FROM (
               SELECT size, fixed FROM frontier_batches WHERE project = $1 AND slot IN (
-                SELECT number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot {comparison} $3)
-              LIMIT $4) AS part""",  # noqa: S608 - fixed text
+                SELECT number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND {which})
+              LIMIT $4) AS part""",
         *slot,
         most + 1,
     )
-    assert row is not None  # noqa: S101 - an aggregate has a row
     return Queued(row[0], row[1], row[2], row[1] > most)
 
 
-async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
+async def fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
     """Return the fingerprints of a slot after one, :data:`FINGERPRINTS` at most."""
     row = await tx.fetchrow(
         "SELECT number, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
@@ -125,7 +142,8 @@ async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes
 class FrontierOverview(EngineStore):
     """Paginated reads of frontiers and slots."""
 
-    frontiers = Method("read", _frontiers)
+    frontiers = Method("read", frontiers)
+    journals = Method("read", _journals)
     slots = Method("read", _slots)
     slot = Method("read", _slot)
 
@@ -134,4 +152,4 @@ class FrontierOverview(EngineStore):
         found, _ = await self._engine.read(first_batches, slot, requests, most=batches)
         return found
 
-    fingerprints = Method("read", _fingerprints)
+    fingerprints = Method("read", fingerprints)

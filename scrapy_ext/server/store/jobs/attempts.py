@@ -3,7 +3,7 @@
 Rules:
 
 - A job has at most one attempt, and each has its own number. An earlier attempt may write nothing more:
-  :func:`check_attempt` ensures that in the transaction of each write.
+  :mod:`..fencing` ensures that in the transaction of each write.
 - The close reason that a job's process sends is kept with the attempt. The job is finished after its process has ended,
   in :func:`_end` and :func:`_give_back` alone, so that no other attempt runs beside it, and a cancellation or timeout
   decides on the reason.
@@ -12,23 +12,20 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
-from scrapy_ext.api.platform.jobs import ATTEMPT_OVER, FAILED, SCRIPT, SHUTDOWN, JobState
+from scrapy_ext.api.platform.jobs import FAILED, SCRIPT, SHUTDOWN, JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.engine.errors import StoreBusyError
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Transaction
+from scrapy_ext.server.store.fencing import Attempt, over
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.nodes import process_of
 from scrapy_ext.server.store.jobs.placing import Notify, may_place, place_one
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 #: User name in changes of jobs that the nodes make themselves.
 RUNNER: Final = "runner"
@@ -36,16 +33,6 @@ RUNNER: Final = "runner"
 NODE_LOST: Final = "node_lost"
 #: Maximum jobs placed by one call.
 AT_ONCE: Final = 50
-
-
-class Attempt(NamedTuple):
-    """An assignment of a job to a node, numbered per job."""
-
-    key: JobKey
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.key}, attempt {self.number}"
 
 
 class HeldJob(NamedTuple):
@@ -57,63 +44,19 @@ class HeldJob(NamedTuple):
     cancelled: bool
 
 
-class FencedEngine:
-    """Engine for the writes of one attempt, which fail once the attempt is over."""
-
-    def __init__(self, engine: Engine, attempt: Attempt) -> None:
-        self._engine = engine
-        self._attempt = attempt
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    async def write(
-        self,
-        operation: Callable[Concatenate[Transaction, P], Coroutine[Any, Any, T]],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """Run an operation; raise :class:`ContractError` (403) when the attempt is over."""
-
-        async def fenced(tx: Transaction) -> T:
-            await check_attempt(tx, self._attempt)
-            return await operation(tx, *args, **kwargs)
-
-        return await self._engine.write(fenced)
-
-
-async def check_attempt(tx: Transaction, attempt: Attempt) -> None:
-    """Raise :class:`ContractError` (403) when the attempt is over; else lock it until the commit."""
-    row = await tx.fetchrow(
-        "SELECT attempt FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 FOR SHARE", *attempt.key
-    )
-    if row is None or row[0] != attempt.number:
-        raise ContractError([over(attempt)])
-
-
-def over(attempt: Attempt) -> Violation:
-    """Return the error for an attempt that is over."""
-    return Violation(
-        "attempt",
-        f"{attempt.number} of job {attempt.key} {ATTEMPT_OVER}",
-        "Nothing more of it is stored. The job continues in another attempt, or is finished.",
-        403,
-    )
-
-
-async def _orphaned(tx: Transaction) -> list[str]:
+async def orphaned(tx: Transaction) -> list[str]:
     """Return the names of removed nodes that still have attempts."""
     rows = await tx.fetch("SELECT DISTINCT node FROM attempts WHERE node NOT IN (SELECT node FROM nodes) ORDER BY node")
     return [row[0] for row in rows]
 
 
-async def _current(tx: Transaction, key: JobKey) -> int | None:
+async def current(tx: Transaction, key: JobKey) -> int | None:
     """Return the number of a job's attempt; None when no node has the job."""
     row = await tx.fetchrow("SELECT attempt FROM attempts WHERE project = $1 AND spider = $2 AND job = $3", *key)
     return row[0] if row else None
 
 
-async def _of_node(tx: Transaction, node: str) -> list[HeldJob]:
+async def of_node(tx: Transaction, node: str) -> list[HeldJob]:
     """Return the jobs that are assigned to a node."""
     rows = await tx.fetch(
         """SELECT project, spider, job, attempt, placed FROM attempts WHERE node = $1
@@ -210,9 +153,9 @@ class AttemptStore(EngineStore):
             placed.append(Attempt(*one))
         return placed
 
-    of_node = Method("read", _of_node)
-    orphaned = Method("read", _orphaned)
-    current = Method("read_inline", _current)
+    of_node = Method("read", of_node)
+    orphaned = Method("read", orphaned)
+    current = Method("read_inline", current)
     said = Method("write", _said)
 
     async def end(self, attempt: Attempt, reason: str | None, fields: Mapping[str, Any] | None = None) -> bool:

@@ -33,13 +33,12 @@ from scrapy_ext.api.platform.imports import (
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.activity.activity import add_events
-from scrapy_ext.server.store.counters import advance, hold
-from scrapy_ext.server.store.engine.interface import Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, TimedMethod
-from scrapy_ext.server.store.jobs.counts import Move, count_moves
+from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.engine.interface import EngineStore, TimedMethod, Transaction
 from scrapy_ext.server.store.jobs.rows import StoredJob, encode, get_job, save
-from scrapy_ext.server.store.jobs.states import Stamp
+from scrapy_ext.server.store.jobs.states import Move, Stamp, count_moves
+from scrapy_ext.server.store.monitor_queue import enqueue_import
+from scrapy_ext.server.store.projects import advance, hold
 from scrapy_ext.server.store.records.chunks import MAX_LINES, RecordChunk, RecordKind
 from scrapy_ext.server.store.records.removal import RecordOwner
 from scrapy_ext.server.store.records.segments import Segment, cut, growth, pack_segments
@@ -281,6 +280,7 @@ async def finish(tx: Transaction, key: JobKey, end: FinishedImport, stamp: Stamp
             JobState.FINISHED.value,
             changed,
         )
+        await enqueue_import(tx, key, changed, stamp.now)
         await count_moves(tx, key.project, [Move(key.spider, job.state, JobState.FINISHED)])
         event = ImportEvent(JOB_IMPORTED, str(key), stamp.by, origin.source)
         await add_events(tx, key.project, [msgspec.json.encode(event)], stamp.now)

@@ -1,4 +1,4 @@
-"""Jobs: adding them, their metadata and tags.
+"""Jobs: adding them, their metadata and tags, and the reasons of their verdicts.
 
 ``rows`` describes the row of a job, ``states`` the changes of its state, ``queries`` the lists of jobs.
 """
@@ -13,15 +13,14 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import SCRIPT, JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.verdicts import Reason
 from scrapy_ext.api.platform.webhooks import STATE_EVENTS
-from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import Engine, EngineStore, Method, Transaction
+from scrapy_ext.server.store.fencing import Attempt, check_attempt
 from scrapy_ext.server.store.jobs import queries as job_queries
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs import windows
-from scrapy_ext.server.store.jobs.counts import Move
-from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage, from_rows, pairs
 from scrapy_ext.server.store.jobs.rows import (
     PROTECTED,
     StoredJob,
@@ -34,10 +33,34 @@ from scrapy_ext.server.store.jobs.rows import (
     save,
     tags_of,
 )
-from scrapy_ext.server.store.jobs.states import ACTIVE, ENTERED, Change, Happened, Stamp
+from scrapy_ext.server.store.jobs.states import ACTIVE, ENTERED, Change, Happened, Move, Stamp
+from scrapy_ext.server.store.projects import advance
 from scrapy_ext.server.store.records.removal import deletion_error, remove_job
 from scrapy_ext.server.store.spiders import spider_number
-from scrapy_ext.server.store.versions.rows import Runnable, held_version
+from scrapy_ext.server.store.version_rows import Runnable, held_version
+
+_reasons: Final = msgspec.json.Decoder(list[Reason]).decode
+
+
+class Judgement(NamedTuple):
+    """Reasons of the verdict on a job, the worst first, and the most frequent error of its log in a line."""
+
+    reasons: list[Reason]
+    error: str
+
+
+async def judgements(tx: Transaction, project: int, keys: Sequence[JobKey]) -> dict[JobKey, Judgement]:
+    """Return those of the jobs that have a verdict."""
+    if not keys:
+        return {}
+    rows = await tx.fetch(
+        f"""SELECT v.spider, v.job, v.reasons, v.error FROM {from_rows(f"VALUES {pairs(keys, 2)}", "job_verdicts v")}
+            WHERE v.project = $1 AND v.spider = chosen.column1 AND v.job = chosen.column2""",
+        project,
+        *(number for key in keys for number in (key.spider, key.job)),
+    )
+    return {JobKey(project, spider, job): Judgement(_reasons(reasons), error) for spider, job, reasons, error in rows}
+
 
 #: Jobs per transaction, during which other writers wait: about 100 ms on SQLite.
 AT_ONCE: Final = 500
@@ -64,7 +87,7 @@ class NewJob(NamedTuple):
     unique_key: str | None = None
 
 
-def unique_key(*parts: Any) -> str:
+def unique_key(*parts: object) -> str:
     """Return a key for jobs that must not be active at the same time."""
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
@@ -186,7 +209,9 @@ async def _merge(
     now: int,
     *,
     from_client: bool = True,
+    attempt: Attempt | None = None,
 ) -> bool:
+    await check_attempt(tx, attempt)
     job = await get_job(tx, key, lock=True)
     if job is None:
         return False
@@ -242,17 +267,20 @@ class JobStore(EngineStore):
 
     get = Method("read_inline", get_job)
 
-    async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
-        """Set fields of the metadata and keep the others; return whether the job exists."""
-        return await self._engine.write(_merge, key, fields, (), self._clock())
+    async def merge(self, key: JobKey, fields: Mapping[str, Any], attempt: Attempt | None = None) -> bool:
+        """Set fields of the metadata and keep the others; return whether the job exists.
+
+        ``attempt``, here and below: that of the process that writes; the write fails (403) once the attempt is over.
+        """
+        return await self._engine.write(_merge, key, fields, (), self._clock(), attempt=attempt)
 
     async def note(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
         """Set fields as :meth:`merge`, also beyond the size that clients may use."""
         return await self._engine.write(_merge, key, fields, (), self._clock(), from_client=False)
 
-    async def remove_field(self, key: JobKey, field: str) -> bool:
+    async def remove_field(self, key: JobKey, field: str, attempt: Attempt | None = None) -> bool:
         """Remove a field of the metadata; return whether the job exists."""
-        return await self._engine.write(_merge, key, {}, (field,), self._clock())
+        return await self._engine.write(_merge, key, {}, (field,), self._clock(), attempt=attempt)
 
     async def change(self, project: int, changes: Sequence[Change], by: str) -> list[JobState | None]:
         """Change states and metadata of jobs; return their previous states, None for unknown jobs.
@@ -321,8 +349,11 @@ class JobStore(EngineStore):
         return await self._engine.read(job_queries.list_jobs, project, which, page, counts=counts)
 
     window = Method("read", windows.window)
+    judgements = Method("read", judgements)
+    tags = Method("read", job_queries.list_tags)
     last_finished = Method("read", job_queries.last_finished)
     states = Method("read_inline", job_queries.count_states)
+    active = Method("read", job_queries.count_active)
     states_of_all = Method("read", job_queries.count_all_states)
 
     async def scan(self, project: int, spider: int | None = None) -> AsyncIterator[list[StoredJob]]:

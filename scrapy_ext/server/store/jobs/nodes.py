@@ -1,4 +1,9 @@
-"""Nodes: the processes that run jobs, and their heartbeats."""
+"""Nodes: the processes that run jobs, their heartbeats, and on PostgreSQL their notifications.
+
+Notifications report pending jobs, and jobs that are placed on a node. They are sent with the commit of what they
+report, or not at all, and contain no state: without them, the same jobs run. A trigger on ``jobs`` notifies all nodes
+of pending jobs, whatever program adds them.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,27 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.server.store.engine.interface import Row, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, Transaction
 
 _decode: Final = msgspec.json.Decoder(list[str]).decode
+
+#: The channel on which nodes listen for pending jobs.
+PENDING: Final = "scrapy_ext_jobs_pending"
+
+_CHANNEL: Final = "scrapy_ext_node."
+#: Bytes of a node's name in the name of its channel, which has at most 63. The end of the name is random.
+_LONGEST: Final = 63 - len(_CHANNEL)
+_TRIGGER: Final = f"""
+CREATE OR REPLACE FUNCTION scrapy_ext_notify_pending() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('{PENDING}', '');
+    RETURN NULL;
+END;
+$$;
+CREATE TRIGGER scrapy_ext_notify_pending AFTER INSERT OR UPDATE OF state ON jobs
+    FOR EACH ROW WHEN (NEW.state = 'pending') EXECUTE FUNCTION scrapy_ext_notify_pending();
+"""
 
 
 class StoredNode(NamedTuple):
@@ -64,7 +86,7 @@ def _node(row: Row) -> StoredNode:
     return StoredNode(name, host, units, frozenset(_decode(tags)), project, heartbeat, started, bool(draining), used)
 
 
-async def _join(tx: Transaction, node: StoredNode) -> None:
+async def join(tx: Transaction, node: StoredNode) -> None:
     await tx.execute(
         """INSERT INTO nodes (node, host, units, tags, project, heartbeat, started, draining)
            VALUES ($1, $2, $3, $4, $5, $6, $7, 0)
@@ -89,12 +111,12 @@ async def _heartbeat(tx: Transaction, name: str, number: int) -> bool:
     return await tx.execute("UPDATE nodes SET heartbeat = $2 WHERE node = $1", name, number) == 1
 
 
-async def _drain(tx: Transaction, name: str) -> None:
+async def drain(tx: Transaction, name: str) -> None:
     """Place no more jobs on a node."""
     await tx.execute("UPDATE nodes SET draining = 1 WHERE node = $1", name)
 
 
-async def _leave(tx: Transaction, name: str) -> None:
+async def leave(tx: Transaction, name: str) -> None:
     """Remove a node, unless it has jobs."""
     await tx.execute(
         "DELETE FROM nodes WHERE node = $1 AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.node = nodes.node)",
@@ -102,11 +124,33 @@ async def _leave(tx: Transaction, name: str) -> None:
     )
 
 
+def channel_of(node: str) -> str:
+    """Return the channel on which a node listens."""
+    return _CHANNEL + node.encode()[-_LONGEST:].decode(errors="ignore")
+
+
+async def notify_node(tx: Transaction, node: str, _key: JobKey, _attempt: int) -> None:
+    """Notify a node with the commit of the transaction that places a job there."""
+    await tx.fetchrow("SELECT pg_notify($1, '')", channel_of(node))
+
+
+async def prepare_notifications(tx: Transaction) -> None:
+    """Create the trigger, unless it exists."""
+    # Other processes that start at the same time wait here.
+    await tx.fetchrow("SELECT version FROM schema_version WHERE version = 0 FOR UPDATE")
+    row = await tx.fetchrow(
+        "SELECT 1 FROM pg_trigger WHERE tgname = 'scrapy_ext_notify_pending' AND tgrelid = 'jobs'::regclass"
+    )
+    if row is None:
+        await tx.script(_TRIGGER)
+
+
 class NodeStore(EngineStore):
     """The nodes on this database."""
 
-    join = Method("write", _join)
+    join = Method("write", join)
     heartbeat = Method("write", _heartbeat)
-    drain = Method("write", _drain)
-    leave = Method("write", _leave)
+    drain = Method("write", drain)
+    leave = Method("write", leave)
     listed = Method("read", nodes)
+    prepare_notifications = Method("write", prepare_notifications)

@@ -15,13 +15,12 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import MAX_RUNNING, JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.engine.interface import Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Transaction
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.nodes import StoredNode, nodes
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
-from scrapy_ext.server.store.versions.rows import current_version
+from scrapy_ext.server.store.version_rows import current_version
 
 #: Notifies a node of a job in the transaction that places it: node, job, number of the attempt.
 Notify = Callable[[Transaction, str, JobKey, int], Awaitable[None]]
@@ -162,7 +161,7 @@ async def _head(tx: Transaction, queue: _Queue, held: Collection[int]) -> _Head 
     row = await tx.fetchrow(
         f"""SELECT priority, since, project, queued, spider, job FROM jobs
             WHERE state = 'pending' AND node_tags = $1 AND units = $2{f" AND project NOT IN ({marks})" if held else ""}
-            ORDER BY priority DESC, since, project, queued LIMIT 1""",  # noqa: S608 - marks
+            ORDER BY priority DESC, since, project, queued LIMIT 1""",
         *queue,
         *held,
     )
@@ -192,7 +191,7 @@ async def _is_full(tx: Transaction, project: int) -> bool:
     return running is not None and running[0] >= most
 
 
-async def _groups(tx: Transaction) -> list[Waiting]:
+async def groups(tx: Transaction) -> list[Waiting]:
     """Return groups of equal needs; each step skips to the next entry of the index with other needs."""
     found: list[Waiting] = []
     tags, units = "", 0
@@ -221,4 +220,4 @@ async def _groups(tx: Transaction) -> list[Waiting]:
 class WaitingStore(EngineStore):
     """The pending jobs of all projects."""
 
-    groups = Method("read", _groups)
+    groups = Method("read", groups)

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.verdicts import Verdict
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.places import find_place
@@ -17,6 +18,8 @@ _ALL_STATES: Final = tuple(JobState)
 _PAGE: Final = 1000
 #: Jobs per page.
 _SCAN: Final = 200
+#: Maximum number of tags that are listed.
+_TAGS: Final = 100
 _NEWEST_FIRST: Final = "changed DESC, spider DESC, job DESC"
 _OLDEST_FIRST: Final = "changed, spider, job"
 #: Offset above which SQLite merges the states instead of sorting the first jobs of each.
@@ -29,7 +32,7 @@ class JobFilter(NamedTuple):
     """Filter of a project's jobs; None or empty matches any, except that empty ``spider_ids`` match none.
 
     ``has_tags``: at least one of them; ``lacks_tags``: none of them. ``startts`` (inclusive) and ``endts`` (exclusive)
-    bound the time of the last change of state.
+    bound the time of the last change of state. ``worst``: the least verdict.
     """
 
     spider: str | None = None
@@ -41,6 +44,7 @@ class JobFilter(NamedTuple):
     startts: int | None = None
     endts: int | None = None
     keys: tuple[JobKey, ...] = ()
+    worst: Verdict | None = None
 
 
 class JobPage(NamedTuple):
@@ -66,7 +70,7 @@ class _Condition:
         self.text = "project = $1"
         self.arguments: list[Any] = [project]
 
-    def add(self, text: str, *values: Any) -> None:
+    def add(self, text: str, *values: object) -> None:
         """Add a condition with ``{}`` for the marks of the values."""
         self.text += " AND " + text.format(self.marks(values))
 
@@ -98,6 +102,9 @@ class _Condition:
             self.add("changed >= {}", which.startts)
         if which.endts is not None:
             self.add("changed < {}", which.endts)
+        if which.worst is not None:
+            # A number, not a mark: the engines know by it that the index of jobs in need has them all.
+            self.text += f" AND verdict >= {int(which.worst):d}"
 
     def add_chosen(self, which: JobFilter) -> str:
         """Add the condition that a job is a named one, or that it has one of the tags; return the tables of the query.
@@ -110,7 +117,7 @@ class _Condition:
             self.arguments += [number for key in keys for number in (key.spider, key.job)]
         else:
             rows = f"""SELECT DISTINCT spider AS column1, job AS column2 FROM job_tags
-                       WHERE project = $1 AND tag IN ({self.marks(which.has_tags)})"""  # noqa: S608 - marks
+                       WHERE project = $1 AND tag IN ({self.marks(which.has_tags)})"""
         self.text += " AND jobs.spider = chosen.column1 AND jobs.job = chosen.column2"
         return from_rows(rows, "jobs")
 
@@ -148,7 +155,8 @@ async def count_by_state(tx: Transaction, project: int, which: JobFilter) -> dic
     condition = _Condition(project)
     condition.add_spiders(which)
     condition.add_states(which)
-    if not (which.has_tags or which.lacks_tags or which.keys) and which.startts is None and which.endts is None:
+    bounds = (which.startts, which.endts, which.worst)
+    if not (which.has_tags or which.lacks_tags or which.keys) and all(each is None for each in bounds):
         number, source = "CAST(sum(jobs) AS BIGINT)", "job_counts"
     else:
         number, source = "count(*)", "jobs"
@@ -157,7 +165,7 @@ async def count_by_state(tx: Transaction, project: int, which: JobFilter) -> dic
             source = condition.add_chosen(which)
         condition.add_others(which, chosen=chosen)
     rows = await tx.fetch(
-        f"SELECT state, {number} FROM {source} WHERE {condition.text} GROUP BY state",  # noqa: S608 - from above
+        f"SELECT state, {number} FROM {source} WHERE {condition.text} GROUP BY state",
         *condition.arguments,
     )
     return {**dict.fromkeys(_states(which), 0), **{JobState(state): count for state, count in rows}}
@@ -189,7 +197,7 @@ async def list_jobs(
         f"""WITH page AS MATERIALIZED ({keys})
             SELECT {columns} FROM page
             JOIN jobs ON jobs.project = $1 AND jobs.spider = page.spider AND jobs.job = page.job
-            ORDER BY {order}""",  # noqa: S608 - as above
+            ORDER BY {order}""",
         *arguments,
     )
     jobs = [stored(project, row) for row in rows]
@@ -210,7 +218,7 @@ async def _keys_query(tx: Transaction, project: int, which: JobFilter, page: Job
         if last is None:
             raise ContractError([_unknown_stop(page.stop)])
         condition.text += f" AND (changed, spider, job) > ({condition.marks(last)})"
-    keys = f"SELECT changed, spider, job FROM {source} WHERE {condition.text}"  # noqa: S608 - from above
+    keys = f"SELECT changed, spider, job FROM {source} WHERE {condition.text}"
     if by_state:
         keys = _union(keys, _states(which), page)
     part = f"LIMIT {condition.marks([page.limit])} OFFSET {condition.marks([page.offset])}"
@@ -224,8 +232,7 @@ def _union(keys: str, states: Iterable[JobState], page: JobPage) -> str:
         # Otherwise PostgreSQL would read and sort all jobs of the states. SQLite merges them without that.
         most = page.limit + page.offset
         parts = [
-            f"SELECT changed, spider, job FROM ({part} ORDER BY {page.order} LIMIT {most}) of_state"  # noqa: S608
-            for part in parts
+            f"SELECT changed, spider, job FROM ({part} ORDER BY {page.order} LIMIT {most}) of_state" for part in parts
         ]
     return " UNION ALL ".join(parts)
 
@@ -264,7 +271,7 @@ async def _are_few_chosen(tx: Transaction, project: int, which: JobFilter) -> bo
     condition = _Condition(project)
     condition.add("tag IN ({})", *which.has_tags)
     row = await tx.fetchrow(
-        f"""SELECT count(*) FROM (SELECT 1 FROM job_tags WHERE {condition.text} LIMIT {_FEW + 1}) first_ones""",  # noqa: S608
+        f"""SELECT count(*) FROM (SELECT 1 FROM job_tags WHERE {condition.text} LIMIT {_FEW + 1}) first_ones""",
         *condition.arguments,
     )
     return row is None or row[0] <= _FEW
@@ -297,16 +304,17 @@ async def with_counts(
     if kinds := [f"'{kind}'" for kind in ("items", "requests", "logs") if kind in wanted]:
         rows += await tx.fetch(
             f"""SELECT t.spider, t.job, t.kind, t.records FROM {from_rows(chosen, "record_totals t")}
-                WHERE {of_chosen} AND t.kind IN ({", ".join(kinds)})""",  # noqa: S608 - marks
+                WHERE {of_chosen} AND t.kind IN ({", ".join(kinds)})""",
             project,
             *numbers,
         )
-    if "errors" in wanted:
+    if "errors" in wanted or "warnings" in wanted:
         rows += await tx.fetch(
-            f"""SELECT t.spider, t.job, 'errors', CAST(sum(t.occurrences) AS BIGINT)
+            f"""SELECT t.spider, t.job, CASE WHEN t.field = '30' THEN 'warnings' ELSE 'errors' END,
+                       CAST(sum(t.occurrences) AS BIGINT)
                 FROM {from_rows(chosen, "record_counts t")}
-                WHERE {of_chosen} AND t.kind = 'logs' AND t.field IN ('40', '50')
-                GROUP BY t.spider, t.job""",  # noqa: S608 - marks
+                WHERE {of_chosen} AND t.kind = 'logs' AND t.field IN ('30', '40', '50')
+                GROUP BY 1, 2, 3""",
             project,
             *numbers,
         )
@@ -315,13 +323,31 @@ async def with_counts(
     return [job._replace(counts=Counts(**found[job.key])) for job in jobs]
 
 
+async def list_tags(tx: Transaction, project: int) -> list[str]:
+    """Return the first tags of a project's jobs in alphabetical order.
+
+    The index is searched once for each: of a million jobs, all may have the same few tags.
+    """
+    rows = await tx.fetch(
+        f"""WITH RECURSIVE known (tag) AS (
+                SELECT min(tag) FROM job_tags WHERE project = $1
+                UNION ALL
+                SELECT (SELECT min(t.tag) FROM job_tags t WHERE t.project = $1 AND t.tag > known.tag) FROM known
+                WHERE known.tag IS NOT NULL
+            )
+            SELECT tag FROM known WHERE tag IS NOT NULL LIMIT {_TAGS}""",
+        project,
+    )
+    return [row[0] for row in rows]
+
+
 async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -> list[StoredJob]:
     """Return the last finished job of each spider, with the numbers of its records."""
     jobs = []
     for spider in spiders:
         row = await tx.fetchrow(
             f"""SELECT {COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND state = 'finished'
-                ORDER BY changed DESC, job DESC LIMIT 1""",  # noqa: S608 - fixed text
+                ORDER BY changed DESC, job DESC LIMIT 1""",
             project,
             spider,
         )
@@ -336,6 +362,19 @@ async def count_states(tx: Transaction, project: int) -> dict[JobState, int]:
         "SELECT state, CAST(sum(jobs) AS BIGINT) FROM job_counts WHERE project = $1 GROUP BY state", project
     )
     return {**dict.fromkeys(_ALL_STATES, 0), **{JobState(state): count for state, count in rows}}
+
+
+async def count_active(tx: Transaction, project: int) -> dict[int, dict[JobState, int]]:
+    """Return the numbers of pending and running jobs of each spider that has some."""
+    rows = await tx.fetch(
+        """SELECT spider, state, jobs FROM job_counts WHERE project = $1 AND state IN ('pending', 'running')
+           AND jobs > 0""",
+        project,
+    )
+    found: dict[int, dict[JobState, int]] = {}
+    for spider, state, count in rows:
+        found.setdefault(spider, {})[JobState(state)] = count
+    return found
 
 
 async def count_all_states(tx: Transaction) -> dict[int, dict[JobState, int]]:
@@ -353,7 +392,7 @@ async def page_after(tx: Transaction, after: JobKey, *, within: int | None) -> l
     bound = "" if within is None else " AND spider = $2"
     rows = await tx.fetch(
         f"""SELECT {COLUMNS} FROM jobs WHERE project = $1 AND (spider, job) > ($2, $3){bound}
-            ORDER BY spider, job LIMIT $4""",  # noqa: S608 - fixed text
+            ORDER BY spider, job LIMIT $4""",
         *after,
         _SCAN,
     )

@@ -18,10 +18,12 @@ from scrapy_ext.api.platform.jobs import (
     MAX_NAME,
     MAX_UNITS,
     MIN_UNITS,
+    RUNS,
     JobState,
     is_name,
 )
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.platform.verdicts import Finished, Verdict, reasons_of, verdict_of
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 
@@ -32,20 +34,24 @@ _STATE_RESERVE: Final = 64 * 1024
 PROTECTED: Final = frozenset({"state", "project", "spider", "key", "_key", "auth", "attempt", "node", "nodes_lost"})
 
 #: Columns of :func:`stored`.
-COLUMNS: Final = "spider, job, spider_name, state, changed, updated, metadata"
+COLUMNS: Final = "spider, job, spider_name, state, changed, updated, metadata, verdict"
 
 
 class Counts(NamedTuple):
-    """Numbers of a job's records, and of its log records of level ERROR and above."""
+    """Numbers of a job's records, and of its log records of level WARNING, and of ERROR and above."""
 
     items: int = 0
     requests: int = 0
     logs: int = 0
     errors: int = 0
+    warnings: int = 0
 
 
 class StoredJob(NamedTuple):
-    """A job. ``changed``: time (ms) of its last change of state; ``updated``: of its last change."""
+    """A job. ``changed``: time (ms) of its last change of state; ``updated``: of its last change.
+
+    ``verdict``: of a finished one, once it is given.
+    """
 
     key: JobKey
     spider: str
@@ -54,13 +60,13 @@ class StoredJob(NamedTuple):
     updated: int
     metadata: dict[str, Any]
     counts: Counts = Counts()
+    verdict: Verdict = Verdict.NONE
 
 
 async def get_job(tx: Transaction, key: JobKey, *, lock: bool = False) -> StoredJob | None:
     """Return one job, locked with ``lock`` until the end of the transaction."""
     row = await tx.fetchrow(
-        f"SELECT {COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3"  # noqa: S608 - fixed text
-        + (" FOR UPDATE" if lock else ""),
+        f"SELECT {COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3" + (" FOR UPDATE" if lock else ""),
         *key,
     )
     return stored(key.project, row) if row else None
@@ -68,10 +74,58 @@ async def get_job(tx: Transaction, key: JobKey, *, lock: bool = False) -> Stored
 
 def stored(project: int, row: Row) -> StoredJob:
     """Parse a row of :data:`COLUMNS`."""
-    spider, job, name, state, changed, updated, metadata = row
+    spider, job, name, state, changed, updated, metadata, verdict = row
     return StoredJob(
-        JobKey(project, spider, job), name, JobState(state), changed, updated, msgspec.json.decode(metadata)
+        JobKey(project, spider, job),
+        name,
+        JobState(state),
+        changed,
+        updated,
+        msgspec.json.decode(metadata),
+        verdict=Verdict(verdict),
     )
+
+
+def reason_of(job: StoredJob) -> str:
+    """Return the close reason of a job, "" without one."""
+    reason = job.metadata.get("close_reason")
+    return reason if isinstance(reason, str) else ""
+
+
+def verdict_of_job(job: StoredJob) -> Verdict | None:
+    """Return the verdict on a finished job, that of its close reason alone until one is given; None for any other."""
+    if job.state is not JobState.FINISHED:
+        return None
+    if job.verdict is not Verdict.NONE:
+        return job.verdict
+    reason = reason_of(job)
+    return verdict_of(reasons_of(Finished(reason, 0, 0, None)), reason)
+
+
+def ran_for(job: StoredJob, now: int) -> int | None:
+    """Return for how long (ms) a job ran in all its runs, or has run so far; None for one that never ran.
+
+    The crawl writes a row for each run. A run that was killed ended with its last row: the job stays running then, and
+    the pause before it is resumed does not count.
+    """
+    began, ended = job.metadata.get("running_time"), job.metadata.get("finished_time")
+    if not isinstance(ended, int):
+        ended = {JobState.RUNNING: now, JobState.FINISHED: job.changed}.get(job.state)
+    if not isinstance(began, int) or ended is None:
+        return None
+    rows = job.metadata.get(RUNS)
+    runs = [run for run in map(_run, rows) if run is not None] if isinstance(rows, list) else []
+    if len(runs) < 2:
+        return max(ended - began, 0)
+    earlier = sum(max(run[1] - run[0], 0) for run in runs[:-1])
+    return earlier + max(ended - max(began, runs[-1][0]), 0)
+
+
+def _run(row: object) -> tuple[int, int] | None:
+    """Return the times of a row; None for what is no row, since clients may write anything."""
+    times = (row.get("start_time"), row.get("finish_time")) if isinstance(row, dict) else (None, None)
+    first, last = times
+    return (first, last) if isinstance(first, int) and isinstance(last, int) else None
 
 
 def importing_from(job: StoredJob) -> str | None:

@@ -2,14 +2,16 @@
 
 Rules:
 
-- Every change of state is made by :func:`_enter`, so that row, metadata and message agree, and counted (``counts``).
+- Every change of state is made by :func:`_enter`, so that row, metadata and message agree, and counted
+  (:func:`count_moves`).
 - A job is locked before its state is read. Several jobs are locked in the order of their keys, and messages are written
   last, so that no two operations deadlock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -18,14 +20,42 @@ from scrapy_ext.api.platform.jobs import CRAWL_STATS, SHUTDOWN, TRANSITIONS, Job
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.webhooks import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.activity.activity import add_events
-from scrapy_ext.server.store.counters import hold
+from scrapy_ext.server.store import verdicts
+from scrapy_ext.server.store.activity import add_events
 from scrapy_ext.server.store.engine.interface import Transaction
-from scrapy_ext.server.store.jobs.counts import Move, count_moves
 from scrapy_ext.server.store.jobs.places import keep_place
 from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob, get_job, importing_from, merged, save
 from scrapy_ext.server.store.monitor_queue import enqueue_job, forget_job
+from scrapy_ext.server.store.projects import hold
 from scrapy_ext.server.store.records.removal import deletion_error, find_removed_kinds, has_records, remove_job
+
+
+class Move(NamedTuple):
+    """A job of a spider that passed from one state to another; None: it did not exist before, or does not any more."""
+
+    spider: int
+    before: JobState | None
+    after: JobState | None
+
+
+async def count_moves(tx: Transaction, project: int, moves: Iterable[Move]) -> None:
+    """Change the numbers of jobs by spider and state: a count of a million jobs reads some rows instead.
+
+    Every operation that adds a job, changes its state or removes its row calls it, after its last lock on a job and
+    before it writes activity messages (:ref:`lock-order`).
+    """
+    changes = Counter[tuple[int, str]]()
+    for spider, before, after in moves:
+        if before is not None:
+            changes[spider, before.value] -= 1
+        if after is not None:
+            changes[spider, after.value] += 1
+    await tx.execute_many(
+        """INSERT INTO job_counts (project, spider, state, jobs) VALUES ($1, $2, $3, $4)
+           ON CONFLICT (project, spider, state) DO UPDATE SET jobs = job_counts.jobs + excluded.jobs""",
+        [(project, *key, change) for key, change in sorted(changes.items()) if change],
+    )
+
 
 #: Fields with the time and the user of a change of state.
 ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
@@ -74,6 +104,7 @@ async def report(
     activity of the project."""
     if moves:
         await count_moves(tx, project, moves)
+        await verdicts.refresh(tx, project, [each.spider for each in moves if each.before is JobState.FINISHED])
     if happened:
         messages = [JobEvent(event, str(key), stamp.by, reason) for key, event, reason in happened]
         await add_events(tx, project, [msgspec.json.encode(message) for message in messages], stamp.now)
@@ -102,7 +133,8 @@ async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], 
                 await _check_records(tx, key)
             moves.append(await _enter(tx, job, state, metadata, stamp))
             events[place] = Happened(key, STATE_EVENTS[state], _reason(state, metadata))
-        await save(tx, key, metadata, stamp.now, from_client=not PROTECTED.issuperset(fields))
+        # Full metadata keep no job from ending.
+        await save(tx, key, metadata, stamp.now, from_client=state is None and not PROTECTED.issuperset(fields))
     await report(tx, project, [events[place] for place in sorted(events)], stamp, moves)
     return previous
 
@@ -192,6 +224,8 @@ async def _enter(tx: Transaction, job: StoredJob, state: JobState, metadata: dic
             metadata.pop(name, None)
         await remove_job(tx, key, stamp.now)
         await forget_job(tx, key)
+    if job.state is JobState.FINISHED:
+        await verdicts.forget(tx, key)
     if state is JobState.FINISHED:
         await enqueue_job(tx, key, metadata, stamp.now)
     return Move(key.spider, job.state, state)

@@ -7,12 +7,13 @@ jobs of the window alone, and knows the oldest of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.verdicts import Verdict
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage, from_rows, list_keys, pairs, with_counts
 from scrapy_ext.server.store.jobs.rows import StoredJob
@@ -29,15 +30,19 @@ _MOST_BYTES: Final = 64 * 1024 * 1024
 class _Fields(msgspec.Struct, omit_defaults=True):
     """The members of the metadata that a window has; the others are skipped, not decoded."""
 
-    close_reason: Any = None
-    pending_time: Any = None
-    running_time: Any = None
-    finished_time: Any = None
-    tags: Any = None
-    priority: Any = None
-    version: Any = None
-    spider_args: Any = None
-    cmd_args: Any = None
+    close_reason: object = None
+    pending_time: object = None
+    running_time: object = None
+    finished_time: object = None
+    tags: object = None
+    priority: object = None
+    version: object = None
+    spider_args: object = None
+    cmd_args: object = None
+    runs: object = None
+    node: object = None
+    frontier: object = None
+    waits_since: object = None
 
 
 _decode: Final = msgspec.json.Decoder(_Fields).decode
@@ -69,10 +74,10 @@ async def window(
 async def _read(tx: Transaction, project: int, keys: Sequence[JobKey], most: int) -> tuple[list[StoredJob], int]:
     """Return jobs in the order of their keys until their metadata has ``most`` bytes, and the number of bytes."""
     rows = await tx.fetch(
-        f"""SELECT jobs.spider, jobs.job, spider_name, state, changed, updated, length(metadata),
+        f"""SELECT jobs.spider, jobs.job, spider_name, state, changed, updated, length(metadata), verdict,
                    CASE WHEN length(metadata) <= {_LARGE} THEN metadata END
             FROM {from_rows(f"VALUES {pairs(keys, 2)}", "jobs")}
-            WHERE jobs.project = $1 AND jobs.spider = chosen.column1 AND jobs.job = chosen.column2""",  # noqa: S608
+            WHERE jobs.project = $1 AND jobs.spider = chosen.column1 AND jobs.job = chosen.column2""",
         project,
         *(number for key in keys for number in (key.spider, key.job)),
     )
@@ -89,9 +94,10 @@ async def _read(tx: Transaction, project: int, keys: Sequence[JobKey], most: int
 
 
 async def _job(tx: Transaction, key: JobKey, row: Row) -> StoredJob:
-    _, _, name, state, changed, updated, _, metadata = row
+    _, _, name, state, changed, updated, _, verdict, metadata = row
     if metadata is None:
         of_one = "SELECT metadata FROM jobs WHERE project = $1 AND spider = $2 AND job = $3"
         large = await tx.fetchrow(of_one, *key)
         metadata = large[0] if large else b"{}"
-    return StoredJob(key, name, JobState(state), changed, updated, msgspec.to_builtins(_decode(metadata)))
+    fields = msgspec.to_builtins(_decode(metadata))
+    return StoredJob(key, name, JobState(state), changed, updated, fields, verdict=Verdict(verdict))

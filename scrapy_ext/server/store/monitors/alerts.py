@@ -1,62 +1,96 @@
-"""Messages to the targets of alerts.
+"""Targets of alerts, and messages to them, which are rows of an outbox (:mod:`outbox`).
 
 Rules:
 
 - The message about a spider is composed in one transaction with the marks of its incidents, so that each change is in
   one message to each target.
-- A message is claimed by advancing its ``due`` time, so that one of several servers sends it. Without a result within
-  :data:`CLAIM` it is sent again: at least once.
 - The URL of a target is a secret: nothing but :meth:`AlertStore.claim` returns it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from scrapy_ext.api.platform.alerts import (
     DEFAULT_REMINDER,
     DEFAULT_WINDOW,
     GIVEN_UP_EVENT,
+    MAX_TARGETS,
     REMINDER_SETTING,
     TEST,
     WINDOW_SETTING,
     AlertEvent,
     AlertMessage,
+    AlertTarget,
+    NewTarget,
+    masked,
 )
-from scrapy_ext.server.store.activity.activity import add_events
-from scrapy_ext.server.store.counters import advance
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.store import verdicts
+from scrapy_ext.server.store.activity import add_events
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
-from scrapy_ext.server.store.engine.methods import EngineStore, Method, TimedMethod
-from scrapy_ext.server.store.leases import Lease, check_lease
-from scrapy_ext.server.store.monitors.incidents import OpenIncident, Subject, announce, of_spider
-from scrapy_ext.server.store.monitors.targets import (
-    add_target,
-    disable_target,
-    get_target,
-    list_targets,
-    remove_target,
-)
+from scrapy_ext.server.store.fencing import Lease, check_lease
+from scrapy_ext.server.store.incidents import OpenIncident, Subject, announce, of_spider
+from scrapy_ext.server.store.outbox import Claimed, Outbox, OutboxStore, Receivers, Tables
+from scrapy_ext.server.store.projects import advance
+from scrapy_ext.server.store.verdicts import JobVerdict
 
 _SECOND: Final = 1000
 _HOUR: Final = 3600 * _SECOND
-#: Time (ms) to send a claimed message.
-CLAIM: Final = 120 * _SECOND
-#: Wait (ms) between a failure and the next attempt: the first, which doubles, and the longest.
-FIRST_WAIT: Final = 10 * _SECOND
-LONGEST_WAIT: Final = _HOUR
-#: Age (ms) at which a message is given up.
-GIVE_UP: Final = 24 * _HOUR
-#: Messages of a target that wait, and past ones that are kept.
+#: Messages of a target that wait at most.
 MAX_PENDING: Final = 200
-KEPT: Final = 100
-_LATEST: Final = LONGEST_WAIT + CLAIM
 _LONGEST_OUTCOME: Final = 500
+#: Time (ms) to send a claimed message.
+CLAIM: Final = 120_000
+#: Jobs of a message whose verdicts it may have.
+_JUDGED: Final = 20
+#: Columns of a message after its number.
+_COLUMNS: Final = ("kind", "title", "created", "state", "attempts", "due", "outcome")
 
-_MESSAGE: Final = "target, number, kind, title, created, state, attempts, due, outcome"
+
+class ClaimedMessage(Claimed, frozen=True):
+    """A message to be sent, with the URL of its target."""
+
+    title: str
+    body: str
+    url: str
+
+
+def _shown(project: int, target: int, row: Row) -> AlertMessage:
+    number, *rest = row
+    return AlertMessage(id=number, project=project, target=target, **dict(zip(_COLUMNS, rest, strict=True)))
+
+
+MESSAGES: Final = Outbox(
+    Tables(
+        rows="alert_messages",
+        receivers="alert_targets",
+        receiver="target",
+        kind="kind",
+        content="title, body",
+        address="url",
+        shown=", ".join(("number", *_COLUMNS)),
+        healthy="failing_since = NULL",
+    ),
+    ClaimedMessage,
+    _shown,
+    sent="sent",
+    test=TEST,
+    claim=CLAIM,
+)
+TARGETS: Final = Receivers(
+    MESSAGES,
+    NewTarget,
+    AlertTarget,
+    noun="targets of alerts",
+    most=MAX_TARGETS,
+    counter="alert target",
+    shown=lambda target: replace(target, url=masked(target.url)),
+)
 
 
 class Composed(NamedTuple):
@@ -76,22 +110,12 @@ class GroupNews(NamedTuple):
     lasting: list[OpenIncident]
     #: The project's name, if it has one.
     project_name: str | None = None
+    #: Verdicts on the last jobs of the incidents that are new or last, by the key of the job.
+    verdicts: Mapping[str, JobVerdict] = {}
 
 
 #: Returns the text of a message; ``now`` is the time (ms).
 Compose = Callable[[GroupNews, int], Composed]
-
-
-class ClaimedMessage(NamedTuple):
-    project: int
-    target: int
-    number: int
-    kind: str
-    title: str
-    body: str
-    created: int
-    attempts: int
-    url: str
 
 
 # ── composing ──
@@ -120,6 +144,7 @@ async def _compose_due(tx: Transaction, subject: Subject, text: Compose, now: in
         [each for each in incidents if each.over is not None],
         [each for each in lasting if each.announced],
         await _name_of(tx, subject.project),
+        await _verdicts_of(tx, [each.job for each in lasting if each.job is not None]),
     )
     if incidents:
         await _put(tx, subject.project, text(news, now), now)
@@ -132,6 +157,15 @@ async def _compose_due(tx: Transaction, subject: Subject, text: Compose, now: in
     else:
         await tx.execute("DELETE FROM alert_groups WHERE project = $1 AND spider = $2", *subject)
     return bool(incidents)
+
+
+async def _verdicts_of(tx: Transaction, jobs: Sequence[str]) -> dict[str, JobVerdict]:
+    """Return the verdicts on the jobs that are not deleted."""
+    found = {}
+    for job in list(dict.fromkeys(jobs))[:_JUDGED]:
+        if (verdict := await verdicts.of_job(tx, JobKey.parse(job))) is not None:
+            found[job] = verdict
+    return found
 
 
 async def _name_of(tx: Transaction, project: int) -> str | None:
@@ -155,7 +189,7 @@ async def times(tx: Transaction, project: int) -> tuple[int, int]:
     )
 
 
-def _number(value: Any, default: float) -> float:
+def _number(value: object, default: float) -> float:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
@@ -164,12 +198,7 @@ async def _put(tx: Transaction, project: int, text: Composed, now: int) -> None:
         "SELECT number FROM alert_targets WHERE project = $1 AND disabled = 0 ORDER BY number FOR SHARE", project
     )
     for (target,) in targets:
-        waiting = await tx.fetchrow(
-            "SELECT count(*) FROM alert_messages WHERE project = $1 AND target = $2 AND due IS NOT NULL",
-            project,
-            target,
-        )
-        if waiting is not None and waiting[0] < MAX_PENDING:
+        if await MESSAGES.room(tx, project, target, MAX_PENDING):
             await _insert(tx, project, target, text, now)
 
 
@@ -185,107 +214,36 @@ async def _insert(tx: Transaction, project: int, target: int, text: Composed, no
 
 async def _test(tx: Transaction, project: int, number: int, text: Composed, now: int) -> AlertMessage | None:
     """Add a trial message, also for a disabled target; None when there is no such target."""
-    if await get_target(tx, project, number) is None:
+    if await TARGETS.get(tx, project, number) is None:
         return None
-    message = await _insert(tx, project, number, text, now)
-    row = await tx.fetchrow(
-        f"""UPDATE alert_messages SET due = 0 WHERE project = $1 AND target = $2 AND number = $3
-            RETURNING {_MESSAGE}""",  # noqa: S608 - fixed text
-        project,
-        number,
-        message,
-    )
-    return _message(project, row) if row else None
+    return await MESSAGES.put_first(tx, project, number, await _insert(tx, project, number, text, now))
 
 
 # ── sending ──
 
 
-async def list_messages(tx: Transaction, project: int, target: int, count: int) -> list[AlertMessage]:
-    """Return past and pending messages to a target, newest first."""
-    rows = await tx.fetch(
-        f"""SELECT {_MESSAGE} FROM alert_messages WHERE project = $1 AND target = $2
-            ORDER BY number DESC LIMIT $3""",  # noqa: S608 - fixed text
-        project,
-        target,
-        count,
-    )
-    return [_message(project, row) for row in rows]
-
-
-def _message(project: int, row: Row) -> AlertMessage:
-    target, number, kind, title, created, state, attempts, due, outcome = row
-    return AlertMessage(
-        id=number,
-        project=project,
-        target=target,
-        kind=kind,
-        title=title,
-        created=created,
-        state=state,
-        attempts=attempts,
-        due=due,
-        outcome=outcome,
-    )
-
-
-async def _waiting(tx: Transaction, now: int) -> list[tuple[int, int]]:
-    """Return project and number of the targets with due messages."""
-    rows = await tx.fetch(
-        """SELECT project, target FROM alert_messages WHERE due <= $1 OR due > $2
-           GROUP BY project, target ORDER BY min(due), project, target""",
-        now,
-        now + _LATEST,
-    )
-    return [(project, target) for project, target in rows]
-
-
-async def _claim(tx: Transaction, project: int, target: int, now: int) -> ClaimedMessage | None:
-    """Claim the message that has been due longest."""
-    row = await tx.fetchrow(
-        """UPDATE alert_messages SET due = $4, attempts = attempts + 1
-           WHERE project = $1 AND target = $2 AND number = (
-               SELECT number FROM alert_messages WHERE project = $1 AND target = $2 AND (due <= $3 OR due > $5)
-               ORDER BY due, number LIMIT 1 FOR UPDATE SKIP LOCKED
-           ) RETURNING number, kind, title, body, created, attempts""",
-        project,
-        target,
-        now,
-        now + CLAIM,
-        now + _LATEST,
-    )
-    where = await tx.fetchrow("SELECT url FROM alert_targets WHERE project = $1 AND number = $2", project, target)
-    return ClaimedMessage(project, target, *row, *where) if row and where else None
-
-
-async def _sent(tx: Transaction, message: ClaimedMessage, outcome: str) -> None:
+async def _accepted(tx: Transaction, message: ClaimedMessage, outcome: str) -> None:
     """Record that a message was accepted."""
-    if await _settle(tx, message, None, "sent", outcome):
+    if await MESSAGES.accepted(tx, message, outcome):
         await _note(tx, message, None, outcome)
 
 
-async def _failed(tx: Transaction, now: int, message: ClaimedMessage, outcome: str) -> None:
-    """Record that a message was not accepted: it is sent again later, or given up."""
+async def _refused(tx: Transaction, now: int, message: ClaimedMessage, outcome: str) -> None:
+    """Record that a message was not accepted, with an activity message when it is given up."""
     target = await tx.fetchrow(
         "SELECT name, failing_since FROM alert_targets WHERE project = $1 AND number = $2 FOR UPDATE",
         message.project,
-        message.target,
+        message.receiver,
     )
-    if target is None:
-        return
-    wait = min(FIRST_WAIT * 2 ** min(message.attempts - 1, 30), LONGEST_WAIT)
-    # A test is not repeated, since a user waits for its result.
-    is_given_up = message.kind == TEST or now + wait - message.created > GIVE_UP
-    if not await _settle(
-        tx, message, None if is_given_up else now + wait, "given up" if is_given_up else "pending", outcome
-    ):
+    refused = await MESSAGES.refused(tx, message, outcome, now)
+    if target is None or refused is None:
         return
     name, since = target
     await _note(tx, message, now if since is None else since, outcome)
-    if is_given_up and message.kind != TEST:
+    if refused.is_given_up and not refused.is_test:
         why = f"{message.title!r} was not accepted in {message.attempts} attempts: {outcome}"
         event = AlertEvent(
-            event=GIVEN_UP_EVENT, user=f"alerts to {name}", target=message.target, message=why[:_LONGEST_OUTCOME]
+            event=GIVEN_UP_EVENT, user=f"alerts to {name}", target=message.receiver, message=why[:_LONGEST_OUTCOME]
         )
         await add_events(tx, message.project, [msgspec.json.encode(event)], now)
 
@@ -294,57 +252,17 @@ async def _note(tx: Transaction, message: ClaimedMessage, failing_since: int | N
     await tx.execute(
         "UPDATE alert_targets SET failing_since = $3, outcome = $4 WHERE project = $1 AND number = $2",
         message.project,
-        message.target,
+        message.receiver,
         failing_since,
         outcome[:_LONGEST_OUTCOME],
     )
 
 
-async def _settle(tx: Transaction, message: ClaimedMessage, due: int | None, state: str, outcome: str) -> bool:
-    """Store the result of an attempt, and delete old messages; return false when it was settled already."""
-    where: Sequence[Any] = (message.project, message.target)
-    found = await tx.execute(
-        """UPDATE alert_messages SET due = $4, state = $5, outcome = $6
-           WHERE project = $1 AND target = $2 AND number = $3 AND due IS NOT NULL""",
-        *where,
-        message.number,
-        due,
-        state,
-        outcome[:_LONGEST_OUTCOME],
-    )
-    if due is None:
-        await tx.execute(
-            """DELETE FROM alert_messages WHERE project = $1 AND target = $2 AND state = $3 AND due IS NULL
-               AND number <= (
-                   SELECT number FROM alert_messages
-                   WHERE project = $1 AND target = $2 AND state = $3 AND due IS NULL
-                   ORDER BY number DESC LIMIT 1 OFFSET $4
-               )""",
-            *where,
-            state,
-            KEPT,
-        )
-    return found > 0
-
-
-class AlertStore(EngineStore):
+class AlertStore(OutboxStore[ClaimedMessage, AlertMessage, AlertTarget]):
     """Targets of alerts, and messages to them."""
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
-        super().__init__(engine, clock)
-        #: Set when a message may be due.
-        self.changed = asyncio.Event()
-        #: Messages that this process has sent, and attempts that failed.
-        self.sent_count = 0
-        self.failures = 0
-
-    add = TimedMethod("write", add_target)
-    listed = Method("read", list_targets)
-    get = Method("read", get_target)
-    disable = Method("write", disable_target)
-    remove = Method("write", remove_target)
-    messages = Method("read", list_messages)
-    waiting = TimedMethod("read", _waiting)
+        super().__init__(engine, clock, MESSAGES, TARGETS, accepted=_accepted, refused=_refused)
 
     async def compose(self, lease: Lease, subject: Subject, text: Compose) -> bool:
         """Compose the message about a spider that is due; return whether there was anything to report."""
@@ -357,17 +275,6 @@ class AlertStore(EngineStore):
         message = await self._engine.write(_test, project, number, text, self._clock())
         self.changed.set()
         return message
-
-    async def claim(self, project: int, target: int) -> ClaimedMessage | None:
-        return await self._engine.write(_claim, project, target, self._clock())
-
-    async def delivered(self, message: ClaimedMessage, outcome: str) -> None:
-        await self._engine.write(_sent, message, outcome)
-        self.sent_count += 1
-
-    async def failed(self, message: ClaimedMessage, outcome: str) -> None:
-        await self._engine.write(_failed, self._clock(), message, outcome)
-        self.failures += 1
 
 
 async def _compose(tx: Transaction, lease: Lease, subject: Subject, text: Compose, now: int) -> bool:

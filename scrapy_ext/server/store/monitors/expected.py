@@ -13,11 +13,12 @@ import msgspec
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.monitors import SCHEDULE, Monitor, MonitorEvent, NewMonitor
+from scrapy_ext.server.store import incidents, verdicts
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.fencing import Lease, check_lease
+from scrapy_ext.server.store.incidents import Failure, Subject
 from scrapy_ext.server.store.jobs.rows import get_job
-from scrapy_ext.server.store.leases import Lease, check_lease
 from scrapy_ext.server.store.monitor_queue import PlannedRun, Queued, schedule_key
-from scrapy_ext.server.store.monitors import incidents
 from scrapy_ext.server.store.monitors.facts import JobFacts, find_success
 from scrapy_ext.server.store.monitors.following import (
     announce,
@@ -29,8 +30,7 @@ from scrapy_ext.server.store.monitors.following import (
     rule_name,
     take,
 )
-from scrapy_ext.server.store.monitors.incidents import Failure, Subject
-from scrapy_ext.server.store.rules.purposes import MONITOR
+from scrapy_ext.server.store.rules.rows import MONITOR
 
 #: Monitors that are reported in one round.
 _AT_ONCE: Final = 100
@@ -100,6 +100,7 @@ async def miss(tx: Transaction, lease: Lease, project: int, rule: int, now: int)
     subject = Subject(project, monitor.spider)
     if await incidents.fail(tx, subject, failure, now):
         await announce(tx, subject, now)
+    await verdicts.refresh_subjects(tx, [subject])
     await report(tx, project, [missed(subject, monitor, sentence)], now)
     return True
 
@@ -135,6 +136,7 @@ async def settle_run(tx: Transaction, lease: Lease, row: Queued, now: int) -> bo
             if await incidents.fail(tx, subject, failure, now):
                 await announce(tx, subject, now)
             events.append(missed(subject, monitor, sentence, job))
+    await verdicts.refresh_subjects(tx, [Subject(row.project, spider) for spider, _ in wrong] if rules else [])
     await report(tx, row.project, events, now)
     return True
 

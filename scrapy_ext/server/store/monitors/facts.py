@@ -10,7 +10,16 @@ from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.monitors import NewMonitor
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.queries import with_counts
-from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, arguments_of, get_job, stored, tags_of
+from scrapy_ext.server.store.jobs.rows import (
+    COLUMNS,
+    Counts,
+    StoredJob,
+    arguments_of,
+    get_job,
+    ran_for,
+    stored,
+    tags_of,
+)
 from scrapy_ext.server.store.records.removal import find_removed_kinds
 
 #: Earlier jobs of a spider that are examined for those with the same arguments, and those of one page.
@@ -105,7 +114,7 @@ async def _finished(
         rows = await tx.fetch(
             f"""SELECT {COLUMNS} FROM jobs WHERE project = $1 AND state = 'finished'
                 AND (changed, spider, job) < ($2, $3, $4){within}
-                ORDER BY changed DESC, spider DESC, job DESC LIMIT {_PAGE}""",  # noqa: S608 - fixed text
+                ORDER BY changed DESC, spider DESC, job DESC LIMIT {_PAGE}""",
             project,
             *place,
             *(() if spider is None else (spider,)),
@@ -120,13 +129,12 @@ async def _finished(
 async def _facts(tx: Transaction, job: StoredJob) -> JobFacts:
     (job,) = await with_counts(tx, job.key.project, [job])
     rows = await tx.fetch(
-        """SELECT kind, field, occurrences FROM record_counts
+        """SELECT field, occurrences FROM record_counts
            WHERE project = $1 AND spider = $2 AND job = $3 AND occurrences > 0
-           AND (kind = 'items' OR (kind = 'logs' AND field = '30'))""",
+           AND kind = 'items'""",
         *job.key,
     )
-    began, ended = job.metadata.get("running_time"), job.metadata.get("finished_time", job.changed)
-    are_times = isinstance(began, int) and isinstance(ended, int)
+    ran = ran_for(job, job.changed)
     reason, (args, command) = job.metadata.get("close_reason"), arguments_of(job.metadata)
     stats = [job.metadata.get(name) for name in ("scrapystats", CRAWL_STATS)]
     return JobFacts(
@@ -136,10 +144,10 @@ async def _facts(tx: Transaction, job: StoredJob) -> JobFacts:
         outcome=reason if isinstance(reason, str) else "",
         tags=tags_of(job.metadata),
         args=args,
-        seconds=max(ended - began, 0) / 1000 if are_times else None,
+        seconds=ran / 1000 if ran is not None else None,
         counts=job.counts,
-        warnings=sum(number for kind, _, number in rows if kind == "logs"),
-        fields={field: number for kind, field, number in rows if kind == "items"},
+        warnings=job.counts.warnings,
+        fields={row[0]: row[1] for row in rows},
         stats=None
         if not any(isinstance(each, dict) for each in stats)
         else {name: value for each in stats if isinstance(each, dict) for name, value in each.items()},

@@ -11,12 +11,13 @@ from typing import Final
 import msgspec
 
 from scrapy_ext.api.platform.monitors import FAILED, MISSED_EVENT, Monitor, MonitorEvent
-from scrapy_ext.server.store.activity.activity import add_events
+from scrapy_ext.server.store import incidents
+from scrapy_ext.server.store.activity import add_events
 from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.incidents import Rule, Subject
 from scrapy_ext.server.store.monitor_queue import Queued
-from scrapy_ext.server.store.monitors import alerts, incidents
-from scrapy_ext.server.store.monitors.incidents import Rule, Subject
-from scrapy_ext.server.store.rules.purposes import MONITOR
+from scrapy_ext.server.store.monitors import alerts
+from scrapy_ext.server.store.rules.rows import MONITOR
 
 #: Bytes of an activity message with all results; webhooks would not deliver much longer ones.
 _LARGE: Final = 48 * 1024
@@ -78,7 +79,7 @@ async def take(tx: Transaction, row: Queued) -> bool:
 
     The caller has locked the job: whoever changes its state does so first, too.
     """
-    return await tx.execute(f"DELETE FROM monitor_queue WHERE {ROW}", *row[:5]) > 0  # noqa: S608 - fixed text
+    return await tx.execute(f"DELETE FROM monitor_queue WHERE {ROW}", *row[:5]) > 0
 
 
 async def of_project(tx: Transaction, project: int) -> list[Monitor]:

@@ -10,10 +10,11 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.platform.error_groups import ErrorGroup
 from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.monitors import (
@@ -26,12 +27,14 @@ from scrapy_ext.api.platform.monitors import (
     NewMonitor,
     outcome_of,
 )
-from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.engine.methods import Method, TimedMethod
+from scrapy_ext.server.store import incidents, verdicts
+from scrapy_ext.server.store.engine.interface import Engine, Method, TimedMethod, Transaction
+from scrapy_ext.server.store.fencing import Lease, check_lease, extend_lease
+from scrapy_ext.server.store.incidents import Failure, Subject, arguments_key
+from scrapy_ext.server.store.jobs.queries import from_rows, pairs
 from scrapy_ext.server.store.jobs.rows import get_job
-from scrapy_ext.server.store.leases import Lease, check_lease, extend_lease
 from scrapy_ext.server.store.monitor_queue import Queued
-from scrapy_ext.server.store.monitors import alerts, incidents
+from scrapy_ext.server.store.monitors import alerts
 from scrapy_ext.server.store.monitors.expected import (
     begin_expecting,
     expected_run,
@@ -50,9 +53,11 @@ from scrapy_ext.server.store.monitors.following import (
     rule_name,
     take,
 )
-from scrapy_ext.server.store.monitors.incidents import Failure, Subject, arguments_key
-from scrapy_ext.server.store.rules.purposes import MONITOR
+from scrapy_ext.server.store.records.chunks import LOGS
+from scrapy_ext.server.store.records.removal import find_removed_kinds
+from scrapy_ext.server.store.rules.rows import MONITOR
 from scrapy_ext.server.store.rules.rules import RuleStore
+from scrapy_ext.server.store.verdicts import Ended
 
 #: Rows of the queue of one round.
 AT_ONCE: Final = 100
@@ -62,6 +67,8 @@ MAX_ATTEMPTS: Final = 6
 MAX_LISTED: Final = 1000
 #: Characters of the message of an activity message.
 _LONGEST: Final = 2000
+#: Error groups that an activity message has.
+_GROUPS: Final = 5
 
 
 class Checked(NamedTuple):
@@ -72,10 +79,11 @@ class Checked(NamedTuple):
 
 
 class CheckedJob(NamedTuple):
-    """A finished job with the results of its monitors."""
+    """A finished job with the results of its monitors, and the errors of its log in groups."""
 
     facts: JobFacts
     results: Sequence[Checked]
+    errors: Sequence[ErrorGroup] = ()
 
 
 class Work(NamedTuple):
@@ -116,7 +124,7 @@ async def _retry(tx: Transaction, lease: Lease, row: Queued, now: int) -> None:
     """Have a row that could not be checked checked again later."""
     await check_lease(tx, lease)
     await tx.execute(
-        f"UPDATE monitor_queue SET attempts = attempts + 1, due = $6 WHERE {ROW}",  # noqa: S608 - fixed text
+        f"UPDATE monitor_queue SET attempts = attempts + 1, due = $6 WHERE {ROW}",
         *row[:5],
         now + _WAIT * 2 ** min(row.attempts, 10),
     )
@@ -126,7 +134,7 @@ async def _retry(tx: Transaction, lease: Lease, row: Queued, now: int) -> None:
 
 
 async def _settle(tx: Transaction, lease: Lease, row: Queued, checked: CheckedJob | None, now: int) -> list[str]:
-    """Store the results of a job, once; return the outcomes of the monitors."""
+    """Store the verdict on a job and the results of its monitors, once; return the outcomes of the monitors."""
     await check_lease(tx, lease)
     found = [] if checked is None else [each for each in checked.results if await is_enabled(tx, each.monitor)]
     job = await get_job(tx, row.key, lock=True)
@@ -143,10 +151,33 @@ async def _settle(tx: Transaction, lease: Lease, row: Queued, checked: CheckedJo
         await _store(tx, facts.key, result)
         results.append(result)
         events += await _follow(tx, facts, monitor, result, now)
+    # The log may have been removed since it was read.
+    errors = [] if LOGS.name in await find_removed_kinds(tx, facts.key) else checked.errors
+    verdict = await verdicts.judge(tx, facts.key, _ended(facts), _failed(results), errors)
     if results:
-        events.insert(0, _event(facts, results))
+        events.insert(0, _event(facts, results, verdict))
     await report(tx, facts.key.project, events, now)
     return [each.outcome for each in results]
+
+
+def _ended(facts: JobFacts) -> Ended:
+    return Ended(
+        finished=facts.finished,
+        arguments=arguments_key(facts.args, facts.command),
+        close_reason=facts.outcome,
+        items=facts.counts.items,
+        error_lines=facts.counts.errors,
+        took=None if facts.seconds is None else round(facts.seconds * 1000),
+    )
+
+
+def _failed(results: Sequence[MonitorResult]) -> list[tuple[str, str]]:
+    """Return names and sentences of the monitors that failed."""
+    return [
+        (each.name, "; ".join(check.sentence for check in each.checks if check.outcome == FAILED))
+        for each in results
+        if each.outcome == FAILED
+    ]
 
 
 async def _store(tx: Transaction, key: JobKey, result: MonitorResult) -> None:
@@ -163,7 +194,7 @@ async def _store(tx: Transaction, key: JobKey, result: MonitorResult) -> None:
     )
 
 
-def _event(facts: JobFacts, results: list[MonitorResult]) -> MonitorEvent:
+def _event(facts: JobFacts, results: list[MonitorResult], verdict: verdicts.JobVerdict) -> MonitorEvent:
     outcome = outcome_of([each.outcome for each in results])
     failed = [each for each in results if each.outcome == FAILED]
     passed = sum(each.outcome == PASSED for each in results)
@@ -181,6 +212,8 @@ def _event(facts: JobFacts, results: list[MonitorResult]) -> MonitorEvent:
         spider=facts.spider,
         outcome=outcome,
         job=str(facts.key),
+        verdict=verdict.verdict.text,
+        errors=[group.in_a_line for group in verdict.errors[:_GROUPS]],
         monitors=failed or results,
     )
 
@@ -200,26 +233,50 @@ async def _follow(
     return []
 
 
-async def _work(tx: Transaction, now: int) -> Work:
+async def work(tx: Transaction, now: int) -> Work:
     return Work(await _due(tx, now), await overdue(tx, now), await alerts.due_groups(tx, now))
 
 
 # ── reading ──
 
 
-async def _results(tx: Transaction, where: str, *arguments: Any, count: int = MAX_LISTED) -> list[MonitorResult]:
+async def _results(tx: Transaction, where: str, *arguments: object, count: int = MAX_LISTED) -> list[MonitorResult]:
     rows = await tx.fetch(
         f"""SELECT result FROM monitor_results WHERE {where}
-            ORDER BY checked DESC, spider DESC, job DESC, of_server, rule LIMIT {int(count)}""",  # noqa: S608 - fixed text
+            ORDER BY checked DESC, spider DESC, job DESC, of_server, rule LIMIT {int(count)}""",
         *arguments,
     )
     return [msgspec.json.decode(row[0], type=MonitorResult) for row in rows]
 
 
-async def _of_job(tx: Transaction, key: JobKey) -> list[MonitorResult]:
+async def of_job(tx: Transaction, key: JobKey) -> list[MonitorResult]:
     """Return the results of a job; failed ones first."""
     found = await _results(tx, "project = $1 AND spider = $2 AND job = $3", *key)
     return sorted(found, key=lambda each: (each.outcome != FAILED, each.outcome != PASSED, each.monitor))
+
+
+class Checks(NamedTuple):
+    """Numbers of monitors that failed for a job, and of all that applied to it."""
+
+    failed: int = 0
+    all: int = 0
+
+
+async def _count_of_jobs(tx: Transaction, project: int, keys: Sequence[JobKey]) -> dict[JobKey, Checks]:
+    """Return the numbers of each job that monitors checked."""
+    if not keys:
+        return {}
+    rows = await tx.fetch(
+        f"""SELECT t.spider, t.job, count(*), count(CASE WHEN t.outcome = $2 THEN 1 END)
+            FROM {from_rows(f"VALUES {pairs(keys, 4)}", "monitor_results t")}
+            WHERE t.project = $1 AND t.spider = chosen.column1 AND t.job = chosen.column2
+            AND t.outcome IN ($2, $3) GROUP BY 1, 2""",
+        project,
+        FAILED,
+        PASSED,
+        *(number for key in keys for number in (key.spider, key.job)),
+    )
+    return {JobKey(project, spider, job): Checks(failed, number) for spider, job, number, failed in rows}
 
 
 async def _of_rule(tx: Transaction, project: int, rule: int | None, count: int, of_server: bool) -> list[MonitorResult]:
@@ -230,7 +287,7 @@ async def _of_rule(tx: Transaction, project: int, rule: int | None, count: int, 
     return await _results(tx, where, project, int(of_server), rule, count=count)
 
 
-async def _lasting(tx: Transaction) -> int:
+async def lasting(tx: Transaction) -> int:
     row = await tx.fetchrow("SELECT count(*) FROM monitor_incidents WHERE over IS NULL")
     return row[0] if row else 0
 
@@ -271,7 +328,7 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
 
     # ── the queue ──
 
-    work = TimedMethod("read_inline", _work)
+    work = TimedMethod("read_inline", work)
     of_project = Method("read", of_project)
 
     async def retry(self, lease: Lease, row: Queued) -> None:
@@ -301,10 +358,11 @@ class MonitorStore(RuleStore[NewMonitor, Monitor]):
     earlier = Method("read", find_earlier)
     last = Method("read", find_last)
     success = Method("read", find_success)
-    of_job = Method("read", _of_job)
+    of_job = Method("read", of_job)
+    count_of_jobs = Method("read", _count_of_jobs)
     results = Method("read", _of_rule)
     incidents = Method("read", incidents.listed)
-    lasting = Method("read", _lasting)
+    lasting = Method("read", lasting)
 
     async def forget(self) -> int:
         """Remove incidents that are followed no longer; return their number."""
@@ -322,13 +380,13 @@ async def _enable(tx: Transaction, now: int, project: int | None, number: int, e
     if found is not None and enabled:
         await begin_expecting(tx, found)
     if found is not None and not enabled:
-        await incidents.drop_rule(tx, project, number)
+        await verdicts.refresh_subjects(tx, await incidents.drop_rule(tx, project, number))
     return found
 
 
 async def _remove(tx: Transaction, project: int | None, number: int) -> bool:
     removed = await MONITOR.remove(tx, project, number)
-    await incidents.drop_rule(tx, project, number)
+    await verdicts.refresh_subjects(tx, await incidents.drop_rule(tx, project, number))
     return removed
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.compression import DamagedError, unpack, unpack_steps
-from scrapy_ext.api.joinable_gzip import pack_lines
-from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.api.compression import DamagedError, pack_lines, unpack, unpack_steps
+from scrapy_ext.server.store.engine.errors import DamagedRecordsError
+from scrapy_ext.server.store.read_ahead import in_thread
+from scrapy_ext.server.store.records.removal import RecordOwner
 
 #: Maximum records of a chunk: as many as clients send at once, so that a compressed body can be stored unchanged, and a
 #: record is found in a narrow range of chunks.
@@ -218,7 +220,7 @@ def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> RecordTally:
 
 
 def unpack_pieces(body: bytes) -> list[bytes]:
-    """Return the lines of a chunk with their line breaks, in pieces; raise :class:`StoreError` when it is damaged."""
+    """Return the lines of a chunk with their line breaks, in pieces; raise :class:`DamagedRecordsError`."""
     try:
         pieces = unpack(body)
     except DamagedError as error:
@@ -230,7 +232,7 @@ def unpack_pieces(body: bytes) -> list[bytes]:
 def unpack_line(body: bytes, place: int) -> bytes | None:
     """Return one line of a chunk, inflating no more than needed; None when the chunk has fewer lines.
 
-    Raises :class:`StoreError` when the chunk is damaged.
+    Raises :class:`DamagedRecordsError` when the chunk is damaged.
     """
     passed, rest = 0, b""
     try:
@@ -247,15 +249,15 @@ def unpack_line(body: bytes, place: int) -> bytes | None:
     return rest if rest and passed == place else None
 
 
-def damaged(reason: object) -> StoreError:
+def damaged(reason: object) -> DamagedRecordsError:
     """Return the error of an unreadable stored row."""
-    return StoreError(f"Stored records are damaged ({reason}). Restore a backup.")
+    return DamagedRecordsError(f"Stored records are damaged ({reason}). Restore a backup.")
 
 
 def unpack_lines(body: bytes) -> list[bytes]:
     """Return the lines of a chunk without their line breaks.
 
-    Raises :class:`StoreError` when the chunk is damaged.
+    Raises :class:`DamagedRecordsError` when the chunk is damaged.
     """
     return split_lines(unpack_pieces(body))
 
@@ -265,3 +267,44 @@ def split_lines(pieces: Sequence[bytes]) -> list[bytes]:
     lines = b"".join(pieces).split(b"\n")
     lines.pop()
     return lines
+
+
+#: Maximum number of chunks, each of about a megabyte of lines at most.
+_CHUNKS: Final = 2
+#: Maximum bytes of a chunk inflated in the reading thread, since handing it over would take longer.
+SMALL: Final = 16 * 1024
+
+
+class RecentChunks:
+    """Lines of the chunks that single records were read from last: a client that reads a job's records one by one would
+    have a chunk inflated for each of them.
+
+    The database is authoritative: a chunk is used only while the row that was just read has the same compressed bytes.
+    """
+
+    def __init__(self) -> None:
+        #: Compressed bytes, and from the second read on the lines, of a chunk by its owner and start.
+        self._chunks: OrderedDict[tuple[RecordOwner, int], tuple[bytes, list[bytes] | None]] = OrderedDict()
+
+    async def line(self, owner: RecordOwner, start: int, body: bytes, place: int) -> bytes | None:
+        """Return one line of a chunk; None when the chunk has fewer. Raises :class:`DamagedRecordsError`."""
+        key = (owner, start)
+        known = self._chunks.get(key)
+        if known is None or known[0] != body:
+            self._keep(key, body, None)
+            return (
+                await in_thread(partial(unpack_line, place=place), body)
+                if len(body) > SMALL
+                else unpack_line(body, place)
+            )
+        lines = known[1]
+        if lines is None:
+            lines = await in_thread(unpack_lines, body) if len(body) > SMALL else unpack_lines(body)
+            self._keep(key, body, lines)
+        return lines[place] if place < len(lines) else None
+
+    def _keep(self, key: tuple[RecordOwner, int], body: bytes, lines: list[bytes] | None) -> None:
+        self._chunks[key] = (body, lines)
+        self._chunks.move_to_end(key)
+        if len(self._chunks) > _CHUNKS:
+            self._chunks.popitem(last=False)

@@ -9,20 +9,22 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from scrapy_ext.api.joinable_gzip import GzipPart, part_of
+from scrapy_ext.api.compression import GzipPart, part_of
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.records import Stats, Totals
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread
 from scrapy_ext.server.store.records.chunks import (
     MAX_LINES,
+    SMALL,
+    RecentChunks,
     RecordChunk,
     RecordKind,
     split_lines,
     unpack_pieces,
 )
 from scrapy_ext.server.store.records.progress import read_progress
-from scrapy_ext.server.store.records.recent_chunks import SMALL, RecentChunks
 from scrapy_ext.server.store.records.removal import READABLE, RecordOwner, Removal, find_removal, removal_error
 from scrapy_ext.server.store.records.segments import cut, time_at, unpack_segments
 from scrapy_ext.server.store.records.writes import write_records
@@ -109,18 +111,26 @@ class RecordStore:
         self._recent = RecentChunks()
 
     async def write(
-        self, key: JobKey, start: int | None, chunks: Sequence[RecordChunk], *, may_skip: bool = False
+        self,
+        key: JobKey,
+        start: int | None,
+        chunks: Sequence[RecordChunk],
+        *,
+        may_skip: bool = False,
+        attempt: Attempt | None = None,
     ) -> int:
         """Store records from index ``start`` (None: after the last); return the index of the first.
 
         Records stored at the same indexes are replaced, so that a repeated write changes nothing. Raises
         :class:`ContractError` when ``start`` would leave a gap; with ``may_skip``, the first records of a job may have
-        any index.
+        any index. ``attempt``: that of the process that writes; it fails (403) once the attempt is over.
         """
         if not chunks:
             return start or 0
         owner, now = self._owner(key), self._clock()
-        return await self._engine.write(write_records, self.kind, owner, start, chunks, now=now, may_skip=may_skip)
+        return await self._engine.write(
+            write_records, self.kind, owner, start, chunks, now=now, may_skip=may_skip, attempt=attempt
+        )
 
     async def stats(self, key: JobKey) -> Stats:
         """Return the stats of a job's records; zeros without any."""
@@ -245,10 +255,10 @@ def _text(part: Slice | _Packed) -> asyncio.Future[Sequence[bytes]]:
     return in_thread(_Packed.text, part) if isinstance(part, _Packed) else _ready(part.text)
 
 
-def _text_or_part(part: Slice | _Packed) -> asyncio.Future[Sequence[bytes] | GzipPart]:
+def _text_or_part(part: Slice | _Packed) -> asyncio.Future[Sequence[bytes]] | asyncio.Future[GzipPart]:
     if isinstance(part, _Packed) and (found := part_of(part.body)) is not None:
         return _ready(found)
-    return _text(part)  # type: ignore[return-value]
+    return _text(part)
 
 
 def _ready(result: T) -> asyncio.Future[T]:
@@ -295,7 +305,7 @@ async def _indexes(tx: Transaction, owner: RecordOwner) -> range:
 
 CHUNK_OF: Final = f"""SELECT start, ts, times, body FROM record_chunks
     WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start <= $5 AND {READABLE}
-    ORDER BY start DESC LIMIT 1"""  # noqa: S608 - fixed text
+    ORDER BY start DESC LIMIT 1"""
 
 
 async def _chunk_of(tx: Transaction, owner: RecordOwner, number: int) -> Row | None:
@@ -320,11 +330,11 @@ PAGE: Final = f"""SELECT spider, job, start, records, ts, times, body FROM recor
     WHERE project = $1 AND kind = $2
     AND (spider, job, start) > ($3, $4, $5) AND (spider, job, start) <= ($6, $7, $8)
     AND NOT (spider = $3 AND job = $4 AND start + records <= $9) AND {READABLE}
-    ORDER BY spider, job, start LIMIT $10"""  # noqa: S608 - fixed text
+    ORDER BY spider, job, start LIMIT $10"""
 PAGE_OF_JOB: Final = f"""SELECT spider, job, start, records, ts, times, body FROM record_chunks
     WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
     AND start > $5 AND start + records > $6 AND {READABLE}
-    ORDER BY start LIMIT $7"""  # noqa: S608 - fixed text
+    ORDER BY start LIMIT $7"""
 
 
 async def _chunks_from(tx: Transaction, kind: RecordKind, span: Span, start: Position, limit: int) -> Sequence[Row]:

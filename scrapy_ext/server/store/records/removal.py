@@ -58,7 +58,7 @@ async def remove_job(tx: Transaction, key: JobKey, now: int) -> None:
     for kind in RECORD_KINDS:
         owner = RecordOwner(key.project, kind, key.spider, key.job)
         await _remove(tx, owner, now, None)
-        await tx.execute(f"UPDATE record_totals SET records = 0, bytes = 0, skipped = 0 WHERE {_OWNED}", *owner)  # noqa: S608
+        await tx.execute(f"UPDATE record_totals SET records = 0, bytes = 0, skipped = 0 WHERE {_OWNED}", *owner)
     await add_removal(tx, RemovedOwner(key.project, JOB, key.spider, key.job))
     await add_removal(tx, RemovedOwner(key.project, STAGED, key.spider, key.job))
     await tx.execute("DELETE FROM frontier_feeds WHERE project = $1 AND frontier = $2", key.project, frontier_of(key))
@@ -93,11 +93,11 @@ async def _remove(tx: Transaction, owner: RecordOwner, now: int, archive: str | 
            ON CONFLICT (project, kind, spider, job) DO NOTHING""",
         *owner,
     )
-    row = await tx.fetchrow(f"SELECT stored, removed FROM record_totals WHERE {_OWNED} FOR UPDATE", *owner)  # noqa: S608
+    row = await tx.fetchrow(f"SELECT stored, removed FROM record_totals WHERE {_OWNED} FOR UPDATE", *owner)
     if row is None or row[1] is not None:
         return 0
     await tx.execute(
-        f"UPDATE record_totals SET removed = $5, archive = $6, stored = 0 WHERE {_OWNED}",  # noqa: S608 - fixed text
+        f"UPDATE record_totals SET removed = $5, archive = $6, stored = 0 WHERE {_OWNED}",
         *owner,
         now,
         archive,
@@ -110,7 +110,7 @@ async def _remove(tx: Transaction, owner: RecordOwner, now: int, archive: str | 
 async def find_removal(tx: Transaction, owner: RecordOwner) -> Removal | None:
     """Return the removal of an owner's records; None if they are readable."""
     row = await tx.fetchrow(
-        f"SELECT removed, archive FROM record_totals WHERE {_OWNED} AND removed IS NOT NULL",  # noqa: S608 - fixed text
+        f"SELECT removed, archive FROM record_totals WHERE {_OWNED} AND removed IS NOT NULL",
         *owner,
     )
     if row is None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.joinable_gzip import pack_lines
+from scrapy_ext.api.compression import pack_lines
 from scrapy_ext.server.store.records.chunks import MAX_BYTES, MAX_LINES, damaged, unpack_lines
 
 _encode: Final = msgspec.msgpack.Encoder().encode

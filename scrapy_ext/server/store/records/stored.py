@@ -53,7 +53,7 @@ async def _measure(tx: Transaction, owner: RecordOwner, after: int) -> tuple[int
     row = await tx.fetchrow(
         f"""SELECT CAST(sum(size) AS BIGINT), max(start) FROM (
                 SELECT start, length(body) AS size FROM record_chunks WHERE {_OWNED} AND start > $5
-                ORDER BY start LIMIT {_PAGE}) c""",  # noqa: S608 - fixed text, here and below
+                ORDER BY start LIMIT {_PAGE}) c""",
         *owner,
         after,
     )
@@ -62,7 +62,7 @@ async def _measure(tx: Transaction, owner: RecordOwner, after: int) -> tuple[int
 
 async def _store(tx: Transaction, owner: RecordOwner, revision: int, size: int) -> int:
     return await tx.execute(
-        f"UPDATE record_totals SET stored = $6, uncounted = NULL WHERE {_OWNED} AND revision = $5 AND {_UNCOUNTED}",  # noqa: S608
+        f"UPDATE record_totals SET stored = $6, uncounted = NULL WHERE {_OWNED} AND revision = $5 AND {_UNCOUNTED}",
         *owner,
         revision,
         size,

@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.interface import Transaction, only_row
+from scrapy_ext.server.store.fencing import Attempt, check_attempt
 from scrapy_ext.server.store.records.chunks import (
     MAX_BYTES,
     MAX_LINES,
@@ -76,11 +77,13 @@ async def write_records(
     *,
     now: int,
     may_skip: bool,
+    attempt: Attempt | None = None,
 ) -> int:
     """Store records from ``start`` on (None: after the last); return the index of the first.
 
-    ``may_skip``: without records yet, ``start`` may be any index.
+    ``may_skip``: without records yet, ``start`` may be any index. ``attempt``: that of the process that writes.
     """
+    await check_attempt(tx, attempt)
     records, end = await _locked_totals(tx, owner)
     start = end if start is None else start
     if start > end and (records or not may_skip):
@@ -127,14 +130,14 @@ async def _locked_totals(tx: Transaction, owner: RecordOwner) -> tuple[int, int]
     )
     if row is None:
         await check_not_forgotten(tx, owner)
-        row = await tx.fetchrow(
+        row = await only_row(
+            tx,
             """INSERT INTO record_totals (project, kind, spider, job, records, bytes, stored)
                VALUES ($1, $2, $3, $4, 0, 0, 0)
                ON CONFLICT (project, kind, spider, job) DO UPDATE SET records = record_totals.records
                RETURNING records, skipped, removed""",
             *owner,
         )
-    assert row is not None  # noqa: S101 - the second statement always returns its row
     if row[2] is not None:
         raise await removed_error(tx, owner)
     return row[0], row[0] + row[1]

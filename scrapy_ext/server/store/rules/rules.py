@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from scrapy_ext.api.platform.rules import JobsPreview, NextJob
-from scrapy_ext.server.store.engine.interface import Engine
-from scrapy_ext.server.store.engine.methods import EngineStore
+from scrapy_ext.server.store.engine.interface import Engine, EngineStore
 from scrapy_ext.server.store.rules.rows import NewT, RuleRows, RuleT
 from scrapy_ext.server.store.rules.selection import START, Match, MatchPage, Position, Wanted, match_page
 

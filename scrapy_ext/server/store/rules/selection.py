@@ -163,13 +163,13 @@ def _totals(column: str, wanted: Wanted, condition: str) -> str:
     """Return a query of the totals of a job's records that are not removed, with a condition on ``t``."""
     kinds = ", ".join(f"'{kind}'" for kind in KINDS if kind in wanted.kinds)
     return f"""(SELECT {column} FROM record_totals t WHERE t.project = j.project AND t.kind IN ({kinds or "''"})
-                AND t.spider = j.spider AND t.job = j.job AND t.removed IS NULL AND {condition})"""  # noqa: S608 - fixed text
+                AND t.spider = j.spider AND t.job = j.job AND t.removed IS NULL AND {condition})"""
 
 
 def _tagged(tag: str) -> str:
     # A number, since PostgreSQL would read all tags of the table for an EXISTS, for each page of jobs.
     return f"""((SELECT count(*) FROM job_tags t WHERE t.project = j.project AND t.spider = j.spider AND t.job = j.job
-                AND t.tag = {tag}) > 0)"""  # noqa: S608 - a placeholder or fixed text
+                AND t.tag = {tag}) > 0)"""
 
 
 _KEPT: Final = _tagged(f"'{KEEP}'")
@@ -191,7 +191,7 @@ def _selected(wanted: Wanted) -> str:
                    CASE WHEN {wanted.left.jobs} THEN 1 ELSE 0 END,
                    CAST(COALESCE({_totals("sum(t.records)", wanted, wanted.records)}, 0) AS BIGINT),
                    CAST(COALESCE({_totals("sum(COALESCE(t.stored, t.bytes))", wanted, wanted.records)}, 0) AS BIGINT)
-               FROM jobs j"""  # noqa: S608 - fixed text
+               FROM jobs j"""
 
 
 async def _matches(
@@ -217,7 +217,7 @@ async def _newest(tx: Transaction, project: int, spider: int, wanted: Wanted, co
 
     def counted(state: str) -> str:
         return f"""SELECT j.changed, j.job FROM jobs j WHERE j.project = $1 AND j.spider = $3 AND {state} = 'finished'
-                   AND {_scope(wanted, "$2")} AND EXISTS {_totals("1", wanted, "t.records > 0")}"""  # noqa: S608
+                   AND {_scope(wanted, "$2")} AND EXISTS {_totals("1", wanted, "t.records > 0")}"""
 
     arguments = (project, wanted.conditions.tag, spider, count - 1)
     order = "ORDER BY j.changed DESC, j.job DESC LIMIT 1 OFFSET $4"

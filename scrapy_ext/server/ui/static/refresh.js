@@ -94,9 +94,14 @@
     (part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")) ||
     isSelected(part);
 
+  // The version of each part that the page shows. The server sends a part only if it has another one.
+  const versions = new WeakMap();
+
   // Returns whether the server answered.
   const refresh = async (part) => {
-    const options = { headers: { "X-Refresh": part.id }, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT) };
+    const headers = { "X-Refresh": part.id };
+    if (versions.has(part)) headers["If-None-Match"] = versions.get(part);
+    const options = { headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT) };
     let answer, text;
     try {
       answer = await fetch(part.dataset.refresh, options);
@@ -114,12 +119,19 @@
       say(`Live updates are interrupted: the server answers with an error (${answer.status}). They go on when it does not.`);
       return false;
     }
+    if (answer.status === 304) {
+      say("");
+      return true;
+    }
     const fresh = answer.ok && new DOMParser().parseFromString(text, "text/html").getElementById(part.id);
     if (!fresh) {
       stop("Live updates are off: the page is no longer what it was.", ...reload);
       return true;
     }
-    if (!isUsed(part)) replace(part, fresh);
+    if (!isUsed(part)) {
+      replace(part, fresh);
+      versions.set(part, answer.headers.get("ETag") ?? "");
+    }
     say("");
     return true;
   };

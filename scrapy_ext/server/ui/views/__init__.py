@@ -10,6 +10,7 @@ from typing import Final
 from scrapy_ext.server.ui.frame import Link, UiPage
 from scrapy_ext.server.ui.views import (
     activity,
+    archived_jobs,
     collections,
     compare,
     extraction,
@@ -19,17 +20,23 @@ from scrapy_ext.server.ui.views import (
     jobs,
     log,
     monitors,
+    overview,
     periodic,
     requests,
     rules,
     run,
+    search,
     server,
+    settings,
     snapshots,
     spiders,
     users,
+    versions,
+    webhooks,
 )
 
 VIEWS: Final = (
+    overview,
     jobs,
     spiders,
     compare,
@@ -44,10 +51,15 @@ VIEWS: Final = (
     collections,
     frontiers,
     activity,
-    rules,
     extraction,
     server,
     users,
+    search,
+    settings,
+    versions,
+    webhooks,
+    rules,
+    archived_jobs,
 )
 PAGES: Final[tuple[UiPage, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
 LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform import monitors, webhooks
-from scrapy_ext.api.platform.alerts import GIVEN_UP_EVENT
-from scrapy_ext.api.platform.deliveries import DELIVERED_EVENT
-from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
-from scrapy_ext.api.platform.retention import REMOVED_EVENT
+from scrapy_ext.api.platform.changes import ChangeEvents
+from scrapy_ext.api.platform.event_sentences import GROUPS, KINDS, Part, parts_of
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey, is_number
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.store.activity.activity import SERVER, Message
+from scrapy_ext.server.store.activity import SERVER, Message
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PER_PAGE: Final = 50
@@ -23,30 +22,17 @@ _STEP: Final = 200
 #: Maximum number of projects shown together: those with the highest numbers, the newest ones of most platforms.
 _PROJECTS: Final = 100
 
-EVENTS: Final = (
-    *webhooks.STATE_EVENTS.values(),
-    webhooks.JOB_CANCELLED,
-    webhooks.JOB_INTERRUPTED,
-    webhooks.PERIODIC_ACTIVE,
-    webhooks.PERIODIC_MISSED,
-    webhooks.PERIODIC_REFUSED,
-    REMOVED_EVENT,
-    DELIVERED_EVENT,
-    *monitors.EVENTS,
-    GIVEN_UP_EVENT,
-)
-
 
 class _Shown(NamedTuple):
-    """A message; ``job`` only when it belongs to the message's project, ``rest`` has the other fields."""
+    """A message; ``job`` and its ``spider`` only when it belongs to the message's project."""
 
     project: int
-    number: int
     ts: int
     event: str
     job: str
+    spider: str
     user: str
-    rest: dict[str, Any]
+    sentence: list[Part]
 
 
 async def _one(visit: Visit) -> Response:
@@ -66,7 +52,7 @@ async def _one(visit: Visit) -> Response:
                     last = last and message is page[-1]
                     break
     is_newest = "below" not in visit.request.query_params
-    return _rendered(visit, shown, event, all_projects=False, older=None if last else below, is_newest=is_newest)
+    return await _rendered(visit, shown, event, all_projects=False, older=None if last else below, is_newest=is_newest)
 
 
 async def _all(visit: Visit) -> Response:
@@ -77,12 +63,52 @@ async def _all(visit: Visit) -> Response:
         newest += await visit.store.activity.page(project, MAX_NUMBER, _STEP if event or user else _PER_PAGE)
     shown = [_shown(message) for message in sorted(newest, key=lambda message: -message.ts)]
     chosen = [each for each in shown if event in ("", each.event) and user in ("", each.user)][:_PER_PAGE]
-    return _rendered(visit, chosen, event, all_projects=True, older=None, is_newest=True)
+    return await _rendered(visit, chosen, event, all_projects=True, older=None, is_newest=True)
 
 
-def _rendered(visit: Visit, messages: list[_Shown], event: str, **context: Any) -> Response:
-    user = visit.text("user")
-    return visit.rendered("activity.html", messages=messages, event=event, user=user, events=EVENTS, **context)
+async def _rendered(visit: Visit, messages: list[_Shown], event: str, **context: object) -> Response:
+    named = await _with_spiders(visit, messages)
+    of_clients = {each.event for each in messages} | {event}
+    other = sorted(of_clients - {"", *KINDS})
+    return visit.rendered(
+        "activity.html", messages=named, event=event, user=visit.text("user"), groups=GROUPS, other=other, **context
+    )
+
+
+async def _with_spiders(visit: Visit, messages: list[_Shown]) -> list[_Shown]:
+    """Return the messages with the names of the spiders of their jobs, and of those that a message numbers."""
+    numbered = {
+        (each.project, int(number))
+        for each in messages
+        for number in (_numbers_of(each) if each.project != SERVER else ())
+        if is_number(number)
+    }
+    found = await visit.store.spiders.named(numbered)
+    names = {(str(project), str(number)): name for (project, number), name in found.items()}
+
+    def spider_of(each: _Shown, number: str) -> str:
+        return names.get((str(each.project), number), number)
+
+    return [
+        each._replace(
+            spider=spider_of(each, each.job.split("/")[1]) if each.job else "",
+            sentence=[
+                part._replace(text=spider_of(each, part.text))
+                if part.field == "spider" and each.event == ChangeEvents.SPIDER_CHANGED
+                else part
+                for part in each.sentence
+            ],
+        )
+        for each in messages
+    ]
+
+
+def _numbers_of(each: _Shown) -> Iterator[str]:
+    """Yield the numbers of spiders in a message: of its job, and of the one event that numbers its spider."""
+    if each.job:
+        yield each.job.split("/")[1]
+    if each.event == ChangeEvents.SPIDER_CHANGED:
+        yield from (part.text for part in each.sentence if part.field == "spider")
 
 
 def _shown(message: Message) -> _Shown:
@@ -92,9 +118,8 @@ def _shown(message: Message) -> _Shown:
     is_own = isinstance(job, str) and _is_of(message.project, job)
     named = ("event", "user", "job") if is_own else ("event", "user")
     texts = {name: fields[name] for name in named if isinstance(fields.get(name), str)}
-    rest = {name: value for name, value in fields.items() if name not in texts}
-    place = (message.project, message.number, message.ts)
-    return _Shown(*place, texts.get("event", ""), texts.get("job", ""), texts.get("user", ""), rest)
+    event, user, own = (texts.get(name, "") for name in ("event", "user", "job"))
+    return _Shown(message.project, message.ts, event, own, "", user, parts_of(fields))
 
 
 def _is_of(project: int, job: str) -> bool:

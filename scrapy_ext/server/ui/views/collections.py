@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -50,7 +50,7 @@ class _Row(NamedTuple):
     key: str
     ts: int
     size: int
-    shown: Any
+    shown: object
 
 
 async def _list(visit: Visit) -> Response:

@@ -20,17 +20,18 @@ from scrapy_ext.api.platform.comparison import (
     compare_items,
     suggested_field,
 )
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, JobState
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http.forms import own_key
+from scrapy_ext.server.record_search import parts_of
 from scrapy_ext.server.store.jobs.queries import JobFilter
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
-from scrapy_ext.server.store.read_ahead import in_thread
 from scrapy_ext.server.store.records.records import Slice
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import UiPage, Visit
-from scrapy_ext.server.ui.record_search import parts_of
-from scrapy_ext.server.ui.spider_runs import FIGURES, change_of
+from scrapy_ext.server.ui.job_summary import arguments_in_a_line, summary
+from scrapy_ext.server.ui.spider_runs import FIGURES, earlier_runs, medians, run_before
 
 _PATH: Final = "/ui/{project:number}/compare"
 #: Maximum items of each job that are compared, and their bytes.
@@ -50,6 +51,7 @@ class _Figure(NamedTuple):
     after: str
     change: str
     is_worse: bool
+    median: str
 
 
 class _Field(NamedTuple):
@@ -105,12 +107,9 @@ def _key(visit: Visit, name: str) -> JobKey | None:
 
 
 async def _run_before(visit: Visit, key: JobKey) -> JobKey | None:
-    """Return the finished run of the same spider before a job."""
     job = await visit.store.jobs.get(key)
-    end = job.changed + 1 if job is not None and job.state is JobState.FINISHED else None
-    which = JobFilter(spider_id=key.spider, states=(JobState.FINISHED,), endts=end)
-    found = await visit.store.jobs.window(visit.project, which, size=2)
-    return next((each.key for each in found.jobs if each.key != key), None)
+    before = await run_before(visit.store, job) if job is not None else None
+    return before.key if before is not None else None
 
 
 async def _compared(visit: Visit, jobs: Sequence[StoredJob]) -> dict[str, Any]:
@@ -118,6 +117,7 @@ async def _compared(visit: Visit, jobs: Sequence[StoredJob]) -> dict[str, Any]:
     which = JobFilter(keys=tuple(job.key for job in jobs))
     counted = {job.key: job for job in (await store.jobs.window(visit.project, which, counts=Counts._fields)).jobs}
     before, after = (counted.get(job.key, job) for job in jobs)
+    earlier = await earlier_runs(store, after.key, await store.verdicts.of_job(after.key))
     item_stats = [await store.items.stats(job.key) for job in jobs]
     counts = [each.counts for each in item_stats]
     totals = [each.totals.input_values for each in item_stats]
@@ -127,8 +127,10 @@ async def _compared(visit: Visit, jobs: Sequence[StoredJob]) -> dict[str, Any]:
     shares = [_shares(each, total) for each, total in zip(counts, totals, strict=True)]
     fields = [_Field(name, shares[0].get(name), shares[1].get(name)) for name in sorted({*shares[0], *shares[1]})]
     return {
-        "jobs": [shapes.summary(job, now) for job in (before, after)],
-        "figures": _figures(before, after),
+        "arguments": [arguments_in_a_line(job) for job in jobs],
+        "jobs": [summary(job, now) for job in (before, after)],
+        "figures": _figures(before, after, medians(earlier)),
+        "earlier": earlier,
         "stats": [_stat_row(change) for change in stats[:_STATS_SHOWN]],
         "stats_left": max(len(stats) - _STATS_SHOWN, 0),
         "fields": sorted(fields, key=lambda field: (-abs(field.difference), field.name))[:_CHOICES],
@@ -151,27 +153,21 @@ def _shares(counts: Mapping[str, int], total: int) -> dict[str, float]:
     return {name: 100 * count / total for name, count in counts.items()} if total else {}
 
 
-def _figures(before: StoredJob, after: StoredJob) -> list[_Figure]:
+def _figures(before: StoredJob, after: StoredJob, middles: Mapping[str, str]) -> list[_Figure]:
     rows = []
     for figure in FIGURES:
         first, second = figure.value(before), figure.value(after)
         texts = ["–" if value is None else figure.unit(value) for value in (first, second)]
-        change = "" if first is None or second is None else change_of(first, second)
-        rows.append(_Figure(figure.title, texts[0], texts[1], change, figure.is_bad and (second or 0) > (first or 0)))
+        change = "" if first is None or second is None else shapes.change(first, second)
+        is_worse = figure.is_bad and (second or 0) > (first or 0)
+        rows.append(_Figure(figure.title, texts[0], texts[1], change, is_worse, middles[figure.name]))
     return rows
 
 
 def _stat_row(change: Change) -> tuple[str, str, str, str]:
-    is_time = change.name.endswith("_time") and change.name != "elapsed_time"
-    texts = [f"{shapes.when(each)} UTC" if is_time and each else _text(each) for each in (change.before, change.after)]
-    difference = "" if is_time or not change.difference else f"{change.difference:+,.6g}".replace(",", "\u202f")
-    return change.name, texts[0], texts[1], difference
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "–"
-    return shapes.number(value) if isinstance(value, int) and not isinstance(value, bool) else shapes.cell(value)
+    before, after = (shapes.stat(change.name, each) for each in (change.before, change.after))
+    is_time = change.name in shapes.TIMES
+    return change.name, before, after, "" if is_time or not change.difference else shapes.difference(change.difference)
 
 
 # ── items ──
@@ -180,14 +176,15 @@ def _text(value: Any) -> str:
 async def _compare_items(visit: Visit, keys: Sequence[JobKey], by: str, ignored: Sequence[str]) -> _Items:
     before, after = ItemIndex(by, ignored), ItemIndex(by, ignored)
     looked = (await _read(visit, keys[0], before), await _read(visit, keys[1], after))
-    found = await in_thread(lambda pair: compare_items(*pair), (before, after))
+    every = bool(visit.text("every"))
+    found = await in_data_thread(lambda: compare_items(before, after, every_field=every))
     new, gone = sorted(found.new)[:_SHOWN], sorted(found.gone)[:_SHOWN]
     pairs = found.changed[:_SHOWN]
     old = await _items_at(visit, keys[0], [*gone, *(pair[0] for pair in pairs)])
     fresh = await _items_at(visit, keys[1], [*new, *(pair[1] for pair in pairs)])
     changed = []
     for first, second in pairs:
-        differing = changed_fields(old.get(first, {}), fresh.get(second, {}), ignored)
+        differing = changed_fields(old.get(first, {}), fresh.get(second, {}), (*ignored, *found.aside))
         left = max(len(differing) - _FIELDS_SHOWN, 0)
         value = shapes.cell(fresh.get(second, {}).get(by))
         changed.append(_Shown(value, first, second, differing[:_FIELDS_SHOWN], left))
@@ -212,7 +209,7 @@ async def _read(visit: Visit, key: JobKey, index: ItemIndex) -> int:
 
     read = size = 0
     async for part in parts_of(visit.store.items, key, 0, MOST_ITEMS):
-        size += await in_thread(add, part)
+        size += await in_data_thread(add, part)
         read += len(part.lines)
         if size >= _MOST_BYTES:
             break

@@ -17,7 +17,7 @@ from scrapy_ext.api.extraction.fields import EXTRACT_FROM
 from scrapy_ext.api.extraction.rules import InvalidJsonError
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.auth.keyring import Caller
+from scrapy_ext.server.auth.credentials import Caller
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.request_context import context_of
@@ -41,7 +41,7 @@ def _refusal(caller: Caller | None) -> str:
     return "This key was removed." if caller is None else caller.refusal
 
 
-def _rendered(visit: Visit, form: Form, status: int = 200, /, **context: Any) -> Response:
+def _rendered(visit: Visit, form: Form, status: int = 200, /, **context: object) -> Response:
     given: dict[str, Any] = {
         "form": {name: form.get(name) or "" for name in ("url", "kind", "extractFrom", "more")},
         "ticked": {name for name in (*playground.TICKS, "fieldSources") if form.get(name) is not None},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -13,18 +14,26 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.feeding import MAX_LINES, PUSH_PATTERN
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, check_name
+from scrapy_ext.api.platform.job_data import is_journal, job_of_frontier, job_of_journal
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.store.frontier.dead_letters import put_back
-from scrapy_ext.server.store.frontier.fed_lines import push_lines
-from scrapy_ext.server.store.frontier.feeds import Push
+from scrapy_ext.server.store.frontier.feeds import Push, push_lines, put_back
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch
-from scrapy_ext.server.store.frontier.overview import FINGERPRINTS
+from scrapy_ext.server.store.frontier.overview import FINGERPRINTS, FrontierSummary
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
+from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit
+from scrapy_ext.server.ui.job_summary import Summary, summary
 
 _PATH: Final = "/ui/{project:number}/frontiers"
 _ONE: Final = _PATH + "/{frontier}"
 _SLOT: Final = _ONE + "/{slot}"
 _FRONTIERS: Final = 50
+#: Running jobs among which those of a named frontier are found.
+_RUNNING: Final = 500
+#: Jobs with a journal in a named frontier that are looked up.
+_USERS: Final = 20
 _SLOTS: Final = 100
 #: Requests and batches shown of the head of a queue.
 _HEAD: Final = 50
@@ -45,19 +54,70 @@ class _Next(NamedTuple):
     method: str
     url: str
     error: str
-    data: Any
+    data: object
+
+
+class _Row(NamedTuple):
+    """A frontier with the jobs that use it: running ones, or the one that it belongs to.
+
+    ``waits_since``: time (ms) since when a crawl waits for requests in it. ``is_over``: its own job has ended.
+    """
+
+    frontier: FrontierSummary
+    jobs: list[Summary]
+    waits_since: int | None
+    is_over: bool
 
 
 async def _list(visit: Visit) -> Response:
     after = visit.text("after")
     found = await visit.store.frontier_overview.frontiers(visit.project, after, _FRONTIERS + 1)
+    which = JobFilter(states=(JobState.RUNNING,))
+    running = (await visit.store.jobs.window(visit.project, which, size=_RUNNING)).jobs
+    users = {each.name: await _users_of(visit, each.name) for each in found[:_FRONTIERS]}
+    keys = tuple({key for some in users.values() for key in some})
+    which = JobFilter(keys=keys, states=tuple(JobState))
+    known = (
+        {job.key: job for job in await visit.store.jobs.listed(visit.project, which, JobPage(len(keys)))}
+        if keys
+        else {}
+    )
+    rows = [
+        _row(visit, each, [known[key] for key in users[each.name] if key in known], running)
+        for each in found[:_FRONTIERS]
+    ]
     return visit.rendered(
         "frontiers.html",
-        frontiers=found[:_FRONTIERS],
+        rows=[row for row in rows if not row.is_over],
+        over=[row for row in rows if row.is_over],
+        most_users=_USERS,
         after=after,
         following=found[_FRONTIERS - 1].name if len(found) > _FRONTIERS else None,
         path=_path(visit),
+        now=visit.store.clock(),
     )
+
+
+def _row(visit: Visit, frontier: FrontierSummary, users: Sequence[StoredJob], running: Sequence[StoredJob]) -> _Row:
+    jobs = {job.key: job for job in sorted(users, key=lambda job: job.changed)}
+    jobs |= {job.key: job for job in running if job.metadata.get("frontier") == frontier.name}
+    active = [job for job in jobs.values() if job.state in (JobState.PENDING, JobState.RUNNING)]
+    waiting = [job.metadata.get("waits_since") for job in active if job.metadata.get("frontier") == frontier.name]
+    return _Row(
+        frontier,
+        [summary(job, visit.store.clock()) for job in active or list(jobs.values())[-1:]],
+        min((since for since in waiting if isinstance(since, int)), default=None),
+        job_of_frontier(visit.project, frontier.name) is not None and not active,
+    )
+
+
+async def _users_of(visit: Visit, frontier: str) -> list[JobKey]:
+    """Return the job that a frontier belongs to, or some of the jobs with a journal in a named one."""
+    own = job_of_frontier(visit.project, frontier)
+    if own is not None:
+        return [own]
+    slots = await visit.store.frontier_overview.journals(visit.project, frontier, _USERS)
+    return [key for slot in slots if (key := job_of_journal(visit.project, slot)) is not None]
 
 
 def _frontier(visit: Visit) -> str:
@@ -87,9 +147,11 @@ async def _rendered(visit: Visit, error: ContractError | None = None) -> Respons
     return visit.rendered(
         "frontier.html",
         frontier=name,
-        slots=[slot for slot in found[:_SLOTS] if slot.name != DEAD_LETTERS],
+        slots=[slot for slot in found[:_SLOTS] if slot.name != DEAD_LETTERS and not is_journal(slot.name)],
+        journals=[slot for slot in found[:_SLOTS] if is_journal(slot.name)],
         dead=dead,
         dead_slot=DEAD_LETTERS,
+        most_users=_USERS,
         after=after,
         following=found[_SLOTS - 1].name if len(found) > _SLOTS else None,
         path=_path(visit, name),
@@ -178,7 +240,7 @@ def _head(batches: list[StoredBatch]) -> list[_Next]:
     return [_next(*pair) for pair in pairs[:_HEAD]]
 
 
-def _next(batch: str, fp: str, qdata: Any) -> _Next:
+def _next(batch: str, fp: str, qdata: object) -> _Next:
     """Return a queued request, decoded if it has the form of a crawl's. Other clients may queue anything."""
     error, form = "", qdata
     if isinstance(qdata, dict) and "error" in qdata and "request" in qdata:

@@ -1,11 +1,15 @@
-"""``/ui/<project>/<spider>/<job>/items``: the items of a job, searched, filtered and sorted, and single items."""
+"""``/ui/<project>/<spider>/<job>/items``: the items of a job, searched, filtered and sorted, and single items.
+
+The columns that a person has chosen for the items of a spider are in a cookie that only the pages of this spider get.
+It has names of fields alone, so that the choice needs no place in the database, and works for keys that may only read.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote, unquote
 
 import msgspec
 from starlette.responses import Response
@@ -13,12 +17,8 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.where import MAX_WHERE, OPERATORS, STATES, Clause, parse_where, written
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
-from scrapy_ext.server.ui import columns, item_values, shapes
-from scrapy_ext.server.ui.downloads import download
-from scrapy_ext.server.ui.frame import HEADERS, MissingError, UiPage, Visit, field_errors
-from scrapy_ext.server.ui.job_records import PATH, job_context, lines_page
-from scrapy_ext.server.ui.record_search import (
+from scrapy_ext.server.computing.threads import in_data_thread
+from scrapy_ext.server.record_search import (
     MOST_SORTED,
     Found,
     Order,
@@ -27,12 +27,23 @@ from scrapy_ext.server.ui.record_search import (
     search_records,
     sort_records,
 )
+from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
+from scrapy_ext.server.ui import item_values, shapes
+from scrapy_ext.server.ui.downloads import download
+from scrapy_ext.server.ui.frame import HEADERS, MissingError, UiPage, Visit, field_errors
+from scrapy_ext.server.ui.job_records import PATH, job_context, lines_page
 
 _PER_PAGE: Final = 50
 #: Columns of the table without a choice.
 _COLUMNS: Final = 8
 #: Fields whose coverage is listed, and that can be chosen.
 _LISTED: Final = 200
+#: Maximum columns of a table.
+_MOST_COLUMNS: Final = 60
+_COOKIE: Final = "item_columns"
+#: Browsers keep cookies of up to 4096 bytes.
+_MOST_BYTES: Final = 3500
+_SECONDS: Final = 365 * 24 * 3600
 _VIEWS: Final = ("table", "cards", "json")
 #: Characters of an item in the view of JSON; its own page has more.
 _JSON: Final = 4000
@@ -51,6 +62,9 @@ _CHOICES: Final = (
     *((state, state) for state in STATES),
     ("matches", "matches the regular expression"),
 )
+
+
+_names: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class _Query(NamedTuple):
@@ -95,7 +109,7 @@ async def _items(visit: Visit) -> Response:
         lines = found.records if found else []
     elif not query.errors:
         lines, paging = await lines_page(visit, visit.store.items, visit.key, _PER_PAGE)
-    chosen = columns.remembered(visit)
+    chosen = _remembered(visit)
     view = visit.text("view") if visit.text("view") in _VIEWS else _VIEWS[0]
     show = partial(_shown, lines, counts, chosen, view, every=bool(visit.text("all")))
     is_large = sum(len(line) for _, line in lines) > _LARGE
@@ -103,7 +117,7 @@ async def _items(visit: Visit) -> Response:
         "items.html",
         400 if query.errors else 200,
         **context,
-        **(await asyncio.to_thread(show) if is_large else show()),
+        **(await in_data_thread(show) if is_large else show()),
         query=query,
         view=view,
         views=_VIEWS,
@@ -159,7 +173,7 @@ def _redirected(visit: Visit) -> Response | None:
     given = visit.request.query_params
     if "columns" in given or "reset" in given:
         answer = visit.redirect(visit.address(columns=None, reset=None, all=None))
-        columns.remember(visit, answer, [] if "reset" in given else given.getlist("columns"))
+        _remember(visit, answer, [] if "reset" in given else given.getlist("columns"))
         return answer
     if "operator" not in given:
         return None
@@ -173,12 +187,34 @@ def _redirected(visit: Visit) -> Response | None:
     return visit.redirect(visit.address(**changes, where=where))
 
 
+def _remembered(visit: Visit) -> list[str]:
+    """Return the chosen columns; none without a choice."""
+    text = visit.request.cookies.get(_COOKIE, "")
+    try:
+        return list(dict.fromkeys(_names(unquote(text))))[:_MOST_COLUMNS] if text else []
+    except (msgspec.DecodeError, UnicodeError):
+        return []
+
+
+def _remember(visit: Visit, answer: Response, names: Sequence[str]) -> None:
+    """Store the chosen columns, as many of the first as a cookie holds; none removes the choice."""
+    kept = list(dict.fromkeys(names))[:_MOST_COLUMNS]
+    while len(value := quote(msgspec.json.encode(kept))) > _MOST_BYTES:
+        kept.pop()
+    secure = "https" in (visit.request.url.scheme, visit.request.headers.get("x-forwarded-proto"))
+    path = f"/ui/{visit.key.project}/{visit.key.spider}"
+    answer.set_cookie(
+        _COOKIE, value if kept else "", max_age=_SECONDS if kept else 0, path=path, secure=secure, httponly=True,
+        samesite="strict",
+    )  # fmt: skip
+
+
 def _columns(
     fields: Sequence[str], shown: Sequence[Mapping[str, Any]], chosen: Sequence[str], *, every: bool
 ) -> list[str]:
     """Return the chosen columns, else the first fields of those that any shown item has."""
     if every:
-        return list(fields[: columns.MOST_COLUMNS])
+        return list(fields[:_MOST_COLUMNS])
     if chosen:
         return list(chosen)
     return [name for name in fields if not shown or any(name in record for record in shown)][:_COLUMNS]

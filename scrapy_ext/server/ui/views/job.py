@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-import msgspec
 from markupsafe import Markup
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.changes import ChangeEvents
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, JobState
+from scrapy_ext.api.platform.error_groups import ErrorGroup
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, RUNS, JobState
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
+from scrapy_ext.server.monitors.evaluating import log_errors
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, arguments_of, tags_of
+from scrapy_ext.server.store.verdicts import JobVerdict
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context
-from scrapy_ext.server.ui.record_search import logged, search_records
 from scrapy_ext.server.ui.response_charts import last_responses, statuses_chart
+from scrapy_ext.server.ui.run_form import tags_of_text
 from scrapy_ext.server.ui.spider_runs import compared, earlier_runs
-from scrapy_ext.server.ui.views.run import tags_of_text
 
 #: Metadata with a place of its own on this page or another.
 _PLACED: Final = frozenset(
-    ("tags", "spider", "project", "state", "frontier", "waits_since", CRAWL_STATS, "scrapystats")
+    ("tags", "spider", "project", "state", "frontier", "waits_since", CRAWL_STATS, "scrapystats", RUNS)
 )
+#: Fields of a run's row.
+_OF_RUN: Final = ("start_time", "items", "responses", "close_reason")
 #: Maximum number of item fields listed.
 _FIELDS: Final = 100
-#: Times: Scrapy's datetimes, which the platform stores as milliseconds.
-_TIMES: Final = ("start_time", "finish_time")
-#: Last errors shown, and lines of the log that are searched for them.
-_LAST_ERRORS: Final = 5
-_TAIL: Final = 2000
 #: Maximum number of stats on one page; the search finds others.
 _MOST_STATS: Final = 2000
 
@@ -47,7 +45,8 @@ async def _show(visit: Visit) -> Response:
     # Nothing of a pending job has happened yet.
     pending = job.state is JobState.PENDING
     charts = [] if pending else await _charts(visit, context)
-    earlier = await earlier_runs(store, job) if _is_compared(context) else None
+    verdict = await store.verdicts.of_job(visit.key)
+    earlier = await earlier_runs(store, visit.key, verdict)
     counted = job._replace(counts=Counts(context["totals"]["items"], context["totals"]["requests"], 0, _wrong(errors)))
     return visit.rendered(
         "job.html",
@@ -58,19 +57,36 @@ async def _show(visit: Visit) -> Response:
         item_bytes=stats.totals.input_bytes,
         metadata=_plain(job.metadata),
         groups=_groups(job.metadata),
+        runs=_runs(job.metadata),
         fed=_fed(visit, job),
         charts=charts,
         errors=errors,
-        last_errors=await _last_errors(visit) if _wrong(errors) else [],
+        verdict=verdict,
+        error_groups=await _error_groups(visit, verdict, _wrong(errors)),
         earlier=earlier,
-        compared=compared(counted, earlier.runs) if earlier else {},
+        compared=compared(counted, earlier),
         monitors=await store.monitors.of_job(visit.key),
+        alerted=await _alerted(visit, job) if verdict and verdict.reasons else None,
         now=store.clock(),
     )
 
 
-def _is_compared(context: Mapping[str, Any]) -> bool:
-    return context["known"] and context["job"].state is JobState.FINISHED
+class _Alerted(NamedTuple):
+    """Names of the monitors that cover the jobs of a spider with these arguments, and of the targets of alerts."""
+
+    monitors: list[str]
+    targets: list[str]
+
+
+async def _alerted(visit: Visit, job: StoredJob) -> _Alerted:
+    """Return who is alerted when such a job fails again, by which monitors."""
+    tags, args = tags_of(job.metadata), arguments_of(job.metadata)[0]
+    monitors = await visit.store.monitors.of_project(visit.project)
+    targets = await visit.store.alerts.listed(visit.project)
+    return _Alerted(
+        [each.label for each in monitors if each.covers(job.spider, tags, args)],
+        [each.name for each in targets if not each.disabled],
+    )
 
 
 async def _charts(visit: Visit, context: Mapping[str, Any]) -> list[Markup]:
@@ -78,7 +94,7 @@ async def _charts(visit: Visit, context: Mapping[str, Any]) -> list[Markup]:
     return [
         await timeline.throughput(store, job),
         await timeline.memory(store, visit.key),
-        statuses_chart(await last_responses(store, visit.key, total), job.metadata, total),
+        statuses_chart(await last_responses(store, visit.key, total), job.metadata, total, f"/ui/{visit.key}/requests"),
     ]
 
 
@@ -86,11 +102,11 @@ def _wrong(errors: Mapping[str, int]) -> int:
     return errors.get("40", 0) + errors.get("50", 0)
 
 
-async def _last_errors(visit: Visit) -> list[tuple[int, dict[str, Any]]]:
-    """Return the last errors among the last lines of the log, with their numbers."""
-    end = (await visit.store.logs.indexes(visit.key)).stop
-    found = await search_records(visit.store.logs, visit.key, max(end - _TAIL, 0), logged(40), _TAIL)
-    return [(number, msgspec.json.decode(line)) for number, line in found.records[-_LAST_ERRORS:]]
+async def _error_groups(visit: Visit, verdict: JobVerdict | None, errors: int) -> Sequence[ErrorGroup]:
+    """Return the errors of the log in groups: those stored with the verdict, or of a running job those so far."""
+    if not errors:
+        return []
+    return verdict.errors if verdict is not None else await log_errors(visit.store, visit.key)
 
 
 class _Fed(NamedTuple):
@@ -126,6 +142,20 @@ def _groups(metadata: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return list(groups.items())
 
 
+def _runs(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs of a job that was resumed; [] for any other."""
+    rows = metadata.get(RUNS)
+    runs = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if len(runs) < 2:
+        return []
+    return [{**dict.fromkeys(_OF_RUN), **row, "took": _took(row)} for row in runs]
+
+
+def _took(row: Mapping[str, Any]) -> int | None:
+    first, last = row.get("start_time"), row.get("finish_time")
+    return max(last - first, 0) if isinstance(first, int) and isinstance(last, int) else None
+
+
 async def _head(visit: Visit) -> Response:
     """Render the heading and the tabs alone, which a page of a part refreshes while the part is read."""
     part = visit.text("part")
@@ -150,14 +180,8 @@ async def _stats(visit: Visit) -> Response:
         stats |= found if isinstance(found, dict) else {}
     text = visit.text("q")
     chosen = sorted(name for name in stats if text.lower() in name.lower())
-    shown = [(name, _stat(name, stats[name])) for name in chosen[:_MOST_STATS]]
+    shown = [(name, shapes.stat(name, stats[name])) for name in chosen[:_MOST_STATS]]
     return visit.rendered("stats.html", **context, text=text, stats=shown, found=len(chosen), all=len(stats))
-
-
-def _stat(name: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return shapes.cell(value)
-    return f"{shapes.when(value)} UTC" if name in _TIMES else shapes.number(value)
 
 
 PAGES: Final = (

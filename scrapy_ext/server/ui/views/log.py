@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,16 +12,18 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import is_number
 from scrapy_ext.api.platform.records import LEVELS
 from scrapy_ext.api.platform.users import Action
+from scrapy_ext.server.record_search import logged, parts_of, records_of, search_records
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
-from scrapy_ext.server.ui.frame import HEADERS, UiPage, Visit
+from scrapy_ext.server.ui.frame import HEADERS, MissingError, UiPage, Visit
 from scrapy_ext.server.ui.job_records import PATH, job_context, records_page
 from scrapy_ext.server.ui.live import Live, ServerSentEvent
-from scrapy_ext.server.ui.record_search import logged, parts_of, records_of, search_records
 
-_PER_PAGE: Final = 200
+#: Lines of a page, and so few that a page of errors with their frames stays under 60 KB.
+_PER_PAGE: Final = 100
+_ERROR: Final = 40
 #: Lines that a live page begins with, lines searched for them, and lines of one poll.
-_TAIL: Final = 200
+_TAIL: Final = 100
 _TAIL_SEARCHED: Final = 2000
 _PER_POLL: Final = 1000
 
@@ -46,6 +48,7 @@ async def _show(visit: Visit) -> Response:
         "log.html",
         **context,
         records=records,
+        neighbours=_neighbours(records),
         paging=paging,
         text=text,
         level=level,
@@ -55,6 +58,13 @@ async def _show(visit: Visit) -> Response:
         running=running,
         after=end,
     )
+
+
+def _neighbours(records: Sequence[tuple[int, dict[str, Any]]]) -> dict[int, tuple[int | None, int | None]]:
+    """Return the numbers of the errors before and after each error of a page."""
+    errors = [number for number, record in records if isinstance(record["level"], int) and record["level"] >= _ERROR]
+    around: list[int | None] = [None, *errors, None]
+    return {number: (around[place], around[place + 2]) for place, number in enumerate(errors)}
 
 
 def _level(visit: Visit) -> int:
@@ -119,12 +129,23 @@ async def _polls(visit: Visit, at: int, level: int) -> AsyncIterator[list[Server
 def _line(number: int, line: bytes) -> list[Any]:
     record = msgspec.json.decode(line)
     level = record["level"]
-    text = shapes.visible(shapes.clipped(record["message"]))
-    return [number, shapes.when(record["time"]), level, shapes.level(level), text]
+    text, is_shortened = shapes.folded(record["message"])
+    return [number, shapes.when(record["time"]), level, shapes.level(level), shapes.visible(text), is_shortened]
+
+
+async def _one_line(visit: Visit) -> Response:
+    """Render one line whole, with all frames of its traceback."""
+    number = visit.request.path_params["number"]
+    found = await visit.store.logs.at(visit.key, [number])
+    if not found:
+        raise MissingError
+    record = msgspec.json.decode(found[0].lines[0])
+    return visit.rendered("log_line.html", **await job_context(visit, "log"), number=number, record=record)
 
 
 PAGES: Final = (
     UiPage(PATH + "/log", "jobs", _show, action=Action.RUN),
+    UiPage(PATH + "/log/{number:number}", "jobs", _one_line),
     UiPage(PATH + "/log/first-error", "jobs", _first_error),
     UiPage(PATH + "/log/live", "jobs", _live),
     UiPage(PATH + "/log.{format}", "jobs", download("logs")),

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
+from scrapy_ext.api.fields import fields_of
 from scrapy_ext.api.platform import alerts
-from scrapy_ext.api.platform.alerts import DEFAULT_REMINDER, DEFAULT_WINDOW, target_of
+from scrapy_ext.api.platform.alerts import DEFAULT_REMINDER, DEFAULT_WINDOW, NewTarget, target_of
 from scrapy_ext.api.platform.changes import ChangeEvents
+from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.platform.monitors import (
-    DEFAULT_SAMPLE,
+    Incident,
     Monitor,
     MonitorPreview,
     NewMonitor,
@@ -21,15 +23,23 @@ from scrapy_ext.api.platform.monitors import (
     jobs_in_words,
     monitor_of,
 )
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http.forms import Form
-from scrapy_ext.server.monitors.item_schemas import check_schema
 from scrapy_ext.server.monitors.previews import preview
+from scrapy_ext.server.monitors.sending import check_installed
 from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_errors
+from scrapy_ext.server.ui.record_form import controls, default_texts, given_fields, texts_of
 
 #: Results on a page, and messages of a target.
 _RESULTS: Final = 50
 _MESSAGES: Final = 5
+#: Confirmations of actions; others are saved.
+_DONE: Final[Mapping[str, str]] = {
+    "remove": "removed",
+    "target-remove": "removed",
+    "target-test": "alert-test",
+    "target-resend": "resent",
+}
 #: Events of the activity about the actions of the page; a trial message changes nothing.
 _EVENTS: Final = {
     "enable": ChangeEvents.RULE_CHANGED,
@@ -40,8 +50,31 @@ _EVENTS: Final = {
     "target-remove": ChangeEvents.TARGET_REMOVED,
 }
 _PURPOSE: Final = {"purpose": "monitors"}
-#: Fields of the form of a new monitor.
-_FIELDS: Final = ("name", "spider", "tag", "args", "checks", "schema", "sample", "expect")
+#: Tabs of the page by the value of ``part``.
+_PARTS: Final[Mapping[str, str]] = {"rules": "rules", "results": "results", "alerts": "alerts"}
+
+
+class _Failing(NamedTuple):
+    """A monitor that fails for a spider: its incidents, one for each set of arguments, the last one first."""
+
+    name: str
+    spider: str
+    since: int
+    jobs: int
+    incidents: list[Incident]
+
+
+def _failing(incidents: Sequence[Incident]) -> list[_Failing]:
+    """Return what fails now by monitor and spider, the longest first."""
+    groups: dict[tuple[bool, int, str], list[Incident]] = {}
+    for each in incidents:
+        groups.setdefault((each.of_server, each.monitor, each.spider), []).append(each)
+    found = []
+    for some in groups.values():
+        some.sort(key=lambda each: -each.last)
+        since, jobs = min(each.since for each in some), sum(each.jobs for each in some)
+        found.append(_Failing(some[0].name, some[0].spider, since, jobs, some))
+    return sorted(found, key=lambda each: each.since)
 
 
 async def _list(visit: Visit) -> Response:
@@ -50,15 +83,20 @@ async def _list(visit: Visit) -> Response:
 
 async def _listed(visit: Visit, errors: Mapping[str, str], target: Mapping[str, str], status: int = 200) -> Response:
     store, project = visit.store, visit.project
+    asked = "alerts" if errors else visit.text("part")
+    part = asked if asked in _PARTS else "rules"
     targets = await store.alerts.listed(project)
     settings = await store.projects.settings(project)
     return visit.rendered(
         "monitors.html",
         status,
         monitors=await store.monitors.in_force(project),
-        incidents=await store.monitors.incidents(project),
-        results=await store.monitors.results(project, None, _RESULTS, False),
-        targets=[(each, await store.alerts.messages(project, each.id, _MESSAGES)) for each in targets],
+        part=part,
+        parts=_PARTS,
+        failing=_failing(await store.monitors.incidents(project)),
+        results=await store.monitors.results(project, None, _RESULTS, False) if part == "results" else [],
+        reached=any(not each.disabled for each in targets),
+        targets=[(each, await store.alerts.rows(project, each.id, _MESSAGES)) for each in targets],
         window=_number(settings.get(alerts.WINDOW_SETTING), DEFAULT_WINDOW),
         reminder=_number(settings.get(alerts.REMINDER_SETTING), DEFAULT_REMINDER),
         errors=errors,
@@ -74,13 +112,13 @@ def _number(stored: bytes | None, default: float) -> str:
 
 
 async def _act(visit: Visit) -> Response:
-    """Enable, disable or remove a monitor; add, try, enable, disable or remove a target of alerts."""
+    """Enable, disable or remove a monitor; add, try, enable, disable or remove a target of alerts; resend a message."""
     action, store, project = visit.form.get("action"), visit.store, visit.project
     number = _form_number(visit.form)
     page = f"/ui/{project}/monitors"
     match action:
         case "enable" | "disable":
-            done: Any = await store.monitors.enable(project, number, action == "enable")
+            done: object = await store.monitors.enable(project, number, action == "enable")
         case "remove":
             done = await store.monitors.remove(project, number)
         case "target-enable" | "target-disable":
@@ -90,6 +128,8 @@ async def _act(visit: Visit) -> Response:
         case "target-test":
             found = await store.alerts.get(project, number)
             done = found and await store.alerts.test(project, number, visit.services.messages.test(found))
+        case "target-resend":
+            done = await store.alerts.resend(project, number, number_of(visit.form.get("message") or "", "message"))
         case "target-add":
             return await _add_target(visit)
         case _:
@@ -98,15 +138,15 @@ async def _act(visit: Visit) -> Response:
         raise MissingError
     if event := _EVENTS.get(action):
         await visit.note(event, **({"target": number} if "-" in action else {"rule": number, **_PURPOSE}))
-    name = {"remove": "removed", "target-remove": "removed", "target-test": "alert-test"}.get(action, "saved")
-    return visit.redirect(page, name)
+    return visit.redirect(page, _DONE.get(action, "saved"), part="alerts" if action.startswith("target-") else None)
 
 
 async def _add_target(visit: Visit) -> Response:
-    fields = {name: (visit.form.get(name) or "").strip() for name in alerts.FIELDS}
+    fields = {name: (visit.form.get(name) or "").strip() for name in fields_of(NewTarget)}
     try:
         new = target_of(fields)
-        added = await visit.store.alerts.add(visit.project, new.name, new.url)
+        check_installed()
+        added = await visit.store.alerts.add(visit.project, new)
     except ContractError as error:
         return await _listed(visit, field_errors(error), {"name": fields["name"]}, error.status)
     await visit.note(ChangeEvents.TARGET_CREATED, id=added.id)
@@ -144,7 +184,7 @@ def _schema_text(monitor: NewMonitor) -> str:
 
 
 async def _preview(visit: Visit, monitor: Monitor) -> MonitorPreview:
-    return await preview(visit.store, monitor, [visit.project])
+    return await preview(visit.store, monitor, [visit.project], visit.services.schemas)
 
 
 # ── a new monitor ──
@@ -152,17 +192,17 @@ async def _preview(visit: Visit, monitor: Monitor) -> MonitorPreview:
 
 async def _form(visit: Visit) -> Response:
     visit.require_write()
-    given = {"spider": visit.text("spider"), "checks": "", "sample": str(DEFAULT_SAMPLE)}
+    given = {**default_texts(NewMonitor), "spider": visit.text("spider")}
     return await _rendered_form(visit, given, {}, None)
 
 
 async def _save(visit: Visit) -> Response:
     """Add a monitor, or show its preview beside the form."""
-    given = {name: visit.form.get(name) or "" for name in _FIELDS}
+    given = texts_of(NewMonitor, visit.form)
     try:
         new = monitor_of(_fields_of(given))
         if new.schema is not None:
-            check_schema(new.schema)
+            await visit.services.schemas.check(new.schema, visit.project)
         if visit.form.get("action") == "preview":
             found = await _preview(visit, visit.store.monitors.unstored(visit.project, new))
             return await _rendered_form(visit, given, {}, found)
@@ -187,33 +227,22 @@ async def _rendered_form(
     return visit.rendered(
         "monitor_form.html",
         status,
-        given={name: given.get(name, "") for name in _FIELDS},
+        controls=controls(NewMonitor),
+        given=given,
         errors=errors,
+        # Groups of fields with an error, or with another text than in a new form, are shown unfolded.
+        opened=[name for name, text in default_texts(NewMonitor).items() if name in errors or given[name] != text],
         preview=found,
         spiders=spiders,
     )
 
 
-def _fields_of(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a monitor, as the texts of the form give them; raise :class:`ContractError`."""
-    fields: dict[str, Any] = {name: given[name].strip() for name in ("name", "spider", "tag", "expect")}
-    fields["checks"] = [line.strip() for line in given["checks"].splitlines() if line.strip()]
-    fields["args"] = dict(_pair(line) for line in given["args"].splitlines() if line.strip())
-    if given["schema"].strip():
-        try:
-            fields["schema"] = json.loads(given["schema"])
-        except (ValueError, RecursionError) as error:
-            raise ContractError([Violation("schema", f"is not JSON: {error}", "Correct the text.")]) from None
-        sample = given["sample"].strip()
-        fields["sample"] = int(sample) if sample.isascii() and sample.isdigit() and len(sample) < 10 else sample or None
-    return {name: value for name, value in fields.items() if value not in ("", None, [], {})}
-
-
-def _pair(line: str) -> tuple[str, str]:
-    name, equals, value = line.partition("=")
-    if not equals or not name.strip():
-        raise ContractError([Violation("args", f"has the line {line[:60]!r}", "Write one name=value per line.")])
-    return name.strip(), value.strip()
+def _fields_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields that a form gives; the number of items, which has a default, only with a schema."""
+    fields = given_fields(NewMonitor, texts)
+    if "schema" not in fields:
+        fields.pop("sample", None)
+    return fields
 
 
 _PATH: Final = "/ui/{project:number}/monitors"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -12,22 +12,28 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.changes import ChangeEvents
+from scrapy_ext.api.platform.common_schedules import COMMON, MAX_CRONS, crons_of, next_times
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.periodic import PeriodicJob, blank, edited, suggested_hour
-from scrapy_ext.api.platform.schedules import COMMON, MAX_CRONS, crons_of, next_times
+from scrapy_ext.api.platform.periodic import NewSchedule, PeriodicJob, blank, edited, suggested_hour
 from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.server.jobs.versions.runnable import check_tasks
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError
-from scrapy_ext.server.store.periodic.runs import ScheduleState, jobs_of
+from scrapy_ext.server.store.periodic_runs import ScheduleState, jobs_of
 from scrapy_ext.server.ui.frame import HEADERS, Link, MissingError, UiPage, Visit, field_errors
+from scrapy_ext.server.ui.job_summary import summary
+from scrapy_ext.server.ui.record_form import controls, default_texts, stored_texts, texts_of
 from scrapy_ext.server.ui.schedule_form import FormTask, crons_of_form, fields_of, form_tasks
-from scrapy_ext.server.ui.shapes import when_in_words
+from scrapy_ext.server.ui.schedule_week import week_of
+from scrapy_ext.server.ui.shapes import iso, when_in_words
 
 _PATH: Final = "/ui/{project:number}/periodic"
 _PER_PAGE: Final = 50
 #: Schedules that a search reads at once.
 _STEP: Final = 1000
 _NEXT_RUNS: Final = 5
+#: Schedules in the calendar of a week.
+_IN_WEEK: Final = 500
 #: Jobs of the last run shown in the list.
 _LAST_JOBS: Final = 3
 #: Actions of the form that store nothing.
@@ -40,6 +46,7 @@ class _Ran(NamedTuple):
     key: str
     state: str
     outcome: str
+    verdict: str
     is_old: bool
 
 
@@ -78,6 +85,19 @@ async def _list(visit: Visit) -> Response:
     )
 
 
+async def _week(visit: Visit) -> Response:
+    states = await visit.store.periodic.listed(visit.project, _IN_WEEK + 1, 0)
+    schedules = [state.schedule for state in states[:_IN_WEEK]]
+    return visit.rendered(
+        "periodic_week.html",
+        week=week_of([each for each in schedules if not each.disabled], visit.store.clock()),
+        paused=sum(each.disabled for each in schedules),
+        read=_IN_WEEK,
+        more=len(states) > _IN_WEEK,
+        path=f"/ui/{visit.project}/periodic",
+    )
+
+
 async def _found(visit: Visit, search: str, offset: int) -> tuple[list[ScheduleState], int]:
     """Return a page of the schedules that contain a text, and the number of all matches."""
     store = visit.store.periodic
@@ -101,9 +121,11 @@ async def _row(visit: Visit, state: ScheduleState, most: int = _LAST_JOBS) -> _R
     ran = []
     for run in islice(state.last_jobs, most):
         job = await visit.store.jobs.get(JobKey.parse(run.job))
-        reason = job.metadata.get("close_reason") if job else ""
-        outcome = reason if isinstance(reason, str) else ""
-        ran.append(_Ran(run.job, job.state.value if job else "deleted", outcome, not run.added))
+        if job is None:
+            ran.append(_Ran(run.job, "deleted", "", "", not run.added))
+            continue
+        of_job = summary(job, visit.store.clock())
+        ran.append(_Ran(run.job, of_job.state, of_job.outcome, of_job.verdict, not run.added))
     return _Row(
         state.schedule,
         next_runs(state.schedule, visit.store.clock()),
@@ -115,10 +137,16 @@ async def _row(visit: Visit, state: ScheduleState, most: int = _LAST_JOBS) -> _R
 
 async def _new(visit: Visit) -> Response:
     visit.require_write()
-    schedule = blank(visit.project)
+    return await schedule_of_task(visit, FormTask(visit.text("spider")))
+
+
+async def schedule_of_task(visit: Visit, task: FormTask, tags: Sequence[str] = ()) -> Response:
+    """Render the form of a new schedule with a task."""
+    visit.section = "periodic"
     hour = suggested_hour(await visit.store.periodic.load())
-    schedule.cron = f"0 {hour} * * *"
-    return await _form(visit, None, schedule, form_tasks([]))
+    given = {**default_texts(NewSchedule), "addtags": "\n".join(tags)}
+    tasks = form_tasks([]) if task.is_empty else [task, *form_tasks([])]
+    return await _form(visit, None, given, tasks, crons=[f"0 {hour} * * *"])
 
 
 async def _create(visit: Visit) -> Response:
@@ -128,6 +156,7 @@ async def _create(visit: Visit) -> Response:
         fields = fields_of(visit.form)
         crons = crons_of_form(visit.form) or [""]
         schedules = [edited(blank(visit.project), {**fields, "cron": cron}) for cron in crons]
+        await check_tasks(visit.store, visit.services.environments, schedules[0])
         added = await visit.store.periodic.add_all(schedules)
     except ContractError as error:
         return await _again(visit, None, error)
@@ -154,12 +183,9 @@ async def _again(
     visit: Visit, state: ScheduleState | None, error: ContractError | None = None, *, crons: list[str] | None = None
 ) -> Response:
     """Render the form with the submitted fields, valid or not."""
-    form, schedule = visit.form, blank(visit.project)
-    schedule.cron, schedule.description = form.get("cron") or "", form.get("description") or ""
-    schedule.addtags = (form.get("addtags") or "").splitlines()
-    schedule.disabled = form.get("disabled") is not None
+    form = visit.form
     shown = crons or [*form.all("cron")[:MAX_CRONS]] or [""]
-    return await _form(visit, state, schedule, FormTask.of_form(form), error, crons=shown)
+    return await _form(visit, state, texts_of(NewSchedule, form), FormTask.of_form(form), error, crons=shown)
 
 
 async def _next(visit: Visit) -> Response:
@@ -170,7 +196,8 @@ async def _next(visit: Visit) -> Response:
     try:
         if name := visit.text("schedule"):
             crons = found["crons"] = crons_of(name, visit.text("at"))
-        found["next"] = [when_in_words(time) for time in _next_times(crons, visit.store.clock())]
+        times = _next_times(crons, visit.store.clock())
+        found["next"] = [{"time": iso(time), "text": when_in_words(time)} for time in times]
     except ContractError as error:
         (message, *_) = field_errors(error).values()
         found["error"] = message
@@ -186,23 +213,24 @@ async def _state(visit: Visit) -> ScheduleState:
 
 async def _one(visit: Visit) -> Response:
     state = await _state(visit)
-    return await _form(visit, state, state.schedule, form_tasks(state.schedule.tasks))
+    schedule = state.schedule
+    given, tasks = stored_texts(NewSchedule, schedule), form_tasks(schedule.tasks)
+    return await _form(visit, state, given, tasks, crons=[schedule.cron])
 
 
 async def _form(
     visit: Visit,
     state: ScheduleState | None,
-    schedule: PeriodicJob,
+    given: Mapping[str, str],
     tasks: list[FormTask],
     error: ContractError | None = None,
     *,
-    crons: list[str] | None = None,
+    crons: list[str],
 ) -> Response:
     path, form = f"/ui/{visit.project}/periodic", visit.form
-    shown = crons or [schedule.cron]
     following: list[int] = []
     # Beside the form, a stored schedule has its next runs already. An error is at its field.
-    previewed = shown if state is None or form.get("action") in _PREVIEWS else []
+    previewed = crons if state is None or form.get("action") in _PREVIEWS else []
     with contextlib.suppress(ContractError):
         following = _next_times([cron for cron in previewed if cron.strip()], visit.store.clock())
     return visit.rendered(
@@ -210,12 +238,13 @@ async def _form(
         error.status if error else 200,
         state=state,
         row=await _row(visit, state, most=100) if state else None,
-        schedule=schedule,
-        crons=shown,
+        controls=[each for _, fields in controls(NewSchedule) for each in fields if each.name != "cron"],
+        given=given,
+        crons=crons,
         common=COMMON,
         chosen=form.get("schedule") or "",
         at=form.get("at") or "04:30",
-        next_runs=[when_in_words(time) for time in following],
+        next_runs=following,
         tasks=tasks,
         spiders=[each.name for each in await visit.store.spiders.listed(visit.project, 0, 500)],
         priorities=range(MIN_PRIORITY, MAX_PRIORITY + 1),
@@ -256,6 +285,7 @@ async def _change(visit: Visit) -> Response:
 async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
     try:
         fields = fields_of(visit.form, state.schedule.tasks)
+        await check_tasks(visit.store, visit.services.environments, edited(state.schedule, fields), state.schedule)
         await visit.store.periodic.edit(visit.project, state.schedule.id, lambda stored: edited(stored, fields))
     except ContractError as error:
         return await _again(visit, state, error)
@@ -266,6 +296,7 @@ async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
 PAGES: Final = (
     UiPage(_PATH, "periodic", _list, _create),
     UiPage(_PATH + "/new", "periodic", _new),
+    UiPage(_PATH + "/week", "periodic", _week),
     UiPage(_PATH + "/next", "periodic", _next),
     UiPage(_PATH + "/{number:number}", "periodic", _one, _change),
 )

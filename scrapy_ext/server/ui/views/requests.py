@@ -8,18 +8,19 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
 from scrapy_ext.api.json_decoder import decoder
-from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.users import Action
+from scrapy_ext.server.record_search import Wanted, records_of, search_records, with_text
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.store.records.removal import RecordOwner, removal_error
 from scrapy_ext.server.ui import timeline
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import MissingError, UiPage, Visit
 from scrapy_ext.server.ui.job_records import PATH, job_context, records_page
-from scrapy_ext.server.ui.record_search import Wanted, records_of, search_records, with_text
 from scrapy_ext.server.ui.response_charts import durations_chart, last_responses, statuses_chart
 
 _PER_PAGE: Final = 50
@@ -116,19 +117,19 @@ async def _requests(visit: Visit) -> Response:
         chosen=chosen,
         statuses=list(_STATUSES),
         durations=_SLOW,
-        charts=await _charts(visit.store, visit.key, context["job"].metadata, context["totals"]["requests"]),
+        charts=await _charts(visit.store, context["job"], context["totals"]["requests"]),
     )
 
 
 # ── charts ──
 
 
-async def _charts(store: Store, key: JobKey, metadata: Mapping[str, Any], total: int) -> list[Any]:
-    last = await last_responses(store, key, total)
+async def _charts(store: Store, job: StoredJob, total: int) -> list[Markup]:
+    last = await last_responses(store, job.key, total)
     return [
-        statuses_chart(last, metadata, total),
+        statuses_chart(last, job.metadata, total, f"/ui/{job.key}/requests"),
         durations_chart(last, total),
-        await timeline.responses(store, key),
+        await timeline.throughput(store, job),
     ]
 
 

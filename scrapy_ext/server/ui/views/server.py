@@ -15,10 +15,10 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import SHOWN_STATES
 from scrapy_ext.api.platform.keys import number_of
-from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, name_of_project
 from scrapy_ext.api.platform.usage import Usage
+from scrapy_ext.api.platform.verdicts import Verdict
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.store.jobs.attempts import HeldJob
@@ -32,41 +32,46 @@ _PER_PAGE: Final = 50
 _KINDS: Final = ("items", "requests", "logs")
 
 
+#: Verdicts with a column, the worst first.
+_VERDICTS: Final = (Verdict.RED, Verdict.AMBER, Verdict.GREEN)
+
+
 class _Project(NamedTuple):
     project: int
+    #: Numbers of its spiders by verdict.
+    spiders: Mapping[str, int]
     jobs: Mapping[str, int]
     holdings: Mapping[str, Holding]
     bytes: int
 
 
 async def _projects(visit: Visit) -> Response:
+    """Render the projects, those with the most spiders that need somebody first."""
     offset = visit.number("offset")
-    counts = await visit.store.jobs.states_of_all()
+    jobs, spiders = await visit.store.jobs.states_of_all(), await visit.store.verdicts.counted(None)
+
+    def of(project: int) -> list[int]:
+        return [spiders.get(project, {}).get(verdict, 0) for verdict in _VERDICTS]
+
+    ordered = sorted(visit.projects, key=lambda project: ([-count for count in of(project)[:2]], project))
     rows = []
-    for project in visit.projects[offset : offset + _PER_PAGE]:
+    for project in ordered[offset : offset + _PER_PAGE]:
         holdings = await visit.store.projects.holdings(project)
-        states = {state.value: counts.get(project, {}).get(state, 0) for state in SHOWN_STATES}
+        states = {state.value: jobs.get(project, {}).get(state, 0) for state in SHOWN_STATES}
         size = sum(holding.bytes for holding in holdings.values())
-        rows.append(_Project(project, states, {kind: holdings.get(kind, Holding(0, 0)) for kind in _KINDS}, size))
-    return visit.rendered("projects.html", rows=rows, offset=offset, total=len(visit.projects), size=_PER_PAGE)
-
-
-async def _name(visit: Visit) -> Response:
-    """Render the form for the name of the project."""
-    visit.require_write()
-    return visit.rendered("project.html", name=visit.names.get(visit.project, ""), errors={}, longest=MAX_PROJECT_NAME)
-
-
-async def _rename(visit: Visit) -> Response:
-    """Name the project; an empty name removes it."""
-    text = (visit.form.get("name") or "").strip()
-    try:
-        await visit.store.projects.name(visit.project, name_of_project(text) if text else None)
-    except ContractError as error:
-        errors = field_errors(error)
-        return visit.rendered("project.html", error.status, name=text, errors=errors, longest=MAX_PROJECT_NAME)
-    await visit.note(ChangeEvents.SETTINGS_CHANGED, name=text or None)
-    return visit.redirect("/ui/projects", "saved", project=visit.project)
+        verdicts = dict(zip([verdict.text for verdict in _VERDICTS], of(project), strict=True))
+        kinds = {kind: holdings.get(kind, Holding(0, 0)) for kind in _KINDS}
+        rows.append(_Project(project, verdicts, states, kinds, size))
+    return visit.rendered(
+        "projects.html",
+        rows=rows,
+        attention=sum(sum(of(project)[:2]) for project in ordered),
+        spiders=sum(sum(spiders.get(project, {}).values()) for project in ordered),
+        states={state.value: sum(jobs.get(each, {}).get(state, 0) for each in ordered) for state in SHOWN_STATES},
+        offset=offset,
+        total=len(visit.projects),
+        size=_PER_PAGE,
+    )
 
 
 # ── use of storage ──
@@ -240,7 +245,6 @@ def _projects_of(text: str) -> frozenset[int] | None:
 
 PAGES: Final = (
     UiPage("/ui/projects", "projects", _projects),
-    UiPage("/ui/{project:number}/name", "projects", _name, _rename),
     UiPage("/ui/{project:number}/usage", "usage", _usage),
     UiPage("/ui/usage", "usage", _usage_of_all),
     UiPage("/ui/nodes", "nodes", _nodes),

@@ -6,7 +6,6 @@ no browser takes it for a document of this server. Only PNG, JPEG and WebP are s
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from starlette.responses import Response
@@ -14,6 +13,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.snapshots import DamagedPartError, Part, StoredSnapshot
 from scrapy_ext.api.platform.users import Action
+from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.store.collections.selections import RecordSelection, prefix_range
 from scrapy_ext.server.ui.frame import HEADERS, MissingError, UiPage, Visit
 from scrapy_ext.server.ui.job_records import PATH, job_context, snapshots_of
@@ -96,7 +96,7 @@ async def _content(visit: Visit, stored: StoredSnapshot, part: Part) -> bytes | 
             return None
         records.append(record.value)
     try:
-        return await asyncio.to_thread(snapshots.unpack, part, records) if records else None
+        return await in_data_thread(snapshots.unpack, part, records) if records else None
     except DamagedPartError:
         return None
 

@@ -21,9 +21,10 @@ from typing import Any
 
 import pytest
 
+from tests.support import forked
 from tests.support.eventually import eventually
 from tests.support.pdfs import lines, pdf
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.sites import Answer, ListeningSite
 from tests.support.terminal_commands import Done, scrapy
 
@@ -71,16 +72,7 @@ class Desk:
 
     def run(self, *arguments: str, typed: str = "", **environment: str) -> Done:
         """Run the command to its end."""
-        done = subprocess.run(
-            [*SCRAPY, *arguments],
-            cwd=self.folder,
-            env={**self.environment, **environment},
-            input=typed,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = forked.run([*SCRAPY, *arguments], cwd=self.folder, env={**self.environment, **environment}, input=typed)
         return Done(done.returncode, done.stdout, done.stderr)
 
     def here(self, *arguments: str, **environment: str) -> Done:
@@ -100,7 +92,7 @@ def site() -> Iterator[Pages]:
 
 @pytest.fixture(scope="module")
 def server(site: Pages, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("data"), allow_hosts=[f"localhost:{site.port}"]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("data"), allow_hosts=[f"localhost:{site.port}"]) as server:
         yield server
 
 
@@ -155,6 +147,7 @@ def test_fields_are_named_on_the_command_line(desk: Desk) -> None:
     assert "httpResponseBody" not in record["result"]
 
 
+@pytest.mark.long
 def test_the_text_of_a_pdf_is_a_field_like_that_of_a_page(desk: Desk) -> None:
     done = desk.run(f"{desk.url}/report", "--field", "pageContent")
     assert done.returncode == 0, done.stderr
@@ -162,6 +155,7 @@ def test_the_text_of_a_pdf_is_a_field_like_that_of_a_page(desk: Desk) -> None:
     assert record["result"]["pageContent"]["itemMain"] == "A report of one line."
 
 
+@pytest.mark.long
 def test_what_a_site_sent_cannot_touch_the_terminal(desk: Desk) -> None:
     text = terminal(desk, f"{desk.url}/hostile", "--decode")
     record = json.loads(text[text.index("{") :])
@@ -212,6 +206,7 @@ def test_lines_come_from_standard_input(desk: Desk) -> None:
     assert "<p>/page/2" in bodies[2]
 
 
+@pytest.mark.long
 def test_decode_writes_text_as_text_and_reports_what_is_left(desk: Desk) -> None:
     desk.write("urls.txt", [f"{desk.url}/latin", f"{desk.url}/binary"])
     text, binary = sorted(desk.run("-i", "urls.txt", "--decode").records, key=lambda record: record["line"])
@@ -221,6 +216,7 @@ def test_decode_writes_text_as_text_and_reports_what_is_left(desk: Desk) -> None
     assert base64.b64decode(binary["result"]["httpResponseBody"]) == bytes(range(256))
 
 
+@pytest.mark.long
 def test_bodies_and_screenshots_become_files(desk: Desk) -> None:
     browser = {"url": f"{desk.url}/page/9", "browserHtml": True, "screenshot": True}
     desk.write("urls.txt", [f"{desk.url}/latin", f"{desk.url}/binary", json.dumps(browser)])
@@ -312,10 +308,11 @@ def test_a_run_that_was_stopped_goes_on_and_asks_for_nothing_twice(desk: Desk) -
     assert (nothing.returncode, "all of them before" in nothing.stderr) == (0, True)
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_goes_on_and_each_line_has_one_record(desk: Desk) -> None:
     desk.pages(400)
     output = desk.folder / "out.jsonl"
-    with subprocess.Popen(
+    with forked.start(
         [*SCRAPY, "-i", "urls.txt", "-o", "out.jsonl", "-q"], cwd=desk.folder, env=desk.environment
     ) as process:
         eventually(lambda: output.exists() and output.read_bytes().count(b"\n") > 30)
@@ -340,6 +337,7 @@ def test_a_torn_last_record_is_done_again_and_nothing_else(desk: Desk) -> None:
     assert [f"{desk.url}{path}" for path in desk.site.hits] == [torn]
 
 
+@pytest.mark.long
 def test_failed_lines_are_done_again_when_that_is_asked_for(desk: Desk) -> None:
     desk.write("urls.txt", [f"{desk.url}/page/1", '{"url": ', "http://localhost:1/"])
     assert desk.here("-i", "urls.txt", "-o", "out.jsonl").returncode == 1
@@ -513,7 +511,7 @@ def terminal(desk: Desk, *arguments: str, columns: int = 80) -> str:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in desk.environment.items() if name != "COLUMNS"}
-    with subprocess.Popen(
+    with forked.start(
         [*SCRAPY, *arguments],
         cwd=desk.folder,
         env={**environment, "TERM": "xterm"},

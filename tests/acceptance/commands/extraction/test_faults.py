@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,13 +17,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from scrapy_ext.api.extraction import Problem
+from scrapy_ext.api.extraction import CAUSE_HEADER, Cause, Problem
 from scrapy_ext.commands.extraction.input_lines import InputLine, LineParser, Source
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done
 from scrapy_ext.commands.extraction.run import MOST, ExtractRun, ExtractService
 from scrapy_ext.compatibility.python import timeout_after
+from tests.support import forked
 from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply, Request, json_reply
 
@@ -44,13 +46,13 @@ def problem(type: str, retry_after: int | None = None) -> Reply:
 class Running:
     """A run of the command that was started."""
 
-    process: asyncio.subprocess.Process
+    process: subprocess.Popen[bytes] | forked.ForkedProcess
 
     async def heard(self, words: str) -> str:
         """Wait for a line on standard error."""
         assert self.process.stderr is not None
         async with timeout_after(60):
-            while words not in (line := (await self.process.stderr.readline()).decode()):
+            while words not in (line := (await asyncio.to_thread(self.process.stderr.readline)).decode()):
                 assert line, f"it ended without {words!r}"
         return line
 
@@ -58,8 +60,9 @@ class Running:
         """Exit code, and what was still to hear."""
         assert self.process.stderr is not None
         async with timeout_after(60):
-            problem = (await self.process.stderr.read()).decode()
-            return await self.process.wait(), problem
+            with self.process.stderr as stream:
+                problem = (await asyncio.to_thread(stream.read)).decode()
+            return await asyncio.to_thread(self.process.wait), problem
 
 
 @dataclass
@@ -78,11 +81,12 @@ class Desk:
             for name, value in os.environ.items()
             if not name.startswith(("EXTRACT_API_", "PLATFORM_", "SCRAPY_"))
         }
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "scrapy", "extract", "-i", "urls.txt", "-o", "out.jsonl", *arguments),
+        process = await asyncio.to_thread(
+            forked.start,
+            [sys.executable, "-m", "scrapy", "extract", "-i", "urls.txt", "-o", "out.jsonl", *arguments],
             cwd=self.folder,
             env={**kept, "EXTRACT_API_URL": f"{self.server.url}/v1", "EXTRACT_API_KEY": KEY},
-            stderr=asyncio.subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         return Running(process)
 
@@ -105,6 +109,19 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 def urls(count: int, *sites: str) -> list[str]:
     return [f"https://{site}/{number}" for number in range(count) for site in sites or ("shop.example",)]
+
+
+@pytest.mark.long
+async def test_a_service_without_a_browser_stops_at_once_with_the_remedy(desk: Desk) -> None:
+    desk.write(urls(50))
+    missing = problem("/request/unprocessable")
+    missing.headers[CAUSE_HEADER] = Cause.NO_BROWSER.value
+    desk.server.script = [missing]
+    status, said = await desk.run("--concurrency", "4", "--markdown", "pages")
+    assert (status, len(said.splitlines())) == (1, 1)
+    assert """--params '{"extractFrom": "httpResponseBody"}'""" in said
+    assert len(desk.server.requests) <= 4
+    assert desk.records == []
 
 
 @pytest.mark.long(keep=1)
@@ -137,6 +154,7 @@ async def test_an_address_where_no_such_service_is_is_reported_at_once(desk: Des
     assert desk.records == []
 
 
+@pytest.mark.long
 async def test_a_failure_is_recorded_as_the_service_reported_it(desk: Desk) -> None:
     replies = {
         "/1": problem("/download/domain-forbidden"),
@@ -164,6 +182,7 @@ async def test_a_failure_is_recorded_as_the_service_reported_it(desk: Desk) -> N
     assert errors["5"]["type"]
 
 
+@pytest.mark.long
 async def test_a_failed_line_is_done_again_with_retry_failed_alone(desk: Desk) -> None:
     desk.write(urls(3))
     desk.server.script = lambda request: (

@@ -109,7 +109,8 @@ ROBOTSTXT_OBEY = False
 CONCURRENT_REQUESTS = 1
 REDIRECT_MAX_TIMES = 4
 REFERRER_POLICY = "no-referrer"
-EXTRACT_API_RETRY_POLICY = {row: {"wait": 0.01, "longest": 0.01} for row in ("/download/temporary-error", "network")}
+# The service names seconds to wait before each further attempt.
+EXTRACT_API_RETRY_POLICY = {"/download/temporary-error": 2, "network": {"wait": 0.01, "longest": 0.01}}
 """
 
 REDIRECTS: list[dict[str, Any]] = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.support.crawls import Project
 from tests.support.refusing_site import RefusingSite
 from tests.support.upstream_proxy import Upstream
@@ -27,6 +29,7 @@ class Pages(scrapy.Spider):
 SOURCES = ("127.0.0.31", "127.0.0.32", "127.0.0.33")
 
 
+@pytest.mark.long
 def test_every_page_arrives_and_the_banned_proxies_are_left_alone(tmp_path: Path) -> None:
     with ExitStack() as stack:
         site = stack.enter_context(RefusingSite(pages=30, banned=SOURCES[:2]))

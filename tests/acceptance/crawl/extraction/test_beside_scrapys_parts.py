@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -118,14 +119,23 @@ def sent_cookies(service: FaultyService, path: str) -> dict[str, str]:
 
 @pytest.mark.long
 def test_autothrottle_does_not_slow_routed_requests_down(plan, service, site):
-    """At the delay it begins with, the twenty would take half an hour."""
+    """It halves the delay after each response. A latency that had the wait for the delay in it would keep it at 10."""
     crawls = plan(
-        AUTOTHROTTLE_ENABLED=True, AUTOTHROTTLE_START_DELAY=90, AUTOTHROTTLE_MAX_DELAY=90, AUTOTHROTTLE_DEBUG=True
+        AUTOTHROTTLE_ENABLED=True,
+        AUTOTHROTTLE_START_DELAY=10,
+        AUTOTHROTTLE_MAX_DELAY=90,
+        AUTOTHROTTLE_DEBUG=True,
+        DOWNLOAD_DELAY_JITTER=0,
+        RANDOMIZE_DOWNLOAD_DELAY=False,
     )
     direct = {"url": f"{site.url}/page/1", "meta": {"extract_api": False}}
-    crawl = crawls.crawl([*pages("site.example", 20), direct])
+    crawl = crawls.crawl([*pages("site.example", 8), direct])
     assert (crawl.reason, crawl.errors) == ("finished", [])
-    assert len(crawls.delivered()) == 21
+    assert len(crawls.delivered()) == 9
+    delays = [int(found) for found in re.findall(r"slot: site\.example \| conc:.*?delay:\s*(\d+) ms", crawl.log)]
+    assert len(delays) == 8
+    assert delays[0] < 10_000
+    assert max(delays[3:]) < 2_500
 
 
 @pytest.mark.long(keep=1)

@@ -13,7 +13,7 @@ import pytest
 from tests.support.crawls import Crawl, Project
 from tests.support.handwritten_site import Call, Target
 from tests.support.planned_crawls import ALONE
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 SPIDER = """
 import json
@@ -75,7 +75,7 @@ def site() -> Iterator[Target]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, site: Target) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("server"), allow_hosts=[site.host]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("server"), allow_hosts=[site.host]) as server:
         yield server
 
 
@@ -98,6 +98,7 @@ def form(**more: Any) -> dict[str, Any]:
     return {"path": "/login", "method": "POST", "body": "user=me&password=pw", **more}
 
 
+@pytest.mark.long
 def test_a_spider_that_logs_in_works_routed_as_it_does_direct(
     tmp_path: Path, site: Target, server: RunningServer
 ) -> None:
@@ -133,6 +134,7 @@ def test_a_cookie_keeps_its_path_so_that_a_page_can_change_and_delete_it(
         assert shown == ["sid=2; sid=1", "sid=1"] * 2
 
 
+@pytest.mark.long
 def test_cookies_of_a_browser_are_sent_by_http_and_come_from_it(
     tmp_path: Path, site: Target, server: RunningServer
 ) -> None:

@@ -59,9 +59,11 @@ def ended(service, tmp_path_factory) -> tuple[Plan, Crawl]:
     for name, (_, answer, _) in CASES.items():
         service.plays(host(name), by_http(answer))
     service.plays("refused.example", problem("/website/domain-unreachable"))
+    service.plays("failing.example", problem("/server/internal"))
     wave = [
         *(asked(name, escalate) for name, (escalate, _, _) in CASES.items()),
         asked("refused", "h1"),
+        asked("failing", True),
         asked("posted", True, method="POST", body="a"),
         asked("wrong", "h1["),
         {**asked("browser", "h1.title"), **routed("https://browser.example/", browserHtml=True)},
@@ -92,9 +94,10 @@ def test_a_page_that_http_does_not_bring_comes_by_browser(ended, service, name):
     assert (response.status, response.text, response.flags) == (200, BROWSER, ["extract-api"])
 
 
-def test_what_no_browser_mends_is_not_tried_by_one(ended, service):
-    assert kinds(service.of("refused.example")) == ["http"]
-    assert outcome(ended, "refused").error == "DomainUnreachableError"
+@pytest.mark.parametrize(("name", "error"), [("refused", "DomainUnreachableError"), ("failing", "ServiceError")])
+def test_what_no_browser_mends_is_not_tried_by_one(ended, service, name, error):
+    assert set(kinds(service.of(host(name)))) == {"http"}
+    assert outcome(ended, name).error == error
 
 
 @pytest.mark.parametrize("name", ["posted", "wrong"])
@@ -113,7 +116,7 @@ def test_each_page_is_delivered_once_and_no_error_is_logged(ended):
     plan, crawl = ended
     assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
     planned = [outcome.planned for outcome in plan.outcomes]
-    assert len(planned) == len(set(planned)) == len(CASES) + 5
+    assert len(planned) == len(set(planned)) == len(CASES) + 6
 
 
 def test_a_domain_that_needs_the_browser_is_remembered(tmp_path):

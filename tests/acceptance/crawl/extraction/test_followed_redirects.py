@@ -241,3 +241,11 @@ def test_a_first_post_is_not_sent_twice_but_asks_what_the_service_knows(tmp_path
     crawled(tmp_path, service, [{"url": f"{SITE}/login", "method": "POST", "body": "a=1"}])
     assert [post.fields.get("followRedirect") for post in service.posts] == [False]
     assert service.asked == 1
+
+
+@pytest.mark.long
+def test_a_post_is_not_sent_twice_where_the_service_did_not_answer_the_question(tmp_path, service):
+    service.extensions, service.tells_extensions = ("followRedirect",), False
+    service.plays("site.example/login", moved(f"{SITE}/home", 302))
+    crawled(tmp_path, service, [{"url": f"{SITE}/login", "method": "POST", "body": "a=1"}])
+    assert [post.fields.get("followRedirect") for post in service.posts] == [None]

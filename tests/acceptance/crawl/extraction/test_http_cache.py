@@ -1,10 +1,11 @@
-"""Crawls with Scrapy's HTTP cache, which keeps the result of an extraction from Scrapy 2.19 on."""
+"""Crawls with Scrapy's HTTP cache."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+import scrapy
 
 from tests.support.crawls import Project
 from tests.support.sites import Site
@@ -28,6 +29,18 @@ class Cached(scrapy.Spider):
     def need(self, response):
         result = getattr(response, "extract_result", None)
         yield {"result": result and sorted(result), "cached": "cached" in response.flags}
+
+
+class Extracting(scrapy.Spider):
+    name = "extracting"
+    custom_settings = {"HTTPCACHE_ENABLED": True}
+
+    async def start(self):
+        meta = {"extract_api": {"pageContent": True, "extractFrom": "httpResponseBody"}}
+        yield scrapy.Request(self.site + "/page/1", meta=meta)
+
+    def parse(self, response):
+        yield {"text": response.extract_result["pageContent"]["itemMain"]}
 """
 
 
@@ -40,27 +53,22 @@ def results(items: list[dict]) -> list:
     return sorted((str(item["result"]) for item in items if "result" in item), reverse=True)
 
 
-@pytest.mark.scrapy(newest="2.18", why="the HTTP cache stores no result")
-def test_a_cached_page_reports_its_lost_result_to_those_that_need_it_and_the_crawl_goes_on(project, site):
-    for _ in range(2):
-        crawl = project.crawl("cached", "-a", f"site={site.url}")
-        assert (crawl.returncode, crawl.reason) == (0, "finished")
-    assert sum(site.hits.values()) == 3
-    first, again = project.items("1/1/1"), project.items("1/1/2")
-    assert len(results(first)) == 2
-    assert {"read": "1", "cached": True} in again
-    assert results(again) == ["None"]  # the page that came direct
-    assert len(crawl.errors) == 1
-    error = next(line for line in crawl.log.splitlines() if "LostResultError: " in line)
-    assert "/page/2 comes from the HTTP cache" in error
-    assert "Use Scrapy 2.19 or later, or set meta dont_cache" in error
-    assert crawl.stat("spider_exceptions/LostResultError") == 1
-
-
-@pytest.mark.scrapy(oldest="2.19", why="the HTTP cache stores a response's own attributes")
 def test_a_cached_page_has_its_result(project, site):
     for _ in range(2):
         crawl = project.crawl("cached", "-a", f"site={site.url}")
         assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
     assert sum(site.hits.values()) == 3
-    assert results(project.items("1/1/2")) == results(project.items("1/1/1"))
+    first, second = (str(results(project.items(f"1/1/{job}"))) for job in (1, 2))
+    if scrapy.version_info[:2] < (2, 19):
+        # Before Scrapy 2.19 the result is made of the cached page, which has no ID of its job.
+        first = first.replace("'jobId', ", "")
+    assert second == first
+
+
+@pytest.mark.long
+def test_a_request_for_more_than_the_page_has_its_result_in_each_crawl(project, site):
+    """Scrapy before 2.19 keeps no results: such a request is sent again."""
+    for _ in range(2):
+        crawl = project.crawl("extracting", "-a", f"site={site.url}")
+        assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
+    assert project.items("1/1/1")[0]["text"] == project.items("1/1/2")[0]["text"] != ""

@@ -11,6 +11,7 @@ BAN = problem("/download/temporary-error", retry_after=1)
 PATIENT = {"/download/temporary-error": 100}
 
 
+@pytest.mark.long
 def test_banned_pages_do_not_hold_back_the_other_pages_of_their_domain(plan, service):
     """They are banned until the fifty others, which come later, were delivered."""
     good = pages("site.example", 50)

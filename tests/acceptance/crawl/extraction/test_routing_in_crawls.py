@@ -40,6 +40,7 @@ def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(
     )
 
 
+@pytest.mark.long
 def test_with_another_key_the_next_run_delivers_everything(plan, service):
     service.plays("site.example", problem("/auth/key-not-found"))
     crawls = plan(JOBDIR="job", **LIMITS)

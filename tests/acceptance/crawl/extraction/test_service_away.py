@@ -21,6 +21,7 @@ def test_connections_that_end_before_anything_is_read_are_made_again(plan, servi
     assert len(service.posts) == 1
 
 
+@pytest.mark.long
 def test_a_service_that_is_away_for_a_while_costs_nothing_but_time(plan, service):
     service.plays("site.example", Answer(after=0.01))
     wave = pages("site.example", 100)

@@ -39,7 +39,6 @@ class Listening(scrapy.Spider):
         spider = super().from_crawler(crawler, **arguments)
         crawler.signals.connect(spider.headers_received, signal=signals.headers_received)
         crawler.signals.connect(spider.bytes_received, signal=signals.bytes_received)
-        crawler.signals.connect(spider.response_downloaded, signal=signals.response_downloaded)
         return spider
 
     async def start(self):
@@ -55,10 +54,6 @@ class Listening(scrapy.Spider):
         request.meta["received"] = len(data)
         if "stop_at_bytes" in request.meta:
             raise exceptions.StopDownload(fail=request.meta["stop_at_bytes"])
-
-    def response_downloaded(self, response, request, spider):
-        slot = self.crawler.engine.downloader.slots.get(request.meta["download_slot"])
-        request.meta["delay"] = slot.delay if slot is not None else None
 
     def parse(self, response):
         yield self.outcome(response.url, response)
@@ -78,7 +73,8 @@ class Listening(scrapy.Spider):
         return {
             "url": url, "flags": response.flags, "size": len(response.body), "ip": response.ip_address,
             "certificate": response.certificate, "protocol": response.protocol,
-            **{name: meta.get(name) for name in ("message", "received", "delay")},
+            **{name: meta.get(name) for name in ("message", "received")},
+            "delay": self.crawler.engine.downloader.slots[meta["download_slot"]].delay,
             "throttle": "autothrottle_dont_adjust_delay" in meta,
         }
 """
@@ -141,7 +137,10 @@ class TestOneCrawl:
             ),
         ]
         folder = tmp_path_factory.mktemp("listening")
-        return crawled(folder, cases, AUTOTHROTTLE_ENABLED=True, RETRY_TIMES=5, **through(service))
+        throttle = {
+            "AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01, "AUTOTHROTTLE_MAX_DELAY": 0.05
+        }  # fmt: skip
+        return crawled(folder, cases, RETRY_TIMES=5, **throttle, **through(service))
 
     def test_the_crawl_ends_well(self, ended):
         assert (ended[0].returncode, ended[0].reason, ended[0].errors) == (0, "finished", [])
@@ -190,9 +189,10 @@ class TestOneCrawl:
             assert item["flags"] == ["extract-api", "download_stopped"]
             assert (item["size"] > 0) == (where == "bytes")
 
-    def test_autothrottle_neither_counts_them_nor_leaves_a_trace(self, ended):
-        # AUTOTHROTTLE_START_DELAY, with which each slot begins.
-        assert (ended[1]["/page"]["delay"], ended[1]["/page"]["throttle"]) == (5.0, False)
+    def test_autothrottle_changes_their_delay(self, ended):
+        # Towards the latency of the service, from AUTOTHROTTLE_START_DELAY.
+        assert ended[1]["/page"]["delay"] not in (0, 0.01)
+        assert not ended[1]["/page"]["throttle"]
 
 
 def test_without_scrapys_retries_a_failure_is_final_and_a_limit_is_waited_for(tmp_path, service):

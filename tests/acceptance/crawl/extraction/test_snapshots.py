@@ -155,6 +155,7 @@ def test_by_default_nothing_is_kept(started) -> None:
     assert not (project.folder / ".scrapy" / "snapshots").exists()
 
 
+@pytest.mark.long
 def test_a_crawl_that_is_killed_has_kept_its_failed_pages_and_its_successor_counts_them(started) -> None:
     project = started(WITH_FRONTIER + "EXTRACT_API_SNAPSHOTS_ON_ERROR = 3\n")
     crawl = project.start("failing", "-a", "waits=1")

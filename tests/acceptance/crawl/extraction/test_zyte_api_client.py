@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from zyte_api import AsyncZyteAPI, RequestError
 
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.sites import Site
 
 PAGES = 8
@@ -23,7 +23,7 @@ def pages() -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, pages) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("server"), allow_hosts=[pages.host]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("server"), allow_hosts=[pages.host]) as server:
         yield server
 
 

@@ -14,7 +14,7 @@ import pytest
 from scrapy_ext.client.platform.errors import BadRequest
 from tests.support.crawls import Project, Running, ask_server, collect, key
 from tests.support.eventually import eventually
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 SPIDERS = """
 import scrapy
@@ -33,7 +33,7 @@ class Fed(scrapy.Spider):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    server = RunningServer(tmp_path_factory.mktemp("data"))
+    server = ForkedServer(tmp_path_factory.mktemp("data"))
     yield server
     server.stop()
 

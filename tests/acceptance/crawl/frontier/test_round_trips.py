@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.crawls import Project
 from tests.support.faults import Fault, FaultProxy, Step, step_of
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 SPIDERS = """
 import scrapy
@@ -52,7 +52,7 @@ class Calls:
 
 @pytest.fixture
 def server(tmp_path):
-    with RunningServer(tmp_path / "server") as server:
+    with ForkedServer(tmp_path / "server") as server:
         yield server
 
 

@@ -53,9 +53,10 @@ def servers(crawl: Crawl, when: str) -> list[int]:
 
 def project_of(folder, **changes) -> Project:
     """A project with an add-on after ours that changes these settings."""
-    return Project(folder / "crawl", SPIDERS, SETTINGS % changes)
+    return Project(folder / "crawl", SPIDERS, SETTINGS % changes, is_forked=False)
 
 
+@pytest.mark.long
 def test_the_server_begins_before_the_components_of_the_crawl_are_built(tmp_path):
     crawl = project_of(tmp_path).crawl("spider")
     assert crawl.reason == "finished"
@@ -64,6 +65,7 @@ def test_the_server_begins_before_the_components_of_the_crawl_are_built(tmp_path
     assert servers(crawl, "started") == servers(crawl, "begun")
 
 
+@pytest.mark.long
 def test_settings_of_a_later_add_on_apply_to_the_server(tmp_path):
     project = project_of(tmp_path, SERVER_DATA="other")
     crawl = project.crawl("spider")
@@ -73,6 +75,7 @@ def test_settings_of_a_later_add_on_apply_to_the_server(tmp_path):
     assert list((project.folder / ".scrapy" / "other").iterdir())
 
 
+@pytest.mark.long
 def test_no_server_outlives_a_crawl_that_does_not_open(tmp_path):
     crawl = project_of(tmp_path, PLATFORM_BATCH_SIZE="many").crawl("spider")
     (server,) = servers(crawl, "begun")
@@ -81,6 +84,7 @@ def test_no_server_outlives_a_crawl_that_does_not_open(tmp_path):
         os.kill(server, 0)
 
 
+@pytest.mark.long
 def test_no_server_begins_for_services_elsewhere(tmp_path):
     project = project_of(tmp_path)
     crawl = project.crawl("spider", "-s", "PLATFORM_URL=http://127.0.0.1:1", "-s", "PLATFORM_RETRY_TIME=0")

@@ -6,6 +6,7 @@ the console has an error.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib import resources
@@ -16,8 +17,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
-from scrapy_ext.server.extraction.browser.executable import find_browser
-from tests.support.servers import RunningServer
+from scrapy_ext.server.extraction.browser import find_browser
+from tests.support.http import Http
+from tests.support.servers import ForkedServer, RunningServer
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 _AXE = resources.files("axe_playwright_python").joinpath("axe.min.js")
@@ -26,6 +28,9 @@ _AXE = resources.files("axe_playwright_python").joinpath("axe.min.js")
 ARCHIVE = "file:///nowhere/archive"
 
 OpenPage = Callable[..., Awaitable[Page]]
+
+#: Not the numbers that modules of these tests count themselves.
+_projects = itertools.count(10_001)
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +41,21 @@ def _every_context_is_closed() -> None:
 @pytest.fixture(scope="session")
 def ui_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server for the tests of pages, each of which uses a project of its own."""
-    with RunningServer(tmp_path_factory.mktemp("ui") / "data", options=("--archive-target", ARCHIVE)) as server:
+    with ForkedServer(tmp_path_factory.mktemp("ui") / "data", options=("--archive-target", ARCHIVE)) as server:
         yield server
+
+
+@pytest.fixture
+def project() -> int:
+    """A project that no other test uses."""
+    return next(_projects)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def http(ui_server: RunningServer) -> AsyncIterator[Http]:
+    """A client with the platform's key."""
+    async with Http(ui_server.url, ui_server.platform_key) as http:
+        yield http
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -67,7 +85,7 @@ async def logged_in(chromium: Browser, ui_server: RunningServer) -> Any:
 @pytest_asyncio.fixture(loop_scope="session")
 async def open_page(chromium: Browser, ui_server: RunningServer, logged_in: Any) -> AsyncIterator[OpenPage]:
     """Opens a path of the server: ``scheme`` light or dark, ``width`` in pixels, ``scripts`` on or off, ``stranger``
-    for who has not logged in, ``interrupted`` where the server fails."""
+    for who has not logged in, ``zone`` the time zone of the browser, ``interrupted`` where the server fails."""
     contexts, faults = [], []
 
     async def open_path(
@@ -77,6 +95,7 @@ async def open_page(chromium: Browser, ui_server: RunningServer, logged_in: Any)
         width: int = 1280,
         scripts: bool = True,
         stranger: bool = False,
+        zone: str = "UTC",
         interrupted: bool = False,
     ) -> Page:
         context = await chromium.new_context(
@@ -86,6 +105,7 @@ async def open_page(chromium: Browser, ui_server: RunningServer, logged_in: Any)
             java_script_enabled=scripts,
             storage_state=None if stranger else logged_in,
             reduced_motion="reduce",
+            timezone_id=zone,
         )
         contexts.append(context)
         page = await context.new_page()

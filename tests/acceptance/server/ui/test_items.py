@@ -16,7 +16,7 @@ from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
 from tests.acceptance.server.ui.test_snapshots import picture
 from tests.support.handwritten_site import Target
 from tests.support.http import Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -100,10 +100,10 @@ PARTS = {
     [
         pytest.param("light", 1280, 10_000, id="light"),
         pytest.param("dark", 400, 10_000, id="dark-phone"),
-        pytest.param("dark", 1280, 10, id="dark-few"),
+        pytest.param("dark", 1280, 10, id="dark-few", marks=pytest.mark.full),
         pytest.param("light", 400, 10, id="phone-few"),
         pytest.param("light", 1280, 0, id="empty"),
-        pytest.param("dark", 400, 0, id="dark-phone-empty"),
+        pytest.param("dark", 400, 0, id="dark-phone-empty", marks=pytest.mark.full),
     ],
 )
 async def test_every_page_of_items_and_requests_can_be_read_by_all(
@@ -156,6 +156,7 @@ async def violations_without_scripts(page: Any) -> int:
     return await page.locator("main input:not([type=hidden]):not([id]):not([type=checkbox])").count()
 
 
+@pytest.mark.long
 async def test_chosen_columns_stay_and_coverage_leads_to_items_without_a_field(open_page: OpenPage, http: Http) -> None:
     project = next(_projects)
     path, other = await filled(http, project, 40), await filled(http, project, 4)
@@ -197,7 +198,7 @@ async def test_a_request_shows_the_pages_from_its_seed_on(open_page: OpenPage, h
     await expect(way).to_have_text(way_of(43))
     await page.get_by_role("link", name="3", exact=True).click()
     await page.get_by_role("link", name="requests that it led to").click()
-    assert await page.locator("tbody tr td:first-child").all_inner_texts() == ["12", "13", "14"]
+    await expect(page.locator("tbody tr td:first-child")).to_have_text(["12", "13", "14"])
     await page.goto(f"{path}/requests?status=404&slow=1000&host=shop.example")
     for status in await page.locator("tbody tr td:nth-child(4)").all_inner_texts():
         assert status == "404"
@@ -252,7 +253,7 @@ def with_images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runn
     for number in range(3):
         site.page(f"/image/{number}.png", picture(240, 120 + 60 * number), Content_Type="image/png")
     data = tmp_path_factory.mktemp("with-images") / "data"
-    with RunningServer(data, allow_hosts=[site.host], options=("--item-images",)) as server:
+    with ForkedServer(data, allow_hosts=[site.host], options=("--item-images",)) as server:
         yield server, site
     site.stop()
 
@@ -270,6 +271,7 @@ async def test_images_of_items_are_shown_from_this_server_alone(
     await page.goto(f"{server.url}{path}/items")
     await page.get_by_label("API key").fill(server.platform_key)
     await page.get_by_role("button", name="Log in").click()
+    await page.get_by_role("button", name="Log out").wait_for()
     for view, name in (("", "images-table"), ("?view=cards", "images-cards"), ("/7", "images-item")):
         await page.goto(f"{server.url}{path}/items{view}")
         first = page.locator("main img").first
@@ -296,6 +298,7 @@ async def test_an_image_that_the_site_does_not_have_leaves_no_gap(
     await page.goto(f"{server.url}/ui/{key}/items?view=cards")
     await page.get_by_label("API key").fill(server.platform_key)
     await page.get_by_role("button", name="Log in").click()
+    await page.get_by_role("button", name="Log out").wait_for()
     await page.goto(f"{server.url}/ui/{key}/items?view=cards")
     await expect(page.get_by_role("link", name="Lamp")).to_be_visible()
     await expect(page.locator("main img")).to_be_hidden()

@@ -111,12 +111,17 @@ async def test_run_stop_run_again_and_delete(open_page: OpenPage, project: int) 
     await page.get_by_label("Arguments").fill("category=new")
     await page.get_by_label("Settings of this job").fill("")
     await page.get_by_role("button", name="Run").click()
-    await expect(page.get_by_role("status")).to_have_text("The job is scheduled.")
+    await expect(page.get_by_role("status")).to_have_text("The job is scheduled. This is its page.")
     await page.get_by_role("button", name="Stop").click()
     await expect(page.get_by_role("status")).to_have_text("1 job was asked to stop.")
     await expect(page.locator(".heading .state")).to_have_text("cancelled")
-    await page.get_by_role("button", name="Run again").click()
-    await expect(page.get_by_role("status")).to_have_text("1 job was scheduled again.")
+    await page.get_by_role("link", name="Run again…").click()
+    assert await page.get_by_label("category").input_value() == "new"
+    assert await violations(page) == []
+    await keep(page, "run-again")
+    await page.get_by_role("button", name="Run").click()
+    await expect(page.get_by_role("status")).to_have_text("The new job is scheduled. This is its page.")
+    await expect(page.get_by_role("navigation", name="You are here")).to_contain_text(f"{project}/1/2")
     await page.get_by_role("navigation", name="You are here").get_by_role("link", name="Jobs").click()
     await page.get_by_label(f"Choose job {project}/1/1").check()
     await expect(page.locator("[data-chosen]")).to_have_text("1 chosen")
@@ -130,6 +135,31 @@ async def test_run_stop_run_again_and_delete(open_page: OpenPage, project: int) 
     await expect(page.get_by_text("No jobs yet.")).to_be_visible()
 
 
+@pytest.mark.long
+async def test_the_arguments_of_a_spider_appear_when_it_is_chosen(
+    open_page: OpenPage, ui_server: RunningServer, project: int
+) -> None:
+    async with Http(ui_server.url, ui_server.platform_key) as http:
+        await job(http, project, spider_args={"category": "new"})
+        await job(http, project, spider="news", spider_args={"country": "de"})
+    page = await open_page(f"/ui/{project}/jobs/run")
+    await expect(page.get_by_role("button", name="Show the arguments of this spider")).to_be_hidden()
+    await page.get_by_label("Tags", exact=True).fill("kept")
+    await page.get_by_label("Spider").fill("news")
+    await page.get_by_label("country").fill("fr")
+    await expect(page.get_by_label("category")).to_have_count(0)
+    assert await violations(page) == []
+    await page.get_by_label("Spider").fill("books")
+    await expect(page.get_by_label("category")).to_be_visible()
+    assert await page.get_by_label("Tags", exact=True).input_value() == "kept"
+    plain = await open_page(f"/ui/{project}/jobs/run", scripts=False, width=400)
+    await plain.get_by_label("Spider").fill("news")
+    await plain.get_by_role("button", name="Show the arguments of this spider").click()
+    await expect(plain.get_by_label("country")).to_be_visible()
+    assert await violations(await open_page(f"/ui/{project}/jobs/run?spider=news", width=400, scheme="dark")) == []
+
+
+@pytest.mark.long
 async def test_the_list_of_jobs_refreshes_by_itself_but_not_under_ones_hands(
     open_page: OpenPage, ui_server: RunningServer, project: int
 ) -> None:
@@ -234,6 +264,48 @@ async def test_the_end_key_leads_to_lines_that_are_not_drawn_yet(
         await expect(live.status).to_have_text("Live: new lines appear as they arrive.")
 
 
+@pytest.mark.long
+async def test_a_whole_traceback_is_shown_in_the_log_and_without_scripts_on_its_page(
+    open_page: OpenPage, ui_server: RunningServer, project: int
+) -> None:
+    frames = "".join(f'  File "/env/site-packages/scrapy/{n}.py", line {n}, in f\n    f()\n' for n in range(9))
+    message = f'Oh\nTraceback (most recent call last):\n{frames}  File "shop.py", line 3, in g\n    g()\nKeyError: 1'
+    async with Http(ui_server.url, ui_server.platform_key) as http:
+        key = await job(http, project)
+        await http.post(f"/logs/{key}", [{"time": 1, "level": 40, "message": message}])
+        await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
+    page = await open_page(f"/ui/{key}/log")
+    await page.get_by_role("link", name="whole traceback").click()
+    await expect(page.locator("ol.log .unfolded")).to_contain_text("scrapy/8.py")
+    plain = await open_page(f"/ui/{key}/log", scripts=False)
+    await plain.get_by_role("link", name="whole traceback").click()
+    await expect(plain.locator("pre")).to_contain_text("scrapy/8.py")
+
+
+@pytest.mark.long
+async def test_values_of_charts_are_shown_on_hover_and_by_keyboard(
+    open_page: OpenPage, ui_server: RunningServer, project: int
+) -> None:
+    async with Http(ui_server.url, ui_server.platform_key) as http:
+        key = await job(http, project)
+        start = 1_800_000_000_000
+        await http.post(f"/samples/{key}", [[start + n * 5000, 100 * n, 50 * n, 0, 10**8] for n in range(61)])
+        await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
+    page = await open_page(f"/ui/{key}")
+    chart, memory = page.locator(".chart").first, page.locator(".chart").nth(1)
+    await page.get_by_role("img", name="Throughput, a minute").focus()
+    for pressed, shown in (
+        ("Home", "08:00:10"),
+        ("ArrowRight", "08:00:30"),
+        ("End", "08:04:50"),
+        ("ArrowLeft", "08:04:30"),
+    ):
+        await page.keyboard.press(pressed)
+        await expect(chart.locator(".reading")).to_have_text(f"{shown} UTC: requests 1\u202f200, items 600")
+    await memory.locator(".values rect").nth(3).hover()
+    await expect(memory.locator(".reading")).to_have_text("08:00:15 UTC: 100 MB")
+
+
 #: Elements that make a page wider than its window.
 WIDER = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
     [...document.querySelectorAll("main *")]
@@ -328,6 +400,7 @@ async def test_pages_work_without_scripts(open_page: OpenPage, ui_server: Runnin
     await expect(page.locator("ol.log li").last).to_contain_text("239")
 
 
+@pytest.mark.long
 async def test_a_link_of_another_site_leads_to_the_page(
     open_page: OpenPage, ui_server: RunningServer, project: int
 ) -> None:

@@ -3,25 +3,23 @@ is wider than its window, and a picture of each is kept for people to look at.""
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
-from collections.abc import AsyncIterator, Sequence
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
+from tests.support import packed_projects
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-#: Others are those of the other tests of pages.
-_projects = itertools.count(3001)
 _REASONS = (
     "finished",
     "finished",
@@ -35,17 +33,6 @@ _REASONS = (
 _SPIDERS = ("books", "lamps.example", "a-spider-with-a-very-long-name-that-somebody-chose")
 #: Width and colour scheme of the pictures.
 _LOOKS = ((1280, "light"), (400, "light"), (1280, "dark"), (400, "dark"))
-
-
-@pytest.fixture
-def project() -> int:
-    return next(_projects)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def http(ui_server: RunningServer) -> AsyncIterator[Http]:
-    async with Http(ui_server.url, ui_server.platform_key) as http:
-        yield http
 
 
 async def fill(http: Http, project: int, number: int) -> list[str]:
@@ -123,9 +110,9 @@ async def too_wide(page: Page) -> list[str]:
 def paths_of(project: int, keys: list[str], rows: int) -> dict[str, str]:
     ui = f"/ui/{project}"
     found = {
+        "overview": ui,
         "jobs": f"{ui}/jobs",
         "jobs-sorted": f"{ui}/jobs?sort=-items&outcome=ok",
-        "spiders": f"{ui}/spiders",
         "periodic": f"{ui}/periodic",
         "projects": f"/ui/projects?project={project}",
         "compare": f"{ui}/compare",
@@ -147,11 +134,17 @@ async def test_pages_without_rows_say_what_to_do_next(open_page: OpenPage, proje
     paths |= {
         "run": f"/ui/{project}/jobs/run",
         "schedule-new": f"/ui/{project}/periodic/new",
-        "project-name": f"/ui/{project}/name",
+        "settings": f"/ui/{project}/settings",
+        "webhooks": f"/ui/{project}/webhooks",
+        "versions": f"/ui/{project}/versions",
+        "retention": f"/ui/{project}/retention",
+        "retention-new": f"/ui/{project}/retention/new",
+        "deliveries-new": f"/ui/{project}/deliveries/new",
     }
     await look(open_page, paths)
 
 
+@pytest.mark.long
 async def test_the_pages_of_a_job_fit_a_phone(open_page: OpenPage, http: Http, project: int) -> None:
     keys = await fill(http, project, 10)
     paths = paths_of(project, keys, 10)
@@ -173,6 +166,57 @@ async def test_monitors_and_targets_fit_a_phone(open_page: OpenPage, http: Http,
     await look(open_page, {"monitors-10-rows": ui, "monitor-10-rows": f"{ui}/1"}, [(400, "light")])
     page = await open_page(ui, width=400)
     await expect(page.get_by_role("region", name="Results of jobs").locator("thead")).to_be_hidden()
+
+
+@pytest.mark.long
+async def test_the_pages_of_the_settings_fit_a_phone(open_page: OpenPage, http: Http, project: int) -> None:
+    api = f"/api/projects/{project}"
+    url = "https://hooks.example/a/long/path/of/a/hook/that/somebody/chose/for/the/jobs/of/the/project?token=abcdef0123"
+    rule = {"what": ["items"], "older_than": 3000, "spider": "a_spider_with_a_very_long_name_that_somebody_chose"}
+    for path, fields in (
+        (f"{api}/webhooks", {"url": url, "events": ["job:completed", "*"]}),
+        (f"{api}/retention", rule),
+    ):
+        assert (await http.post(path, json.dumps(fields).encode())).status == 201
+    await http.post(f"{api}/webhooks/1/test")
+    settings = {"job_settings": {"A_SETTING": "x" * 200, "API_KEY": "secret"}, "mine": [1, 2]}
+    assert (await http.post(f"/projects/{project}/settings", json.dumps(settings).encode())).status == 200
+    archive = packed_projects.folder()
+    assert (await http.post(f"{api}/versions?version=1.0-a-name-of-a-version-that-is-long", archive)).status == 201
+    ready = f"{api}/versions/1.0-a-name-of-a-version-that-is-long"
+    await eventually_async(lambda: http.get(ready), lambda answer: answer.json["state"] == "ready")
+    ui = f"/ui/{project}"
+    pages = (
+        "settings",
+        "settings?setting=job_settings",
+        "webhooks",
+        "webhooks/1",
+        "versions",
+        "versions/1",
+        "retention",
+    )
+    pages += ("retention/1", "deliveries/job?job=" + f"{project}/1/1")
+    await look(open_page, {f"settings-{place}": f"{ui}/{path}" for place, path in enumerate(pages)})
+
+
+@pytest.mark.long
+async def test_a_webhook_is_added_and_tested_by_clicks(open_page: OpenPage, http: Http, project: int) -> None:
+    page = await open_page(f"/ui/{project}/jobs", scripts=False)
+    bar = page.get_by_role("navigation", name="Project")
+    await bar.get_by_role("link", name="Settings").click()
+    await page.get_by_role("navigation", name="Pages of the settings").get_by_role("link", name="Webhooks").click()
+    await page.get_by_label("URL").fill("http://127.0.0.1:9/hook")
+    await page.get_by_role("button", name="Add webhook").click()
+    await expect(page.locator("code.secret")).to_contain_text("whsec_")
+    await page.get_by_role("link", name="1", exact=True).click()
+    await page.get_by_role("button", name="Test").click()
+    await expect(page.get_by_role("status").first).to_contain_text("The test is sent.")
+    await eventually_async(lambda: http.get(f"/ui/{project}/webhooks/1"), lambda answer: "given up" in answer.text)
+    await page.reload()
+    await expect(page.get_by_role("region", name="Deliveries")).to_contain_text("127.0.0.1")
+    await page.get_by_text("Remove…").click()
+    await page.get_by_role("button", name="Remove", exact=True).click()
+    await expect(page.get_by_text("No webhooks yet")).to_be_visible()
 
 
 @pytest.mark.long
@@ -200,6 +244,7 @@ async def test_pages_with_ten_thousand_rows(open_page: OpenPage, http: Http, pro
     await look(open_page, paths_of(project, keys, 10_000))
 
 
+@pytest.mark.long
 async def test_the_menu_of_a_narrow_window_leads_everywhere_without_a_script(open_page: OpenPage, project: int) -> None:
     page = await open_page(f"/ui/{project}/jobs", width=400, scripts=False)
     await expect(page.get_by_role("navigation", name="Server")).to_be_hidden()
@@ -226,9 +271,41 @@ async def test_columns_are_chosen_and_jobs_sorted_by_clicks(open_page: OpenPage,
     await expect(heads.filter(has_text="Version")).to_be_visible()
     await expect(heads.filter(has_text="Requests")).to_have_count(0)
     await heads.get_by_role("link", name="Items").click()
-    await expect(page.locator("th[aria-sort=descending]")).to_have_text("Items ▼")
+    sorted_by = page.locator("th[aria-sort=descending] .sort")
+    await expect(sorted_by).to_have_text("Items")
+    assert "↓" in await sorted_by.evaluate("link => getComputedStyle(link, '::after').content")
     await page.goto(f"/ui/{project}/jobs")
     await expect(heads.filter(has_text="Version")).to_be_visible()
+
+
+@pytest.mark.long
+async def test_times_of_schedules_are_shown_in_the_time_zone_of_the_browser_too(
+    open_page: OpenPage, ui_server: RunningServer, project: int
+) -> None:
+    async with Http(ui_server.url, ui_server.platform_key) as http:
+        for cron, name in (("30 4 * * *", "books"), ("30 20 * * *", "news")):
+            body = json.dumps({"cron": cron, "tasks": [{"name": name}]}).encode()
+            assert (await http.post(f"/api/projects/{project}/periodicjobs", body)).status == 201
+    page = await open_page(f"/ui/{project}/periodic/1", zone="Asia/Tokyo")
+    runs = page.locator(".times li")
+    await expect(runs).to_have_count(5)
+    await expect(runs.first).to_contain_text(re.compile(r"^... \d{4}-\d\d-\d\d 04:30 13:30 local$"))
+    await page.goto(f"/ui/{project}/periodic/2")
+    # The day is another one there.
+    await expect(runs.first).to_contain_text(re.compile(r" 20:30 ...,? 05:30 local$"))
+    await page.goto(f"/ui/{project}/periodic/new")
+    await page.locator("#cron").fill("0 12 24 12 *")
+    await expect(page.locator("[data-next-runs] li").first).to_contain_text("12:00 21:00 local")
+    await page.goto(f"/ui/{project}/periodic/week")
+    await expect(page.get_by_text("Point at a time for that of Asia/Tokyo.")).to_be_visible()
+    assert await page.locator("tbody time").first.get_attribute("title") == "13:30 local"
+    for width, scheme in ((1280, "dark"), (400, "light")):
+        page = await open_page(f"/ui/{project}/periodic/week", width=width, scheme=scheme)
+        assert await violations(page) == []
+        await keep(page, f"week-{width}")
+    without = await open_page(f"/ui/{project}/periodic/1", zone="Asia/Tokyo", scripts=False)
+    await expect(without.locator(".times li").first).to_contain_text("04:30")
+    await expect(without.locator(".local")).to_have_count(0)
 
 
 @pytest.mark.long

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
 from tests.support.http import Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 expect.set_options(timeout=30_000)
-#: Others are those of the tests of jobs and of views.
-_projects = itertools.count(2001)
-
-
-@pytest.fixture
-def project() -> int:
-    return next(_projects)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def http(ui_server: RunningServer) -> AsyncIterator[Http]:
-    async with Http(ui_server.url, ui_server.platform_key) as http:
-        yield http
 
 
 async def job(http: Http, project: int, spider: str = "books") -> str:
@@ -84,6 +68,7 @@ async def test_an_open_menu_stays_open_while_its_part_refreshes(open_page: OpenP
     await expect(page.locator("#job").get_by_role("link", name="Parquet")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_selected_text_stays_selected_and_the_part_goes_on_afterwards(
     open_page: OpenPage, http: Http, project: int
 ) -> None:
@@ -98,10 +83,11 @@ async def test_selected_text_stays_selected_and_the_part_goes_on_afterwards(
     await expect(counted).to_have_text("7")
 
 
+@pytest.mark.long
 async def test_a_page_says_that_the_server_does_not_answer_and_goes_on_when_it_does(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
-    server = RunningServer(tmp_path)
+    server = ForkedServer(tmp_path)
     page = await logged_in(open_page, server, "/ui/1/jobs", interrupted=True)
     await page.evaluate("window.same = true")
     await asyncio.to_thread(server.kill)
@@ -110,7 +96,7 @@ async def test_a_page_says_that_the_server_does_not_answer_and_goes_on_when_it_d
     await keep(page, "refresh-interrupted")
     port = server.url.rpartition(":")[2]
     options = ["--port", port, "--platform-key", server.platform_key, "--extract-key", server.extract_key]
-    again = await asyncio.to_thread(RunningServer, tmp_path, options=options, keys=False)
+    again = await asyncio.to_thread(ForkedServer, tmp_path, options=options, keys=False)
     try:
         async with Http(again.url, server.platform_key) as http:
             key = await job(http, 1)
@@ -158,6 +144,7 @@ async def test_a_page_waits_while_the_server_fails_and_gives_up_where_it_has_no_
     assert await page.locator("[data-refresh]").count() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scripts", [pytest.param(False, id="off"), pytest.param(True, id="failed")])
 async def test_a_page_without_its_script_says_that_live_updates_are_off(
     open_page: OpenPage, http: Http, project: int, scripts: bool

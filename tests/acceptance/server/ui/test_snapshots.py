@@ -70,6 +70,7 @@ async def job(ui_server: RunningServer) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.long
 async def test_the_screenshot_is_seen_and_nothing_of_the_page_runs(
     open_page: OpenPage, job: str, scheme: str, width: int
 ) -> None:

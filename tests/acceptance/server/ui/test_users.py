@@ -13,11 +13,11 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
-from scrapy_ext.server.extraction.browser.executable import find_browser
+from scrapy_ext.server.extraction.browser import find_browser
 from tests.acceptance.server.ui.conftest import keep, violations
 from tests.support.http import Http
 from tests.support.oidc_provider import ADA, SECRET, OidcProvider
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -41,7 +41,7 @@ async def server(provider: OidcProvider, tmp_path_factory: pytest.TempPathFactor
     port = _free_port()
     options = ("--port", str(port), *provider.options(f"http://127.0.0.1:{port}"), "--oidc-name", "Example Login")
     environment = {"SERVER_OIDC_CLIENT_SECRET": SECRET}
-    with RunningServer(tmp_path_factory.mktemp("users") / "data", options=options, environment=environment) as server:
+    with ForkedServer(tmp_path_factory.mktemp("users") / "data", options=options, environment=environment) as server:
         yield server
 
 
@@ -81,8 +81,11 @@ async def give(http: Http, roles: dict[str, str | None]) -> int:
 async def log_in(page: Page, path: str) -> None:
     await page.goto(path)
     await page.get_by_role("link", name="Log in with Example Login").click()
+    # The way there and back has several pages: what opens another one meanwhile would interrupt it.
+    await expect(page.get_by_role("button", name="Log out")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_a_person_logs_in_acts_in_the_role_and_logs_out(
     context: BrowserContext, server: RunningServer, provider: OidcProvider, http: Http
 ) -> None:
@@ -123,6 +126,7 @@ async def test_a_person_logs_in_acts_in_the_role_and_logs_out(
     await expect(page).to_have_url(re.compile(r"/login\?next="))
 
 
+@pytest.mark.long
 async def test_a_disabled_user_is_logged_out_at_the_next_click(context: BrowserContext, http: Http) -> None:
     page = await context.new_page()
     await log_in(page, "/ui/7/jobs")
@@ -189,6 +193,7 @@ async def test_the_operator_gives_and_removes_roles_in_the_page_of_users(
     await expect(row).to_have_count(0)
 
 
+@pytest.mark.long
 async def test_the_login_page_offers_both_ways_to_everybody(context: BrowserContext) -> None:
     page = await context.new_page()
     for scheme in ("light", "dark"):

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.acceptance.server.ui.conftest import ARCHIVE, OpenPage, keep, violations
 from tests.support.eventually import eventually_async
 from tests.support.handwritten_site import Target
 from tests.support.http import Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 expect.set_options(timeout=30_000)
-#: Others are those of the tests of jobs.
-_projects = itertools.count(1001)
 
 HOSTILE = "<script>window.ran=1</script><img src=x onerror=window.ran=1>\"'</textarea></td>{{7*7}}"
 _SHOP = """<html><head><title>Lamps</title><style>body { font: 16px sans-serif; margin: 2rem }</style></head>
@@ -30,23 +26,12 @@ _SHOP = """<html><head><title>Lamps</title><style>body { font: 16px sans-serif; 
 <script>window.ran=1</script></body></html>"""
 
 
-@pytest.fixture
-def project() -> int:
-    return next(_projects)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def http(ui_server: RunningServer) -> AsyncIterator[Http]:
-    async with Http(ui_server.url, ui_server.platform_key) as http:
-        yield http
-
-
 @pytest.fixture(scope="module")
 def extracting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningServer, Target]]:
     """A server that may fetch a site, and the site."""
     site = Target().start()
     site.page("/lamp", _SHOP)
-    with RunningServer(tmp_path_factory.mktemp("extracting") / "data", allow_hosts=[site.host]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("extracting") / "data", allow_hosts=[site.host]) as server:
         yield server, site
     site.stop()
 
@@ -154,6 +139,7 @@ async def test_every_page_beside_jobs_can_be_read_by_all(
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
+@pytest.mark.long
 async def test_nothing_hostile_runs_on_the_pages_beside_jobs(open_page: OpenPage, http: Http, project: int) -> None:
     paths = await filled(http, project, HOSTILE)
     page = await open_page(paths["periodic"])
@@ -204,6 +190,7 @@ async def test_a_periodic_job_from_its_making_to_its_end(open_page: OpenPage, pr
     await expect(page.locator("tbody tr")).to_have_count(1)
 
 
+@pytest.mark.long
 async def test_a_monitor_from_its_preview_to_the_result_on_a_job(open_page: OpenPage, http: Http, project: int) -> None:
     async def crawl() -> str:
         key: str = (await http.post(f"/jobq/{project}/push", [{"spider": "books", "state": "running"}])).json["key"]
@@ -239,6 +226,7 @@ async def test_a_monitor_from_its_preview_to_the_result_on_a_job(open_page: Open
     await keep(page, "views-monitors-list")
 
 
+@pytest.mark.long
 async def test_a_record_with_a_hostile_key_is_edited_and_its_collection_renamed(
     open_page: OpenPage, http: Http, project: int
 ) -> None:
@@ -265,6 +253,7 @@ async def test_a_record_with_a_hostile_key_is_edited_and_its_collection_renamed(
     await expect(page.get_by_text("No collections yet")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_the_rules_are_shown_with_what_is_next_and_why_one_waits(
     open_page: OpenPage, http: Http, project: int
 ) -> None:
@@ -286,6 +275,7 @@ async def test_the_rules_are_shown_with_what_is_next_and_why_one_waits(
     await keep(page, "views-deliveries")
 
 
+@pytest.mark.long
 async def test_dead_letters_are_queued_again_and_a_slot_is_deleted(
     open_page: OpenPage, http: Http, project: int
 ) -> None:
@@ -327,6 +317,7 @@ async def test_a_key_is_shown_once_suspended_and_removed(open_page: OpenPage, pr
     await expect(row).to_have_count(0)
 
 
+@pytest.mark.long
 async def test_the_activity_grows_by_itself(open_page: OpenPage, http: Http, project: int) -> None:
     await http.post(f"/activity/{project}/", [{"event": "first"}])
     page = await open_page(f"/ui/{project}/activity")
@@ -335,10 +326,12 @@ async def test_the_activity_grows_by_itself(open_page: OpenPage, http: Http, pro
     await expect(page.locator("tbody tr").first).to_contain_text("second")
     assert await page.evaluate("window.same"), "the page itself was not loaded again"
     assert await page.evaluate("window.ran") is None
-    await page.get_by_role("link", name="scheduled").click()
+    await page.get_by_label("Events", exact=True).select_option("scheduled")
+    await page.get_by_role("button", name="Search").click()
     await expect(page.get_by_text("No such events yet.")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_a_page_is_extracted_and_its_script_runs_in_nobodys_browser(
     open_page: OpenPage, extracting: tuple[RunningServer, Target]
 ) -> None:

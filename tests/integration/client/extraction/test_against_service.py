@@ -12,10 +12,10 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse
 
 from scrapy_ext.client.extraction import ExtractClient, ExtractTransport, Limiter
 from scrapy_ext.client.extraction.errors import DomainUnreachableError, KeyRefusedError
-from scrapy_ext.crawl.extraction.results import to_response
-from scrapy_ext.crawl.extraction.translate import to_body
+from scrapy_ext.crawl.extraction.response import to_response
+from tests.support.bodies import sent_body
 from tests.support.played_server import PlayedServer, Reply
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def listening() -> Iterator[socket.socket]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory, listening: socket.socket) -> Iterator[RunningServer]:
     host = f"localhost:{listening.getsockname()[1]}"
-    with RunningServer(tmp_path_factory.mktemp("data"), allow_hosts=[host]) as running:
+    with ForkedServer(tmp_path_factory.mktemp("data"), allow_hosts=[host]) as running:
         yield running
 
 
@@ -47,7 +47,7 @@ async def fetch(service: RunningServer) -> AsyncIterator[Callable[[Request], Awa
     client = ExtractClient(ExtractTransport(f"{service.url}/v1", service.extract_key, 60.0), Limiter(4, 4))
 
     async def fetch(request: Request) -> Response:
-        return to_response(request, await client.extract(to_body(request), domain="localhost"))
+        return to_response(request, await client.extract(sent_body(request), domain="localhost"))
 
     yield fetch
     await client.close()
@@ -96,5 +96,5 @@ async def test_problems_of_the_service_come_as_their_errors(service, fetch):
     assert caught.value.type == "/website/domain-unreachable"
     wrong = ExtractClient(ExtractTransport(f"{service.url}/v1", "f" * 32, 60.0), Limiter(4, 4))
     with pytest.raises(KeyRefusedError):
-        await wrong.extract(to_body(request), domain="does-not-exist.invalid")
+        await wrong.extract(sent_body(request), domain="does-not-exist.invalid")
     await wrong.close()

@@ -18,7 +18,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from scrapy_ext.client.extraction.ledger import BUFFER_BYTES, WRITE_BYTES, Ledger, LedgerError, key_of
-from scrapy_ext.client.extraction.ledger_file import LedgerChanges, LedgerFile
+from scrapy_ext.client.extraction.ledger_entries import LedgerChanges
+from scrapy_ext.client.extraction.ledger_file import LedgerFile
 from tests.support.eventually import eventually_async
 
 A, B, C = b"a" * 20, b"b" * 20, b"c" * 20
@@ -49,6 +50,21 @@ def on_disk(path: Path) -> bytes:
 
 
 # ── a resumed crawl ──
+
+
+async def test_an_orderly_end_leaves_no_request_that_may_have_been_billed(path):
+    first = await Ledger.open(path, hold_time=60)
+    first.sent(A, 0.5)
+    # The file has it as unanswered from now on.
+    await first.flush()
+    first.answered(A, ANSWER)
+    first._stop_timer()
+    first._has_changed = False
+    first.finished(A)
+    await stopped(first)
+    second = await Ledger.open(path)
+    assert second.unanswered == 0
+    await stopped(second)
 
 
 async def test_an_answer_that_was_paid_for_is_given_to_the_next_run_once(path):

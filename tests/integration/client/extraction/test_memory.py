@@ -17,7 +17,7 @@ from scrapy_ext.client.extraction.errors import OverMemoryError, UnreachableServ
 from scrapy_ext.client.extraction.memory import AnswerMemory, decoded_size
 from scrapy_ext.client.extraction.retry_policy import RetryPolicy
 from scrapy_ext.crawl.extraction.from_settings import memory_of
-from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.response import to_response
 from scrapy_ext.jobprocess.proc import machine_memory
 from tests.support.crawls import Project
 from tests.support.played_server import PlayedServer, Reply
@@ -221,7 +221,6 @@ LOG_LEVEL = "INFO"
 """
 
 
-@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("body", "outcome"),
     [
@@ -232,9 +231,10 @@ LOG_LEVEL = "INFO"
     ],
     ids=["pages", "lists"],
 )
+@pytest.mark.long
 async def test_a_service_that_answers_with_bombs_does_not_fill_the_memory(server, tmp_path, body, outcome):
     server.script = [Reply(body=gzip.compress(body), headers={"Content-Encoding": "gzip"})]
-    project = Project(tmp_path / "crawl", SPIDERS, SETTINGS)
+    project = Project(tmp_path / "crawl", SPIDERS, SETTINGS, is_forked=False)
     environment = {"EXTRACT_API_URL": f"{server.url}/v1", "EXTRACT_API_KEY": KEY}
     crawl = await asyncio.to_thread(project.crawl, "spider", environment=environment)
     assert crawl.stat(outcome) == 24, crawl.log[-3000:]

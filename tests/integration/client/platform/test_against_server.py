@@ -18,14 +18,14 @@ from scrapy_ext.client.platform.errors import (
     TooLarge,
     Unauthorized,
 )
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 PROJECT = 7
 
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("data")) as running:
+    with ForkedServer(tmp_path_factory.mktemp("data")) as running:
         yield running
 
 
@@ -310,7 +310,7 @@ async def test_activity_is_posted_and_read_newest_first(client):
 
 
 async def test_a_writer_outlives_a_server_that_is_killed_and_comes_back(tmp_path):
-    running = RunningServer(tmp_path)
+    running = ForkedServer(tmp_path)
     port = running.url.rpartition(":")[2]
     async with PlatformClient(PlatformUrls.single(running.url), running.platform_key) as client:
         key = JobKey.parse((await client.jobq.push(1, "books")).key)

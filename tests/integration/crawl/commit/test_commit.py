@@ -8,8 +8,8 @@ import msgspec
 from scrapy import Request
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.crawl.commit.committer import Committer
 from scrapy_ext.crawl.commit.events import Lot, OpenBatch, Progress, Stored
+from scrapy_ext.crawl.commit.execution import Committer
 from scrapy_ext.crawl.commit.protocol import Commits
 from scrapy_ext.crawl.commit.tracking import Entry
 from tests.support.crawl_processes import PROJECT, add, stored

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.crawl.commit.assignment import Worker
 from scrapy_ext.crawl.commit.events import Checkpoint, Progress
+from scrapy_ext.crawl.commit.execution import take_over
 from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
-from scrapy_ext.crawl.commit.ownership import ASSIGNMENT, finish_replaced
-from scrapy_ext.crawl.commit.staging import take_over
-from scrapy_ext.crawl.frontier.workers import Worker
+from scrapy_ext.crawl.commit.leases import ASSIGNMENT, finish_replaced
 from scrapy_ext.crawl.session.job import CrawlJob, cannot_be_resumed
 from tests.support.crawl_processes import PROJECT, add, journal
 from tests.support.eventually import eventually_async
@@ -196,7 +196,7 @@ async def test_a_process_that_does_not_pass_its_slots_on_in_time_loses_them(proc
     await first.log.write()
     times = iter([0.0, 1.0])
     clock = SimpleNamespace(monotonic=lambda: next(times, 1000.0))
-    monkeypatch.setattr("scrapy_ext.crawl.commit.ownership.time", clock)
+    monkeypatch.setattr("scrapy_ext.crawl.commit.leases.time", clock)
     await start(process, 1, 2)
     assert not await first.can_commit()
     assert (await owners(first))["commits-1"] == [1, 3, 5, 7]

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from scrapy_ext.crawl.commit.staging import COLLECTION, Payloads
+from scrapy_ext.crawl.commit.execution import COLLECTION, Payloads
 from tests.support.crawl_processes import PROJECT
 from tests.support.watched_client import WatchedClient, fails
 

@@ -10,8 +10,8 @@ from scrapy_ext.client.platform.errors import NotFound, Unreachable
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.assignment import Assignment
 from scrapy_ext.crawl.commit.events import Checkpoint, Chunk, Progress, Redo
+from scrapy_ext.crawl.commit.execution import take_over
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Record, UnreadableJournal, to_data
-from scrapy_ext.crawl.commit.staging import take_over
 from tests.support.crawl_processes import PROJECT, add, journal, packed, stored
 from tests.support.watched_client import WatchedClient, fails, nothing
 
@@ -87,6 +87,7 @@ async def test_a_takeover_that_races_with_a_commit_has_that_commit_or_refuses_it
 
 @pytest.mark.parametrize("call", ["frontier.add", "collections.get", "items.write", "frontier.delete_batches"])
 @pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.long(keep=2)
 async def test_a_takeover_that_dies_half_way_is_done_again_by_the_next(process, client, frontier, job, call, side):
     await died_in_a_commit(process, client, frontier, job)
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.store import Store
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
@@ -24,6 +24,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize(("path", "message"), PATHS)
+@pytest.mark.long(keep=2)
 async def test_without_the_key_every_host_refuses_in_its_own_way(
     server: RunningServer, path: str, message: str | None
 ) -> None:

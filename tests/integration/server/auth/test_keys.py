@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.auth.keyring import add_key, key_hash
+from scrapy_ext.server.auth.api_keys import add_key, key_hash
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.engine.opening import open_engine
@@ -84,7 +84,9 @@ async def test_no_key_of_the_platform_opens_the_extraction_service(
     for known in (http, clients["auditor"], clients["both"]):
         answer = await known.post("/v1/extract", b"{}")
         assert (answer.status, answer.json["type"]) == (403, "/auth/account-suspended")
+        assert answer.json["title"] == "No Access To Extraction"
         assert "no access to extraction" in answer.json["detail"]
+        assert "EXTRACT_API_KEY" in answer.json["detail"] or "--opens extraction" in answer.json["detail"]
     async with Http(server.url, "nobodys") as stranger:
         assert (await stranger.post("/v1/extract", b"{}")).status == 401
 

@@ -14,7 +14,7 @@ import pytest
 from starlette.applications import Starlette
 
 from scrapy_ext.server.app import Service
-from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.api_keys import Grant
 from scrapy_ext.server.auth.rates import BURST, SCOPE_KEY, WrongKeys, address_of
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http.access import AccessCheck, presented
@@ -47,6 +47,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.long(keep=3)
 async def test_of_200_wrong_keys_the_later_ones_get_429_and_a_right_key_gets_in(
     server: RunningServer, way: str
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.auth.keyring import weak_keys
+from scrapy_ext.server.auth.api_keys import weak_keys
 from scrapy_ext.server.config.config import MIN_MEMORY
 from tests.support import packed_projects as packed
 from tests.support.http import Http
@@ -16,6 +16,7 @@ from tests.support.servers import RunningServer, command, without_keys
 
 
 @pytest.mark.parametrize("words", [["--units", "none"], ["worker", "--units", "none"], ["worker"], ["--porte", "1"]])
+@pytest.mark.long(keep=1)
 def test_a_wrong_call_of_the_server_alone_is_answered_in_two_lines(words: list[str]) -> None:
     done = subprocess.run(command(*words), capture_output=True, text=True, env=without_keys(), timeout=300, check=False)
     usage, error = done.stderr.splitlines()
@@ -25,6 +26,7 @@ def test_a_wrong_call_of_the_server_alone_is_answered_in_two_lines(words: list[s
     assert ": error: " in error
 
 
+@pytest.mark.long
 async def test_a_version_can_be_deployed_with_the_least_memory_that_may_be_given(tmp_path: Path) -> None:
     with RunningServer(tmp_path, options=["--memory", str(MIN_MEMORY), "--no-runner"]) as server:
         part = b'--b\r\nContent-Disposition: form-data; name="%b"%b\r\n\r\n%b\r\n'
@@ -37,6 +39,7 @@ async def test_a_version_can_be_deployed_with_the_least_memory_that_may_be_given
             assert "start the server with a larger --memory" in answer.text
 
 
+@pytest.mark.long
 def test_a_short_key_and_one_of_two_services_are_reported_at_the_start(tmp_path: Path) -> None:
     assert weak_keys("a" * 16, "b" * 16) == weak_keys(None, None) == weak_keys(secrets.token_hex(8), None) == ""
     with RunningServer(

@@ -15,7 +15,9 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.store import now_ms
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
-from tests.support.servers import RunningServer
+from tests.support.page_forms import done, rows, submit, texts
+from tests.support.page_forms import page as page_of
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.stores import ENGINES
 from tests.support.terminal_commands import scrapy
 
@@ -29,7 +31,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, place: Path) -> Iterator[Any]:
     database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
     options = ("--archive-target", place.as_uri())
-    with RunningServer(tmp_path_factory.mktemp("server") / "data", database=database, options=options) as server:
+    with ForkedServer(tmp_path_factory.mktemp("server") / "data", database=database, options=options) as server:
         yield server
 
 
@@ -87,6 +89,41 @@ async def test_a_job_is_delivered_archived_and_restored(
     assert (await http.get(f"/items/{key}")).body == items
     refused = await http.post("/api/jobs/restore.json", {"project": str(project), "job": key})
     assert refused.status == 400
+
+
+async def test_pages_add_a_rule_and_bring_back_the_records_of_a_job(
+    server: RunningServer, http: Http, project: int, place: Path
+) -> None:
+    (pushed,) = (await http.post(f"/jobq/{project}/push", [{"spider": "books", "state": "running"}])).lines
+    key = pushed["key"]
+    await http.post(f"/items/{key}", b'{"n":1}\n')
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
+    path, of_job = f"/ui/{project}/deliveries", f"/ui/{project}/deliveries/job?job={key}"
+    form = {"target": place.as_uri(), "what": ["items"], "compression": "gz"}
+    shown = page_of(await submit(http, f"{path}/new", {**form, "action": "preview"}))
+    assert "the data of 1 job: 1 record" in " ".join(texts(shown, "//section[@aria-label='Preview']/p"))
+    previewed = shown.xpath("//input[@name='previewed']/@value")[0]
+    await submit(http, f"{path}/new", {**form, "previewed": previewed, "action": "add"})
+    delivered = await eventually_async(lambda: http.get(of_job), lambda answer: place.as_uri() in answer.text)
+    assert rows(page_of(delivered))[0][:3] == ["items", "1", "1"]
+    assert "can be read" in texts(page_of(delivered), "//main//p")[0]
+    rule = {"what": ["items"], "older_than": 1, "enabled": True}
+    assert (await http.post(f"/api/projects/{project}/retention", json.dumps(rule).encode())).status == 201
+    beside = await Store.open(server.where, clock=lambda: now_ms() + 2 * 86_400_000)
+    (enabled,) = [each for each in await beside.retention.enabled() if each.project == project]
+    async for _ in beside.retention.apply(enabled, project):
+        pass
+    await beside.close()
+    assert "are archived" in texts(page_of(await http.get(of_job)), "//main//p")[0]
+    restored = await submit(http, f"{path}/job", {"action": "restore", "job": key}, shown_at=of_job)
+    assert done(restored).startswith("The records are being restored.")
+    await eventually_async(lambda: http.get(of_job), lambda answer: "can be read" in answer.text)
+    assert (await http.get(f"/items/{key}")).body == b'{"n":1}\n'
+    again = page_of(await submit(http, f"{path}/job", {"action": "restore", "job": key}, shown_at=path + "/new"), 400)
+    assert texts(again, "//*[@role='alert']") != []
+    wrong = page_of(await http.get(f"{path}/job?job={project + 1}/1/1"), 400)
+    assert "is not of project" in texts(wrong, "//*[@id='job-wrong']")[0]
+    assert "There is no job" in (await http.get(f"{path}/job?job={project}/77/1")).text
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ async def restored(store: Store, targets: list[str], key: JobKey) -> str:
     return state.failure or state.state
 
 
+@pytest.mark.long(keep=1)
 async def test_a_job_is_delivered_once_with_all_records(
     store: Store, clock: Clock, folder: Path, deliverer: Deliverer
 ) -> None:
@@ -94,6 +95,7 @@ async def test_a_job_is_delivered_once_with_all_records(
 
 
 @pytest.mark.parametrize("compression", ["gz", "zst"])
+@pytest.mark.long(keep=1)
 async def test_a_restored_job_is_what_it_was(
     store: Store, clock: Clock, folder: Path, deliverer: Deliverer, compression: str
 ) -> None:
@@ -121,6 +123,7 @@ async def test_a_restored_job_is_what_it_was(
     assert await contents(store, key) == before
 
 
+@pytest.mark.long
 async def test_parts_of_an_upload_to_s3_make_one_object(store: Store, clock: Clock, s3: S3) -> None:
     key = await finished_job(store, clock)
     noise = [{"n": n, "text": hashlib.shake_256(str(n).encode()).hexdigest(5000)} for n in range(1300)]
@@ -320,6 +323,7 @@ async def test_a_target_that_fails_is_reported_and_tried_again(
         ("logs.jsonl.gz", lambda _: None),
     ],
 )
+@pytest.mark.long(keep=2)
 async def test_a_changed_archive_is_not_restored(
     store: Store, clock: Clock, folder: Path, deliverer: Deliverer, name: str, change: Callable[[bytes], bytes | None]
 ) -> None:
@@ -343,6 +347,7 @@ async def test_a_changed_archive_is_not_restored(
     assert await contents(store, key) == before
 
 
+@pytest.mark.long(keep=1)
 async def test_an_interrupted_restore_shows_nothing_and_can_be_repeated(
     store: Store, clock: Clock, folder: Path, deliverer: Deliverer, look: Callable[[str], Any]
 ) -> None:
@@ -397,6 +402,7 @@ def _named(where: Where) -> str:
 
 
 @pytest.mark.parametrize(("when", "step"), STEPS)
+@pytest.mark.long(keep=2)
 async def test_a_delivery_killed_at_any_step_is_repeated_and_counts_once(
     where: Where, folder: Path, when: str, step: str
 ) -> None:
@@ -433,6 +439,7 @@ async def test_a_delivery_killed_at_any_step_is_repeated_and_counts_once(
         await store.close()
 
 
+@pytest.mark.long(keep=1)
 async def test_two_servers_at_once_deliver_each_job_once(where: Where, folder: Path) -> None:
     store = await Store.open(where)
     clock = Clock()

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.server.computing.environment import clean_environment
 from scrapy_ext.server.config.command_line import add_options, config_from
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.browser.executable import clean_environment
-from scrapy_ext.server.observability.metrics import lines
+from scrapy_ext.server.metrics import lines
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 

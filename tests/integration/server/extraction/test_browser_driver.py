@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.extraction.browser.driver import driver_fault, driver_program, start_driver
-from scrapy_ext.server.extraction.browser.executable import BrowserNotFoundError
+from scrapy_ext.server.extraction.browser import BrowserNotFoundError
+from scrapy_ext.server.extraction.browser.launcher import driver_fault, driver_program, start_driver
 
 #: The words of Linux's loader on an image without the library.
 LOADER = "node: error while loading shared libraries: libatomic.so.1: cannot open shared object file: No such file"

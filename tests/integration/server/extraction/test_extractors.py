@@ -13,9 +13,10 @@ import pytest
 
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.compatibility.python import timeout_after
+from scrapy_ext.server.computing.worker import message
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.auto_pool import Extractors
-from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask, message
+from scrapy_ext.server.extraction.auto_worker import ExtractionOutcome, ExtractionTask
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 from tests.support.job_pages import PAGES as JOBS

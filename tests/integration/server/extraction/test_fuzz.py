@@ -160,6 +160,7 @@ def _bent(name: str) -> st.SearchStrategy[Any]:
     return value.map(lambda made: _NO_BROWSER[name] if made is True and name in _NO_BROWSER else made)
 
 
+@pytest.mark.long
 def test_bodies_that_hold_to_the_table_are_answered(send: Sender, pytestconfig: pytest.Config) -> None:
     seen: set[int] = set()
 
@@ -175,6 +176,7 @@ def test_bodies_that_hold_to_the_table_are_answered(send: Sender, pytestconfig: 
     assert {200, 422} <= seen
 
 
+@pytest.mark.long
 def test_bodies_with_any_value_in_any_field_are_answered(send: Sender, pytestconfig: pytest.Config) -> None:
     fields = st.fixed_dictionaries({}, optional={name: _bent(name) for name in FIELDS if name != "url"})
     seen: set[int] = set()
@@ -291,6 +293,7 @@ def test_text_that_is_not_utf_8_is_reported(send: Sender, coding: str) -> None:
     assert "byte" in answer["detail"]
 
 
+@pytest.mark.long
 def test_very_many_of_anything_are_answered_soon(send: Sender) -> None:
     for body in (
         {f"unknown{number}": number for number in range(150_000)},

@@ -9,7 +9,7 @@ import threading
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.measures import LONGEST, PAIRS, Tags
-from scrapy_ext.server.observability.metrics import lines
+from scrapy_ext.server.metrics import lines
 from tests.support.eventually import eventually
 from tests.support.extraction_service import Service, head
 from tests.support.handwritten_site import Call, Target

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.domain_limits import DomainLimits
+from scrapy_ext.server.extraction.request_limits import DomainLimits
 from tests.support.eventually import eventually
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Call, Target
@@ -79,6 +81,22 @@ async def test_requests_of_a_domain_start_apart_and_those_of_others_do_not_wait(
     assert times[1] - times[0] >= 0.19
     assert times[2] - times[1] >= 0.19
     assert [host for host, _ in starts].index("b") < 2
+
+
+async def test_a_start_that_is_late_delays_those_behind_it() -> None:
+    politeness = DomainLimits(ServiceLimits(domain_patience=60), delay=0.2)
+    starts: list[float] = []
+
+    async def request() -> None:
+        async with politeness.permit("a"):
+            starts.append(asyncio.get_running_loop().time())
+
+    async def other_work() -> None:
+        await asyncio.sleep(0.1)
+        time.sleep(0.35)  # the second start is due in it, and the third soon after it
+
+    await asyncio.gather(*(request() for _ in range(3)), other_work())
+    assert min(after - before for before, after in itertools.pairwise(starts)) >= 0.19
 
 
 async def test_a_wait_that_would_be_too_long_is_told_with_its_length() -> None:

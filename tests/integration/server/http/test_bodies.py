@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import re
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ import pytest
 from scrapy_ext.api.json_decoder import decoder, weight
 from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.routes import Route
 from scrapy_ext.server.http.schemas import FORM, JSON, MULTIPART
 from scrapy_ext.server.routes import ROUTES
 from tests.support.eventually import eventually_async
@@ -93,29 +93,34 @@ def test_what_is_decoded_takes_no_more_than_was_counted(text: bytes) -> None:
     assert taken <= weight(text)
 
 
-def _bombs(each: Route) -> Iterator[tuple[bytes, str]]:
-    assert each.body is not None
+@functools.cache
+def _bombs(kind: str) -> Sequence[tuple[bytes, str]]:
+    """Bodies of a kind, each with its content type; they are compressed once for all paths."""
     size = 10 * MIB
-    if each.body.kind == FORM:
-        yield gzipped(b"a=%41%41%41&", size), FORM
-        yield gzipped(b"%41", 3 * MIB, b"project=1&spider="), FORM
-    elif each.body.kind == MULTIPART:
+    if kind == FORM:
+        return [
+            (gzipped(b"a=%41%41%41&", size), FORM),
+            (gzipped(b"%41", 3 * MIB, b"project=1&spider="), FORM),
+        ]
+    if kind == MULTIPART:
         boundary = b'--b\r\nContent-Disposition: form-data; name="version"\r\n\r\n'
-        yield gzipped(b"v", size, boundary), f"{MULTIPART}; boundary=b"
-    else:
-        yield gzipped(b"[],", size, b"[", b"0]"), JSON
-        yield gzipped(b'{"_key":"k","fp":"f","a":[' + b"{}," * 100_000 + b"0]}\n", size), JSON
+        return [(gzipped(b"v", size, boundary), f"{MULTIPART}; boundary=b")]
+    return [
+        (gzipped(b"[],", size, b"[", b"0]"), JSON),
+        (gzipped(b'{"_key":"k","fp":"f","a":[' + b"{}," * 100_000 + b"0]}\n", size), JSON),
+    ]
 
 
+@pytest.mark.long
 async def test_a_bomb_at_any_path_takes_no_more_memory_than_there_is(small: RunningServer) -> None:
-    taking = [each for each in ROUTES if each.body is not None]
+    taking = [(each, each.body.kind) for each in ROUTES if each.body is not None]
     assert len(taking) > 20
     async with Http(small.url, small.platform_key) as http, Http(small.url, small.extract_key) as extract:
         assert (await http.post("/jobq/1/push", [{"spider": "s", "state": "running"}])).status == 200
         before = highest(small)
-        for each in taking:
+        for each, kind_of_route in taking:
             path = re.sub(r"\{(\w+)\}", lambda match: _PARTS.get(match[1], "c"), each.shown)
-            for bomb, kind in _bombs(each):
+            for bomb, kind in _bombs(kind_of_route):
                 client = extract if path.startswith("/v1/") else http
                 answer = await client.call(each.method, path, bomb, Content_Encoding="gzip", Content_Type=kind)
                 assert answer.status < 500 or (answer.status == 503 and "Retry-After" in answer.headers), path
@@ -124,6 +129,7 @@ async def test_a_bomb_at_any_path_takes_no_more_memory_than_there_is(small: Runn
         assert not await held(http)
 
 
+@pytest.mark.long
 async def test_a_long_body_that_can_be_handled_in_pieces_needs_little_memory(small: RunningServer) -> None:
     async with Http(small.url, small.platform_key) as http:
         before = highest(small)
@@ -146,6 +152,7 @@ async def test_a_body_that_alone_takes_too_much_is_refused_for_good(small: Runni
         assert "Send less" in answer.text
 
 
+@pytest.mark.long
 async def test_a_body_that_finds_no_room_may_come_again(small: RunningServer) -> None:
     record = b'{"_key":"%d","value":"' + b"v" * 1000 + b'"}\n'
     records = b"".join(record % number for number in range(30_000))
@@ -203,6 +210,7 @@ async def test_members_that_inflate_to_nothing_are_bounded_by_what_is_sent(small
     ],
     ids=["values", "bytes", "lines"],
 )
+@pytest.mark.long(keep=1)
 async def test_a_document_that_is_too_large_is_refused_before_it_ends(
     small: RunningServer, path: str, piece: bytes, count: int
 ) -> None:
@@ -221,6 +229,7 @@ def test_any_document_of_a_mebibyte_may_be_sent() -> None:
     assert bodies.value(b'"' + b"," * (MIB - 2) + b'"') == "," * (MIB - 2)
 
 
+@pytest.mark.long
 def test_numbers_take_no_more_time_than_others_however_they_are_written() -> None:
     text = b"[" + b"9e-320," * 140_000 + b"1]"
 

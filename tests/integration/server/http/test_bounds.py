@@ -153,6 +153,7 @@ async def test_requests_ahead_of_their_answers_are_bounded(few: RunningServer) -
     assert await metric(few, 'connections_cut_total{reason="pipeline"}') >= 1
 
 
+@pytest.mark.long
 async def test_a_body_in_the_smallest_pieces_leaves_others_their_turn(few: RunningServer) -> None:
     body = b"1\r\n{\r\n1\r\n}\r\n1\r\n\n\r\n" * 12_000 + b"0\r\n\r\n"
 
@@ -180,6 +181,7 @@ def peak(server: RunningServer) -> int:
     return int(found[1]) * 1024
 
 
+@pytest.mark.long
 async def test_readers_that_stop_hold_no_more_than_there_is_and_others_are_served(tmp_path: Path) -> None:
     with RunningServer(tmp_path, options=["--memory", "64", "--open-metrics"]) as server:
         async with contextlib.AsyncExitStack() as stack, Http(server.url, server.platform_key) as http:
@@ -290,6 +292,7 @@ async def test_long_work_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 # ── readiness ──
 
 
+@pytest.mark.long
 async def test_a_server_that_cannot_store_a_large_record_is_not_ready_until_it_can(tmp_path: Path) -> None:
     with RunningServer(tmp_path, file_limit=3_000_000) as server:
         async with Http(server.url, server.platform_key) as http:

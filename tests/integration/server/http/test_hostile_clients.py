@@ -22,7 +22,7 @@ from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
 from tests.support.raw_connection import Raw
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 SLOW_CLIENTS = 1000
 
@@ -30,7 +30,7 @@ SLOW_CLIENTS = 1000
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server that waits for clients only for a moment."""
-    with RunningServer(tmp_path_factory.mktemp("strict"), options=["--client-timeout", "1.5"]) as server:
+    with ForkedServer(tmp_path_factory.mktemp("strict"), options=["--client-timeout", "1.5"]) as server:
         yield server
 
 
@@ -95,6 +95,7 @@ async def test_a_body_without_end_is_cut_off_with_an_answer(server: RunningServe
     [(b"a", 300), (b"\n", 300), (b'{"a":1}\n', 30)],
     ids=["one line", "empty lines", "records"],
 )
+@pytest.mark.long(keep=1)
 async def test_a_bomb_is_defused(
     server: RunningServer, http: Http, others: None, filling: bytes, megabytes: int
 ) -> None:
@@ -169,7 +170,7 @@ def allow_files(wanted: int) -> None:
 @pytest.mark.full
 async def test_a_thousand_slow_clients_disturb_nobody_on_postgresql(tmp_path: Path, postgresql: Cluster) -> None:
     options = ["--client-timeout", "1.5"]
-    with RunningServer(tmp_path, database=postgresql.database(), options=options) as strict:
+    with ForkedServer(tmp_path, database=postgresql.database(), options=options) as strict:
         await test_a_thousand_slow_clients_disturb_nobody(strict)
 
 

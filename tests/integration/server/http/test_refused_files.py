@@ -22,6 +22,7 @@ async def filled(http: Http) -> str:
     return key
 
 
+@pytest.mark.long
 async def test_a_missing_library_and_too_long_files_are_refused_with_the_remedy(tmp_path: Path) -> None:
     with RunningServer(tmp_path, options=["--no-runner"], program="tests.support.limited_server") as server:
         async with Http(server.url, server.platform_key) as http:
@@ -43,6 +44,7 @@ async def test_a_missing_library_and_too_long_files_are_refused_with_the_remedy(
 
 
 @pytest.mark.parametrize("form", ["xlsx", "parquet"])
+@pytest.mark.long(keep=1)
 async def test_a_full_disk_is_reported_and_the_server_goes_on(tmp_path: Path, form: str) -> None:
     with RunningServer(tmp_path, options=["--no-runner"]) as server:
         async with Http(server.url, server.platform_key) as http:

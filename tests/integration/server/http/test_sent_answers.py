@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.support.servers import RunningServer
 
 _SECONDS = 60
@@ -89,3 +91,15 @@ def test_the_key_of_the_server_is_checked_on_every_request(server: RunningServer
             refused = f"GET {COUNT} HTTP/1.1\r\nHost: a\r\nAuthorization: Basic {wrong}\r\n\r\n"
             connection.sendall(refused.encode())
             assert received(connection, 1).startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("path", [COUNT, "/nowhere"])
+def test_the_connection_is_closed_after_the_answer_where_the_client_wants_that(
+    server: RunningServer, path: str
+) -> None:
+    with connected(server) as connection:
+        connection.sendall(head(server, "GET", path, "Connection: close"))
+        data = b""
+        while piece := connection.recv(65536):
+            data += piece
+    assert b"\r\nconnection: close\r\n" in data.partition(b"\r\n\r\n")[0].lower() + b"\r\n"

@@ -26,7 +26,7 @@ MORE = 96 * 2**20
 INSPECT = """
 import asyncio, json, resource, sys
 from pathlib import Path
-from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError
+from scrapy_ext.server.jobs.versions.inspection import ArchiveError
 from scrapy_ext.server.jobs.versions.inspection import Inspector
 
 async def main():
@@ -65,6 +65,7 @@ def test_archives_made_to_harm_are_refused_with_a_reason_and_little_memory(attac
     assert child < archives.MAX_MEMORY
 
 
+@pytest.mark.long
 async def test_a_server_answers_400_to_them_and_does_not_grow(
     attacks: Path, server: RunningServer, http: Http, project: int
 ) -> None:

@@ -16,7 +16,7 @@ from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import AttemptOver
 from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import StoredNode
 from tests.support.eventually import eventually_async

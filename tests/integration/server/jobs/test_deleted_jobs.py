@@ -115,6 +115,7 @@ async def check_gone(server: RunningServer, platform: Platform, job: str) -> Non
     assert "Traceback" not in server.log()
 
 
+@pytest.mark.long
 async def test_a_crawl_on_a_node_ends_with_the_reason_and_frees_its_units(
     server: RunningServer, platform: Platform, tmp_path: Path
 ) -> None:
@@ -148,7 +149,8 @@ async def test_a_script_is_ended_and_its_output_is_dropped(server: RunningServer
     await check_gone(server, platform, job)
 
 
-@pytest.mark.parametrize("seconds", [0.3, *(pytest.param(each, marks=pytest.mark.long) for each in (0, 1))])
+@pytest.mark.parametrize("seconds", [0.3, 0, 1])
+@pytest.mark.long
 async def test_a_job_that_is_deleted_while_it_starts_ends(
     server: RunningServer, platform: Platform, tmp_path: Path, seconds: float
 ) -> None:

@@ -20,8 +20,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import run
-from scrapy_ext.server.jobs.versions import archives, environments, retention
-from scrapy_ext.server.jobs.versions.archive_kinds import ArchiveError
+from scrapy_ext.server.jobs.versions import archives, environment_folders, environments
 from scrapy_ext.server.jobs.versions.building import BASE, IN_USE, PART, READY
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import (
@@ -31,6 +30,7 @@ from scrapy_ext.server.jobs.versions.environments import (
     NoVersionError,
     Prepared,
 )
+from scrapy_ext.server.jobs.versions.inspection import ArchiveError
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
@@ -133,6 +133,7 @@ async def test_an_egg_brings_its_settings_and_scripts(setup: Setup) -> None:
     assert packed.says(prepared.python, "import shop; print(1)", prepared.scripts) == "1"
 
 
+@pytest.mark.long
 async def test_a_wheel_and_its_requirements_lie_on_top_of_the_servers_packages(setup: Setup, wheels: Path) -> None:
     add_wheel(wheels, "priceparts", "1.0", priceparts="VALUE = 7")
     spider = packed.SPIDER.replace("import scrapy", "import priceparts\nimport scrapy")
@@ -180,6 +181,7 @@ async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_t
         pytest.param({"shop__spiders": "import os; os.kill(os.getpid(), 11)"}, "imported", id="crash"),
     ],
 )
+@pytest.mark.long(keep=2)
 async def test_what_a_broken_project_says_of_its_spiders(
     tmp_path: Path, changes: dict[str, str | None], message: str
 ) -> None:
@@ -194,6 +196,7 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         (folder / path).write_text(text)
 
 
+@pytest.mark.long
 async def test_a_version_that_fails_says_why_and_the_one_before_stays(setup: Setup) -> None:
     await setup.prepared(packed.folder())
     version = await setup.deploy(packed.folder(shop__spiders="import nothing_like_this"), "2.0")
@@ -204,6 +207,7 @@ async def test_a_version_that_fails_says_why_and_the_one_before_stays(setup: Set
         await setup.environments.prepare(1, "2.0")
 
 
+@pytest.mark.long
 async def test_requirements_that_cannot_be_installed_are_reported_with_the_output_of_pip(
     setup: Setup, wheels: Path
 ) -> None:
@@ -214,6 +218,7 @@ async def test_requirements_that_cannot_be_installed_are_reported_with_the_outpu
     assert not list(setup.cache.glob(f"*/{READY}"))
 
 
+@pytest.mark.long
 async def test_a_long_line_of_a_failed_build_is_cut_and_not_lost(setup: Setup, wheels: Path) -> None:
     """Of about 1,000 characters, of which the names of the JSON around it once left too few."""
     version = await setup.deploy(packed.folder(), requirements=f"{'x' * 980}-a/b\n")
@@ -221,6 +226,7 @@ async def test_a_long_line_of_a_failed_build_is_cut_and_not_lost(setup: Setup, w
     assert f"Invalid requirement: '{'x' * 900}" in version.message
 
 
+@pytest.mark.long
 async def test_a_build_sees_no_secrets(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATFORM_API_KEY", "a-secret")
     monkeypatch.setenv("AWS_SECRET", "a-secret")
@@ -309,7 +315,7 @@ def _killing(pids: list[int]):
 async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "_FRESH", -1.0)
+    monkeypatch.setattr(environment_folders, "_FRESH", -1.0)
     first = await setup.prepared(packed.folder(shop__a="1"), "1.0")
     sleeping = await asyncio.create_subprocess_exec(
         *(first.python, "-c", "print('there', flush=True); input()"),
@@ -324,16 +330,17 @@ async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     for path in (first, second):
         os.utime(path.directory.parent / READY, (1, 1))
     third = await setup.prepared(packed.folder(shop__a="3"), "3.0")
-    retention.trim(setup.cache, 1)
+    environment_folders.trim(setup.cache, 1)
     assert [each.directory.exists() for each in (first, second, third)] == [True, False, True]
     sleeping.kill()
     await sleeping.wait()
-    retention.trim(setup.cache, 1)
+    environment_folders.trim(setup.cache, 1)
     assert [each.directory.exists() for each in (first, second, third)] == [False, False, True]
     again = await small.prepare(1, "2.0")
     assert again == second
 
 
+@pytest.mark.long
 async def test_the_environment_of_a_deleted_version_is_removed_and_others_stay(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,7 +354,7 @@ async def test_the_environment_of_a_deleted_version_is_removed_and_others_stay(
     assert await setup.store.versions.remove(1, "1.0")
     assert await setup.store.versions.remove(1, "2.0")
     assert await setup.environments.remove_unneeded() == 0  # used just now
-    monkeypatch.setattr(retention, "_FRESH", -1.0)
+    monkeypatch.setattr(environment_folders, "_FRESH", -1.0)
     assert await setup.environments.remove_unneeded() == 1
     assert not deleted.directory.parent.exists()
     assert same.directory.exists(), "version 3.0 has the same contents"
@@ -363,6 +370,7 @@ print(scrapy_ext.__path__[0])
 """
 
 
+@pytest.mark.long
 async def test_the_servers_package_is_found_without_the_folder_that_it_is_in(setup: Setup) -> None:
     """A server that runs from its source has a clone there, whose names are nobody's business."""
     prepared = await setup.prepared(packed.folder())
@@ -407,6 +415,7 @@ async def test_a_build_that_leaves_deep_folders_fails_by_itself_alone(setup: Set
     assert not left.exists()
 
 
+@pytest.mark.long
 def test_an_environment_that_cannot_be_removed_is_logged_and_tried_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -424,17 +433,18 @@ def test_an_environment_that_cannot_be_removed_is_logged_and_tried_again(
 
     monkeypatch.setattr(file_trees, "remove", refuse)
     for _ in range(2):
-        retention.trim(tmp_path, 1)
+        environment_folders.trim(tmp_path, 1)
         assert f"The folder {old}, which no job needs any more, could not be removed: of a file system" in caplog.text
         assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["1-new", "1-old"]
         assert not (old / READY).exists()
         caplog.clear()
     monkeypatch.setattr(file_trees, "remove", remove)
-    retention.trim(tmp_path, 1)
+    environment_folders.trim(tmp_path, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["1-new"]
     assert caplog.text == ""
 
 
+@pytest.mark.long
 async def test_a_build_is_whole_although_old_environments_cannot_be_looked_at(
     setup: Setup, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -526,6 +536,7 @@ def _many() -> bytes:
         pytest.param(packed.folder()[:200], "damaged", id="cut"),
     ],
 )
+@pytest.mark.long(keep=4)
 def test_archives_that_are_none_or_reach_out_of_their_folder_are_refused(
     tmp_path: Path, archive: bytes | Callable[[], bytes], message: str
 ) -> None:

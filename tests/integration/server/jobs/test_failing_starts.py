@@ -35,6 +35,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("case", FAILING)
+@pytest.mark.long(keep=2)
 async def test_a_start_that_fails_is_reported(platform: Platform, case: str) -> None:
     spider, fields, reason, message = FAILING[case]
     job = await platform.run(spider, **fields, **({} if spider.startswith("py:") else {"case": case}))

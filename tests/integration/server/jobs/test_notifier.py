@@ -1,4 +1,4 @@
-"""Notifications of nodes on PostgreSQL: they come at once, and no job depends on them."""
+"""Notifications of nodes on PostgreSQL: they arrive at once, and no job depends on them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
+import asyncpg
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.server.jobs.nodes import procrastinate as module
-from scrapy_ext.server.jobs.nodes.procrastinate import ProcrastinateNotifier
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.jobs.nodes.notifier import Notifier
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
+from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.jobs.nodes import StoredNode
-from scrapy_ext.server.store.jobs.queue_messages import defer, queue_of
+from scrapy_ext.server.store.jobs.nodes import PENDING, StoredNode, channel_of, notify_node
 from tests.support.eventually import eventually_async
 from tests.support.postgresql import Cluster
 
@@ -35,8 +35,8 @@ class Ends:
         self.stack.push_async_callback(store.close)
         return store
 
-    async def notifier(self, store: Store) -> ProcrastinateNotifier:
-        notifier = await ProcrastinateNotifier.open(store, self.url)
+    async def notifier(self, store: Store) -> Notifier:
+        notifier = await Notifier.open(store, self.url)
         self.stack.push_async_callback(notifier.stop)
         return notifier
 
@@ -57,7 +57,7 @@ async def add_job(store: Store) -> None:
 
 async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: Ends) -> None:
     stores = [await ends.store() for _ in range(3)]
-    notifiers = await asyncio.gather(*map(ends.notifier, stores))  # they make the tables at once
+    notifiers = await asyncio.gather(*map(ends.notifier, stores))  # they make the trigger at once
     notified = [0, 0]
 
     def hear(which: int) -> None:
@@ -67,7 +67,7 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
     names = ["other", name]
     await notifiers[0].listen(names[0], lambda: hear(0))
     await notifiers[1].listen(names[1], lambda: hear(1))
-    await eventually_async(lambda: ends.count("procrastinate_workers") == 2, what="both listen")
+    await eventually_async(lambda: all(notified), what="both listen, and poll once for what they have missed")
     notified[:] = [0, 0]
     await add_job(stores[2])
     await eventually_async(lambda: all(notified), what="both hear of a job that was added")
@@ -75,9 +75,6 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
     await stores[2].nodes.join(StoredNode(names[1], "h", 1, frozenset(), 1, 1, 1, False))
     assert len(await stores[2].attempts.place(notifiers[2].notify)) == 1
     await eventually_async(lambda: notified[1], what="the notification of its node")
-    await eventually_async(
-        lambda: ends.count("procrastinate_jobs") == 0, what="the row that was handed over is deleted"
-    )
     assert notified[0] == 0
     notified[:] = [0, 0]
     ends.postgresql.query(
@@ -93,73 +90,70 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
     await eventually_async(lambda: all(notified), what="and so it goes on")
 
 
-async def test_rows_of_nodes_that_are_gone_are_removed(ends: Ends) -> None:
-    store = await ends.store()
-    notifier = await ends.notifier(store)
-    await store.nodes.join(StoredNode("gone", "h", 2, frozenset(), 1, 1, 1, False))
-    for _ in range(2):
-        await add_job(store)
-    assert len(await store.attempts.place(notifier.notify)) == 2
-    await notifier.sweep(["gone"])
-    assert ends.count("procrastinate_jobs") == 2
-    await notifier.sweep(["another"])
-    assert ends.count("procrastinate_jobs") == ends.count("procrastinate_events") == 0
-
-
-async def test_a_transaction_that_fails_sends_nothing(ends: Ends) -> None:
+async def test_a_transaction_that_fails_notifies_nobody(ends: Ends) -> None:
     store = await ends.store()
     await ends.notifier(store)
     await store.nodes.join(StoredNode("n", "h", 1, frozenset(), 1, 1, 1, False))
     await add_job(store)
+    received = asyncio.Queue[str]()
+    connection = await asyncpg.connect(ends.url.secret)
+    ends.stack.push_async_callback(connection.close)
+    await connection.add_listener(channel_of("n"), lambda _connection, _pid, _channel, text: received.put_nowait(text))
 
-    async def fail(tx: object, node: str, key: object, attempt: int) -> None:
-        await defer(tx, node, key, attempt)
+    async def fail(tx: Transaction, node: str, key: JobKey, attempt: int) -> None:
+        await notify_node(tx, node, key, attempt)
         raise RuntimeError("after it was sent")
 
     with pytest.raises(RuntimeError, match="after it was sent"):
         await store.attempts.place(fail)
-    assert (ends.count("procrastinate_jobs"), ends.count("attempts")) == (0, 0)
+    assert ends.count("attempts") == 0
+    ends.postgresql.query(ends.url.secret, f"SELECT pg_notify('{channel_of('n')}', 'later')")
+    assert await asyncio.wait_for(received.get(), 60) == "later"
 
 
+@pytest.mark.long
 async def test_it_ends_when_the_database_hangs(ends: Ends, own_cluster: Cluster) -> None:
     ends.postgresql, ends.url = own_cluster, DatabaseUrl(own_cluster.database())
     notifier = await ends.notifier(await ends.store())
-    await notifier.listen("n", lambda: None)
-    await eventually_async(lambda: ends.count("procrastinate_workers") == 1, what="it listens")
+    listens = asyncio.Event()
+    await notifier.listen("n", listens.set)
+    await asyncio.wait_for(listens.wait(), 60)
     own_cluster.pause()
     try:
         began = time.monotonic()
         await notifier.stop()
-        assert time.monotonic() - began < 60  # the bounds in it are two seconds together, and the pause has no end
+        assert time.monotonic() - began < 60  # the bound in it is a second, and the pause has no end
     finally:
         own_cluster.go_on()
 
 
-async def test_the_schema_is_brought_up_to_date_or_refused(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_database_of_an_earlier_version_keeps_its_tables_and_works(ends: Ends) -> None:
+    """Earlier versions sent messages by Procrastinate: their nodes may run beside those of this version."""
     store = await ends.store()
-    await ends.notifier(store)
-    schema = module._schema()
-    newest = schema.migrations[-1][0]
-    more = schema._replace(migrations=[*schema.migrations, ("99.00.00_01_more", "CREATE TABLE more (n INT)")])
-    await store.queue_messages.prepare(more)
-    await store.queue_messages.prepare(more)
-    assert ends.count("more") == 0
-    with pytest.raises(SchemaError, match=rf"99\.00\.00_01_more.*supports {newest}.*Upgrade it"):
-        await store.queue_messages.prepare(schema)
-    monkeypatch.setattr(module, "version", lambda _: "4.0.1")
-    with pytest.raises(StoreError, match=r"Procrastinate 4\.0\.1 is installed.*pip install"):
-        await ends.notifier(store)
+    ends.postgresql.query(ends.url.secret, "CREATE TABLE procrastinate_jobs (queue_name TEXT)")
+    ends.postgresql.query(ends.url.secret, "CREATE TABLE queue_schema (applied TEXT)")
+    ends.postgresql.query(ends.url.secret, "INSERT INTO procrastinate_jobs VALUES ('node.n')")
+    for _ in range(2):
+        notifier = await ends.notifier(store)
+    assert ends.count("pg_trigger WHERE tgname = 'scrapy_ext_notify_pending'") == 1
+    notified = [0]
+
+    def note() -> None:
+        notified[0] += 1
+
+    await notifier.listen("n", note)
+    await eventually_async(lambda: notified[0], what="it listens")
+    await add_job(store)
+    await eventually_async(lambda: notified[0] >= 2, what="the notification of a pending job")
+    await store.nodes.join(StoredNode("n", "h", 1, frozenset(), 1, 1, 1, False))
+    assert len(await store.attempts.place(notifier.notify)) == 1
+    await eventually_async(lambda: notified[0] >= 3, what="the notification of the placed job")
+    assert ends.count("procrastinate_jobs") == 1
 
 
-async def test_the_tables_of_another_application_are_left_alone(ends: Ends) -> None:
-    store = await ends.store()
-    ends.postgresql.query(ends.url.secret, "CREATE TABLE procrastinate_jobs (n INT)")
-    with pytest.raises(SchemaError, match="of another application"):
-        await ends.notifier(store)
-
-
-def test_queues_of_nodes_differ_and_have_channels() -> None:
+def test_channels_of_nodes_differ_and_are_not_too_long() -> None:
     names = [f"{'h' * 60}-{pid}-{pid:08x}" for pid in range(100)]
-    queues = {queue_of(name) for name in names}
-    assert len(queues) == 100
-    assert max(len(f"procrastinate_queue_v1#{queue}") for queue in queues) <= 63
+    channels = {channel_of(name) for name in names}
+    assert len(channels) == 100
+    assert max(map(len, channels)) <= 63
+    assert PENDING not in channels

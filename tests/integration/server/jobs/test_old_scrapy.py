@@ -75,6 +75,7 @@ async def deployed(http: Http, requirements: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.long
 async def test_a_project_with_a_scrapy_that_is_too_old_is_refused_when_it_is_deployed(
     tmp_path: Path, only_wheels: Path
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_job_with_a_scrapy_that_does_not_fit_says_so_in_one_line(
     assert (done.returncode, line.startswith(refusal)) == (1, True), line
 
 
+@pytest.mark.long
 def test_a_job_needs_the_base_package_alone(tmp_path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     of_server = {_module(each) for each in project["optional-dependencies"]["server"]}

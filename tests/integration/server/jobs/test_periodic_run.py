@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.due_schedules import come_due
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
@@ -14,6 +16,7 @@ from tests.support.servers import RunningServer
 from tests.support.webhook_receiver import Receiver
 
 
+@pytest.mark.long
 async def test_a_periodic_job_runs_and_a_webhook_receives_each_step(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "shop")
     async with Receiver() as receiver:

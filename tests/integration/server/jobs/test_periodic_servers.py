@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
+from scrapy_ext.api.platform.webhooks import NewWebhook, new_secret
 from scrapy_ext.server.jobs.periodic_loop import CronLoop
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
-from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
-from scrapy_ext.server.webhooks.signing import new_secret
+from scrapy_ext.server.webhooks import Dispatcher, Sender
 from tests.support.due_schedules import come_due
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
@@ -85,7 +85,7 @@ async def test_runs_and_deliveries_go_on_when_the_database_was_away() -> None:
             parts: list[Any] = [CronLoop(store, poll_interval=0.1), Dispatcher(store, sender, poll_interval=0.1)]
             tasks = [asyncio.create_task(part.run()) for part in parts]
             try:
-                await store.webhooks.add(1, receiver.url, ["*"], secret=new_secret())
+                await store.webhooks.add(1, NewWebhook(url=receiver.url, events=["*"]), secret=new_secret())
                 await store.activity.add(1, [b'{"event":"before"}'])
                 await receiver.has(1)
                 own.kill()

@@ -71,6 +71,7 @@ async def test_scripts_find_the_platform_and_no_secrets_in_their_environment(
     assert running.platform_key not in log
 
 
+@pytest.mark.long
 async def test_a_flood_without_an_end_of_line_is_bounded(platform: Platform) -> None:
     job = await platform.run("py:flood.py", cmd_args="60")
     assert await platform.reason(job) == "finished"
@@ -81,6 +82,7 @@ async def test_a_flood_without_an_end_of_line_is_bounded(platform: Platform) -> 
     assert sum(map(len, lines)) < 20 * 2**20
 
 
+@pytest.mark.long
 async def test_one_with_too_much_memory_is_killed_whichever_of_its_processes_has_it(platform: Platform) -> None:
     job = await platform.run("py:memory.py", cmd_args="600")
     fine = await platform.run("py:memory.py", cmd_args="600", units="4", second="1")
@@ -132,6 +134,7 @@ def test_files_in_memory_are_counted_once_whoever_has_them_open() -> None:
 @pytest.mark.parametrize(
     ("how", "reason"), [("end", "finished"), ("fail", "failed"), ("crash", "killed by SIGSEGV"), ("stay", "cancelled")]
 )
+@pytest.mark.long(keep=1)
 async def test_nothing_that_a_job_has_started_outlives_it(
     platform: Platform, tmp_path: Path, how: str, reason: str
 ) -> None:
@@ -169,6 +172,7 @@ async def test_nothing_outlives_a_supervisor_that_is_killed(
     await gone(pids)
 
 
+@pytest.mark.long
 async def test_ended_processes_do_not_pile_up(platform: Platform, running: RunningServer) -> None:
     for _ in range(3):
         assert await platform.reason(await platform.run("py:client.py")) == "finished"

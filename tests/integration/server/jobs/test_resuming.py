@@ -105,6 +105,7 @@ async def test_one_whose_process_is_killed_ends_and_says_so(tmp_path: Path, fold
             assert len(stored) == len(set(stored))
 
 
+@pytest.mark.long
 async def test_a_drained_server_lets_its_jobs_go_on_at_the_next(tmp_path: Path, folder: Path) -> None:
     options = ["--local-project", str(folder), "--units", "2"]
     with RunningServer(tmp_path / "data", options=options) as first:

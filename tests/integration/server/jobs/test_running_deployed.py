@@ -45,6 +45,7 @@ async def deploy(http: Http, version: str, archive: bytes) -> None:
     assert shown["state"] == "ready", shown
 
 
+@pytest.mark.long
 async def test_jobs_run_in_the_version_that_they_were_scheduled_with(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("AWS_SECRET", "s")
     with RunningServer(tmp_path / "data", options=["--units", "1"]) as server:

@@ -94,6 +94,7 @@ def supervised(
 
 
 @pytest.mark.parametrize("defence", ["unconfined", "confined", "without enclosed signals"])
+@pytest.mark.long(keep=1)
 async def test_all_end_with_their_node_although_they_start_others_all_the_time(defence: str) -> None:
     confinement = None if defence == "unconfined" else await Confining().of(1, [], [])
     if confinement is not None and defence != "confined":
@@ -108,6 +109,7 @@ async def test_all_end_with_their_node_although_they_start_others_all_the_time(d
         assert await asyncio.to_thread(nobody.read) == b""
 
 
+@pytest.mark.long
 def test_a_supervisor_ends_with_its_node_however_many_processes_end() -> None:
     command = [sys.executable, "-I", "-S", "-c", ENDLESS]
     with supervised(command, "import time; time.sleep(600)", None) as (process, nobody):

@@ -36,6 +36,7 @@ async def platform(without_proc: RunningServer) -> AsyncIterator[Platform]:
 
 
 @pytest.mark.parametrize(("how", "reason"), [("end", "finished"), ("stay", "cancelled")])
+@pytest.mark.long
 async def test_nothing_that_a_job_has_started_outlives_it(
     platform: Platform, tmp_path: Path, how: str, reason: str
 ) -> None:
@@ -48,6 +49,7 @@ async def test_nothing_that_a_job_has_started_outlives_it(
     await gone(pids)
 
 
+@pytest.mark.long
 async def test_a_crawl_runs_and_one_with_too_much_memory_is_killed(platform: Platform) -> None:
     crawl = await platform.run("quick")
     much = await platform.run("py:memory.py", cmd_args="600")
@@ -55,6 +57,7 @@ async def test_a_crawl_runs_and_one_with_too_much_memory_is_killed(platform: Pla
     assert await platform.reason(crawl) == "finished"
 
 
+@pytest.mark.long
 async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "shop")
     (tmp_path / "pids").mkdir()

@@ -110,6 +110,7 @@ async def test_jobs_of_a_worker_may_ask_a_server_instead(platform: Http, keeper:
         assert len((await platform.call("GET", f"/items/{quick}?format=json")).json) == 3
 
 
+@pytest.mark.long
 async def test_the_jobs_of_a_worker_alone_may_ask_it(keeper: RunningServer, shop: Path) -> None:
     with worker(keeper, shop) as running:
         inodes = {
@@ -155,6 +156,7 @@ async def test_a_worker_reports_its_health_and_metrics_at_an_address_of_its_own(
     await platform.call("POST", "/api/jobs/stop.json", {"project": "1", "job": endless})
 
 
+@pytest.mark.long
 async def test_a_server_without_units_leaves_its_jobs_to_workers(
     postgresql: Cluster, shop: Path, tmp_path: Path
 ) -> None:
@@ -199,6 +201,7 @@ WRONG = {
 @pytest.mark.parametrize(
     "wrong", [pytest.param(each, marks=pytest.mark.full if each in ("database", "port") else ()) for each in WRONG]
 )
+@pytest.mark.long(keep=2)
 def test_what_is_wrong_is_reported_in_a_line(wrong: str, postgresql: Cluster, keeper: RunningServer) -> None:
     assert keeper.database is not None
     database, options = keeper.database, []

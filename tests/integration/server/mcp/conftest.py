@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.handwritten_site import Target
 from tests.support.http import Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def offering(tmp_path_factory: pytest.TempPathFactory, pages: Target) -> Iterato
     """One server for all of these tests; each uses a project of its own."""
     options = ["--mcp-allow-write", "--no-runner"]
     data = tmp_path_factory.mktemp("agents") / "data"
-    with RunningServer(data, allow_hosts=[pages.host], options=options) as server:
+    with ForkedServer(data, allow_hosts=[pages.host], options=options) as server:
         yield server
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.mcp.services import Need
 from scrapy_ext.server.mcp.tools import TOOLS
 from scrapy_ext.server.store import Store
 from tests.support.agents import agent, called, tools_of
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 READ, RUN, MANAGE, EXTRACT = ({tool.name for tool in TOOLS if tool.need is need} for need in Need)
 WRITE = RUN | MANAGE
@@ -157,7 +157,7 @@ async def test_calls_are_counted_and_logged_under_the_id_of_their_message(
 @pytest.mark.long
 async def test_the_rate_of_a_key_holds_for_its_tools(tmp_path: Path) -> None:
     options = ["--no-runner", "--rate-limit", "0.001", "--rate-burst", "6"]
-    with RunningServer(tmp_path / "data", options=options) as server:
+    with ForkedServer(tmp_path / "data", options=options) as server:
         async with Http(server.url, server.platform_key) as http:
             message = {"method": "tools/call", "params": {"name": "list_projects", "arguments": {}}}
             body = json.dumps({"jsonrpc": "2.0", "id": 1, **message}).encode()
@@ -169,7 +169,7 @@ async def test_the_rate_of_a_key_holds_for_its_tools(tmp_path: Path) -> None:
 async def test_a_server_without_the_sdk_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "mcp_types.py").write_text("raise ImportError('not installed')")
     environment = {"PYTHONPATH": str(tmp_path)}
-    with RunningServer(tmp_path / "data", options=["--no-runner"], environment=environment) as server:
+    with ForkedServer(tmp_path / "data", options=["--no-runner"], environment=environment) as server:
         async with Http(server.url, server.platform_key) as http:
             answer = await http.post("/mcp", _PING, **_HEADERS)
             assert (answer.status, "pip install 'scrapy-ext[mcp]'" in answer.json["message"]) == (501, True)

@@ -63,6 +63,17 @@ async def test_an_agent_finds_a_job_from_the_list_of_projects_on(
         assert (await called(client, "list_jobs", project=project, state="finished")).records == []
 
 
+async def test_an_agent_reads_the_verdicts_on_jobs(offering: RunningServer, platform: Http, project: int) -> None:
+    bad, _ = [await new_job(platform, project, number=str(number)) for number in range(2)]
+    for fields in ({"state": "running"}, {"state": "finished", "close_reason": "start_error"}):
+        await platform.post(f"/jobq/{project}/update", [{"key": bad, **fields}])
+    async with agent(offering.url, offering.platform_key) as client:
+        jobs = (await called(client, "list_jobs", project=project)).records
+        chosen = (await called(client, "list_jobs", project=project, state="pending", needs_attention=True)).records
+    assert sorted((job["state"], job.get("verdict")) for job in jobs) == [("finished", "red"), ("pending", None)]
+    assert chosen == []
+
+
 async def test_jobs_are_paged_to_the_last(offering: RunningServer, platform: Http, project: int) -> None:
     keys = [await new_job(platform, project, number=str(number)) for number in range(5)]
     async with agent(offering.url, offering.platform_key) as client:

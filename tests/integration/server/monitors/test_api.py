@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.monitors import monitor_of
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.stored_jobs import add_finished
 from tests.support.stores import ENGINES, Where
 from tests.support.terminal_commands import scrapy
@@ -162,7 +162,7 @@ async def test_a_failing_job_reaches_a_webhook_and_a_person_and_so_does_the_reco
     options = ["--public-url", "https://crawls.example"]
     async with Receiver() as hook, Receiver() as person:
         hosts = [hook.host, person.host]
-        with RunningServer(tmp_path / "data", allow_hosts=hosts, options=options) as server:
+        with ForkedServer(tmp_path / "data", allow_hosts=hosts, options=options) as server:
             async with Http(server.url, server.platform_key) as http:
                 await http.post("/projects/1/settings", json.dumps({"alert_window": 0.5}).encode())
                 await add(http, "/api/projects/1/webhooks", url=hook.url, events=["monitor:*"])
@@ -200,7 +200,7 @@ async def test_a_failing_job_reaches_a_webhook_and_a_person_and_so_does_the_reco
 async def test_a_message_that_is_not_accepted_is_repeated_and_visible(tmp_path: Path) -> None:
     async with Receiver() as receiver:
         receiver.status = 500
-        with RunningServer(tmp_path / "data", allow_hosts=[receiver.host]) as server:
+        with ForkedServer(tmp_path / "data", allow_hosts=[receiver.host]) as server:
             async with Http(server.url, server.platform_key) as http:
                 await add(http, "/api/projects/1/alerts", name="on-call", url=f"json://{receiver.host}/a-secret")
                 await http.post("/projects/1/settings", json.dumps({"alert_window": 0}).encode())
@@ -228,7 +228,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
 
 
 def _server(where: Where, folder: Path) -> RunningServer:
-    return RunningServer(where) if isinstance(where, Path) else RunningServer(folder, database=where.secret)
+    return ForkedServer(where) if isinstance(where, Path) else ForkedServer(folder, database=where.secret)
 
 
 @pytest.mark.long
@@ -290,6 +290,7 @@ async def test_monitors_are_tried_added_and_read_by_commands(
     assert (await command(server, project, "monitors", "remove", "1"))[0] == 0
 
 
+@pytest.mark.long
 async def test_targets_of_alerts_are_managed_by_commands(server: RunningServer, project: int) -> None:
     code, out, _ = await command(server, project, "alerts", "add", "on-call", "json://127.0.0.1:9/a-secret", "--json")
     assert code == 0
@@ -298,7 +299,12 @@ async def test_targets_of_alerts_are_managed_by_commands(server: RunningServer, 
     assert (code, out) == (1, "")
     assert "the test was not accepted: not sent: its address is not public" in error
     code, out, _ = await command(server, project, "alerts", "messages", "1", "--json")
-    assert json.loads(out)["state"] == "given up"
+    message = json.loads(out)
+    assert message["state"] == "given up"
+    code, _, error = await command(server, project, "alerts", "resend", "1", str(message["id"]))
+    assert "the message was not accepted: not sent: its address is not public" in error
+    again = json.loads((await command(server, project, "alerts", "messages", "1", "--json"))[1])
+    assert (again["id"], again["attempts"]) == (message["id"], 2)
     for action, disabled in (("disable", True), ("enable", False)):
         assert json.loads((await command(server, project, "alerts", action, "1", "--json"))[1])["disabled"] is disabled
     assert "a-secret" not in (await command(server, project, "alerts", "--json"))[1]

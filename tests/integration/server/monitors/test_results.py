@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 import pytest
 
+from scrapy_ext.api.platform.alerts import NewTarget
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.monitors import Monitor, monitor_of
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.server.monitors import evaluating
 from scrapy_ext.server.monitors.evaluating import Evaluator
+from scrapy_ext.server.monitors.item_schemas import ItemSchemas
 from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.monitors.previews import preview
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.fencing import LeaseLostError
 from scrapy_ext.server.store.jobs.states import Change
-from scrapy_ext.server.store.leases import LeaseLostError
 from scrapy_ext.server.store.records.chunks import ITEMS
 from tests.support.packing import pack_chunk
 from tests.support.stored_jobs import add_finished, finish, new_job
@@ -35,9 +37,16 @@ async def enabled(store: Store, project: int | None = 1, **fields: Any) -> Monit
 
 
 @pytest.fixture
-def check(store: Store) -> Callable[[], Any]:
+async def schemas() -> AsyncIterator[ItemSchemas]:
+    schemas = ItemSchemas()
+    yield schemas
+    await schemas.stop()
+
+
+@pytest.fixture
+def check(store: Store, schemas: ItemSchemas) -> Callable[[], Any]:
     """Checks what is due, as the loop of a server does."""
-    return Evaluator(store, Messages(URL)).run_due
+    return Evaluator(store, Messages(URL), schemas).run_due
 
 
 async def events(store: Store, prefix: str = "monitor:") -> list[dict[str, Any]]:
@@ -50,7 +59,7 @@ async def texts(store: Store, target: int = 1) -> list[tuple[str, str, str]]:
     """Return kind, title and body of the messages to a target, which are claimed with that; oldest first."""
     found = []
     while (claimed := await store.alerts.claim(1, target)) is not None:
-        await store.alerts.delivered(claimed, "accepted")
+        await store.alerts.accepted(claimed, "accepted")
         found.append((claimed.kind, claimed.title, claimed.body))
     return found
 
@@ -115,11 +124,11 @@ async def test_runs_of_a_script_with_other_arguments_are_compared_and_followed_a
     assert [each.job for each in await store.monitors.incidents(1)] == [str(keys[3])]
 
 
-async def test_two_servers_store_the_results_of_a_job_once(store: Store) -> None:
+async def test_two_servers_store_the_results_of_a_job_once(store: Store, schemas: ItemSchemas) -> None:
     await enabled(store, checks=["items >= 100"])
     for _ in range(5):
         await add_finished(store, "books", 1)
-    servers = [Evaluator(store, Messages(None)) for _ in range(3)]
+    servers = [Evaluator(store, Messages(None), schemas) for _ in range(3)]
     await asyncio.gather(*(each.run_due() for each in servers))
     for each in servers:
         await each.run_due()
@@ -155,7 +164,7 @@ async def test_results_are_removed_with_their_job(store: Store, check: Any) -> N
 async def test_failures_of_a_spider_are_one_message_then_a_reminder_and_a_recovery(
     store: Store, clock: Clock, check: Any
 ) -> None:
-    await store.alerts.add(1, "on-call", "json://localhost")
+    await store.alerts.add(1, NewTarget("on-call", "json://localhost"))
     await enabled(store, name="enough items", checks=["items >= 100"])
     for _ in range(5):
         await add_finished(store, "books", 7)
@@ -193,7 +202,7 @@ async def test_failures_of_a_spider_are_one_message_then_a_reminder_and_a_recove
 
 
 async def test_a_run_with_other_arguments_does_not_end_an_incident(store: Store, clock: Clock, check: Any) -> None:
-    await store.alerts.add(1, "on-call", "json://localhost")
+    await store.alerts.add(1, NewTarget("on-call", "json://localhost"))
     await enabled(store, checks=["items >= 10"])
     for items, country in ((1, "de"), (20, "us"), (1, "fr")):
         await add_finished(store, "books", items, spider_args={"country": country})
@@ -213,7 +222,7 @@ async def test_a_run_with_other_arguments_does_not_end_an_incident(store: Store,
 
 
 async def test_a_disabled_monitor_has_no_incidents_and_sends_no_message(store: Store, clock: Clock, check: Any) -> None:
-    await store.alerts.add(1, "on-call", "json://localhost")
+    await store.alerts.add(1, NewTarget("on-call", "json://localhost"))
     monitor = await enabled(store, checks=["items >= 10"])
     await add_finished(store, "books", 1)
     await check()
@@ -227,7 +236,7 @@ async def test_a_disabled_monitor_has_no_incidents_and_sends_no_message(store: S
 async def test_a_run_that_did_not_happen_is_reported_once_and_over_with_the_next(
     store: Store, clock: Clock, check: Any
 ) -> None:
-    await store.alerts.add(1, "on-call", "json://localhost")
+    await store.alerts.add(1, NewTarget("on-call", "json://localhost"))
     await add_finished(store, "books", 1, close_reason="finished")
     await enabled(store, name="daily", spider="books", expect="24h")
     await check()
@@ -314,7 +323,7 @@ async def test_a_periodic_job_that_does_not_start_in_time_is_reported(store: Sto
 
 
 async def test_old_results_and_messages_expire(store: Store, clock: Clock, check: Any) -> None:
-    await store.alerts.add(1, "on-call", "json://localhost")
+    await store.alerts.add(1, NewTarget("on-call", "json://localhost"))
     await enabled(store, checks=["items >= 2"])
     old = await add_finished(store, "books", 1)
     await check()
@@ -328,46 +337,29 @@ async def test_old_results_and_messages_expire(store: Store, clock: Clock, check
     assert sum([rows async for rows in store.expiry.monitor_results(90)]) == 2
     assert await store.monitors.of_job(old) == []
     assert len(await store.monitors.of_job(new)) == 1
-    assert [each.kind for each in await store.alerts.messages(1, 1, 10)] == ["reminder"]  # which was not sent
+    assert [each.kind for each in await store.alerts.rows(1, 1, 10)] == ["reminder"]  # which was not sent
 
 
-async def test_a_removed_target_has_no_messages_left(store: Store, clock: Clock, check: Any) -> None:
-    await store.alerts.add(1, "on-call", "json://localhost")
+async def test_a_target_shows_since_when_its_messages_are_not_accepted(store: Store, clock: Clock, check: Any) -> None:
+    await store.alerts.add(1, NewTarget("on-call", "json://localhost"))
     await enabled(store, checks=["items >= 2"])
     await add_finished(store, "books", 1)
     await check()
     clock.now += 2 * _MINUTE
     await check()
-    assert await store.alerts.waiting() == [(1, 1)]
-    assert await store.alerts.remove(1, 1)
-    assert await store.alerts.waiting() == []
-    assert await store.alerts.claim(1, 1) is None
-
-
-async def test_a_message_is_repeated_with_growing_pauses_and_given_up_after_a_day(
-    store: Store, clock: Clock, check: Any
-) -> None:
-    await store.alerts.add(1, "on-call", "json://localhost")
-    await enabled(store, checks=["items >= 2"])
-    await add_finished(store, "books", 1)
-    await check()
-    clock.now += 2 * _MINUTE
-    await check()
-    pauses = []
-    while (claimed := await store.alerts.claim(1, 1)) is not None:
-        assert await store.alerts.claim(1, 1) is None  # another server does not send it meanwhile
-        await store.alerts.failed(claimed, "no connection")
-        (message,) = await store.alerts.messages(1, 1, 10)
-        if message.due is None:
-            break
-        pauses.append((message.due - clock.now) // 1000)
-        clock.now = message.due
-    assert pauses[:4] == [10, 20, 40, 80]
-    assert max(pauses) == 3600
-    assert (message.state, message.outcome) == ("given up", "no connection")
-    (event,) = await events(store, "alert:")
-    assert event["event"] == "alert:given-up"
-    assert (await store.alerts.listed(1))[0].failing_since is not None
+    since = clock.now
+    for settle, outcome, failing in (
+        (store.alerts.refused, "no connection", since),
+        (store.alerts.refused, "answered 500", since),
+        (store.alerts.accepted, "accepted", None),
+    ):
+        claimed = await store.alerts.claim(1, 1)
+        assert claimed is not None
+        await settle(claimed, outcome)
+        (target,) = await store.alerts.listed(1)
+        assert (target.failing_since, target.outcome) == (failing, outcome)
+        clock.now += _MINUTE
+    assert (store.alerts.sent_count, store.alerts.failures) == (1, 2)
 
 
 async def test_a_job_that_cannot_be_checked_is_retried_and_then_reported(
@@ -404,9 +396,11 @@ async def test_a_server_that_has_lost_its_lease_stores_nothing(store: Store, clo
     assert len(await store.monitors.of_job(key)) == 1
 
 
-async def test_jobs_are_resumed_and_deleted_while_they_are_checked(store: Store, clock: Clock) -> None:
+async def test_jobs_are_resumed_and_deleted_while_they_are_checked(
+    store: Store, clock: Clock, schemas: ItemSchemas
+) -> None:
     await enabled(store, checks=["items >= 2"])
-    servers = [Evaluator(store, Messages(None), interval=0.01) for _ in range(2)]
+    servers = [Evaluator(store, Messages(None), schemas, interval=0.01) for _ in range(2)]
     loops = [asyncio.create_task(each.run()) for each in servers]
     keys = [await add_finished(store, "books", 1) for _ in range(24)]
 
@@ -429,21 +423,6 @@ async def test_jobs_are_resumed_and_deleted_while_they_are_checked(store: Store,
     assert [len(await store.monitors.of_job(key)) for key in keys] == [1] * 12 + [0] * 12
 
 
-async def test_a_message_whose_sender_was_killed_is_sent_by_another(store: Store, clock: Clock, check: Any) -> None:
-    target = await store.alerts.add(1, "on-call", "json://localhost")
-    await store.alerts.test(1, target.id, Messages(None).test(target))
-    first = await store.alerts.claim(1, 1)
-    assert first is not None
-    assert await store.alerts.waiting() == []
-    clock.now += 3 * _MINUTE
-    second = await store.alerts.claim(1, 1)
-    assert second is not None
-    assert (second.number, second.attempts) == (first.number, 2)
-    await store.alerts.delivered(second, "accepted")
-    await store.alerts.failed(first, "no connection")  # too late
-    assert [each.state for each in await store.alerts.messages(1, 1, 10)] == ["sent"]
-
-
 SCHEMA = {"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}}
 
 
@@ -462,12 +441,14 @@ async def test_a_schema_names_failing_items_and_paths_without_their_values(store
     assert b"secret" not in msgspec.json.encode(result)
 
 
-async def test_a_preview_has_the_results_of_the_last_jobs_and_stores_nothing(store: Store, check: Any) -> None:
+async def test_a_preview_has_the_results_of_the_last_jobs_and_stores_nothing(
+    store: Store, check: Any, schemas: ItemSchemas
+) -> None:
     for items in (5, 50):
         await add_finished(store, "books", items)
     await add_finished(store, "others", 1)
     monitor = store.monitors.unstored(1, monitor_of({"spider": "books", "checks": ["items >= 10"]}))
-    found = await preview(store, monitor, [1])
+    found = await preview(store, monitor, [1], schemas)
     assert (found.jobs, found.passed, found.failed) == (2, 1, 1)
     assert [each.outcome for each in found.results] == ["passed", "failed"]
     await check()

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_ext.api.platform.alerts import masked, target_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.dispatching import DeliveryError
+from scrapy_ext.server.dispatching import SendError
 from scrapy_ext.server.monitors.sending import AlertSender, without_parts
 from scrapy_ext.server.store.monitors.alerts import ClaimedMessage
 from tests.support.mail_receiver import MailReceiver
@@ -17,7 +17,7 @@ from tests.support.webhook_receiver import Receiver
 
 
 def message(url: str) -> ClaimedMessage:
-    return ClaimedMessage(1, 1, 1, "alert", "books: a monitor fails", "items is 12\nJob 1/2/3", 0, 1, url)
+    return ClaimedMessage(1, 1, 1, "alert", 0, 1, "books: a monitor fails", "items is 12\nJob 1/2/3", url)
 
 
 async def test_a_message_arrives_by_http() -> None:
@@ -46,7 +46,7 @@ async def test_a_message_arrives_by_mail() -> None:
 async def test_a_refusal_of_the_receiver_is_the_outcome_without_the_token() -> None:
     async with Receiver() as receiver:
         receiver.status = 403
-        with pytest.raises(DeliveryError, match="403") as raised:
+        with pytest.raises(SendError, match="403") as raised:
             await AlertSender([receiver.host]).send(message(f"json://{receiver.host}/a-secret-token"))
     assert "a-secret-token" not in str(raised.value)
 
@@ -55,7 +55,7 @@ async def test_a_refusal_of_the_receiver_is_the_outcome_without_the_token() -> N
 async def test_addresses_that_are_not_public_are_refused(scheme: str) -> None:
     async with Receiver() as receiver:
         target = f"{scheme}://{receiver.host}/token?from=a@b.example&to=c@d.example&mode=insecure"
-        with pytest.raises(DeliveryError, match="not public; the operator of the server can allow it"):
+        with pytest.raises(SendError, match="not public; the operator of the server can allow it"):
             await AlertSender().send(message(target))
         assert receiver.requests == []
 
@@ -64,7 +64,7 @@ async def test_addresses_that_are_not_public_are_refused(scheme: str) -> None:
 async def test_a_redirect_to_an_address_that_is_not_public_is_refused() -> None:
     async with Receiver() as allowed, Receiver() as other:
         allowed.status, allowed.host, host = 307, other.host, allowed.host
-        with pytest.raises(DeliveryError):
+        with pytest.raises(SendError):
             await AlertSender([host]).send(message(f"json://{host}/"))
         assert len(allowed.requests) == 1
         assert other.requests == []
@@ -74,12 +74,12 @@ async def test_a_redirect_to_an_address_that_is_not_public_is_refused() -> None:
 async def test_a_receiver_that_does_not_answer_is_given_up_in_time() -> None:
     async with Receiver() as receiver:
         receiver.gate.clear()
-        with pytest.raises(DeliveryError, match="no answer within 3 seconds"):
+        with pytest.raises(SendError, match="no answer within 3 seconds"):
             await AlertSender([receiver.host], timeout=3).send(message(f"json://{receiver.host}/"))
 
 
 async def test_an_address_that_apprise_cannot_read_is_not_in_the_log(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(DeliveryError, match="not one that Apprise accepts"):
+    with pytest.raises(SendError, match="not one that Apprise accepts"):
         await AlertSender().send(message("slack://a-secret"))
     assert "a-secret" not in "".join(capfd.readouterr())
 
@@ -88,7 +88,7 @@ async def test_an_address_that_apprise_cannot_read_is_not_in_the_log(capfd: pyte
 async def test_a_closed_port_is_a_failure_with_a_reason() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         host = f"127.0.0.1:{closed.getsockname()[1]}"
-    with pytest.raises(DeliveryError, match=r"\w"):
+    with pytest.raises(SendError, match=r"\w"):
         await asyncio.wait_for(AlertSender([host]).send(message(f"json://{host}/")), 60)
 
 

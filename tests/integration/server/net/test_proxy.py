@@ -103,6 +103,7 @@ async def test_private_addresses_are_refused_in_either_form_and_the_reason_is_ke
         "POST http://{host}/ HTTP/1.1\nContent-Length: +1\n\na",
     ],
 )
+@pytest.mark.long(keep=4)
 async def test_anything_else_is_refused_before_a_connection_is_made(target: Target, request_text: str) -> None:
     before = target.connections
     async with PageProxy(guard_for(target), ServiceLimits()) as proxy:

@@ -169,6 +169,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
+@pytest.mark.long(keep=3)
 def test_a_proxy_that_lies_fails_the_request_alone_and_leads_nowhere(
     target: Target, forbidden: Target, lie: str
 ) -> None:

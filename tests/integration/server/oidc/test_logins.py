@@ -284,6 +284,7 @@ FAULTS: list[tuple[dict[str, Any], bool]] = [
 
 
 @pytest.mark.parametrize(("fault", "begins"), FAULTS, ids=range(len(FAULTS)))
+@pytest.mark.long(keep=6)
 async def test_a_slow_a_huge_and_a_wrong_answer_cost_a_login_and_no_more(
     fault: dict[str, Any], begins: bool, provider: OidcProvider, store: Store
 ) -> None:

@@ -23,7 +23,7 @@ from scrapy_ext.server.http.schemas import JSON_LINES
 from scrapy_ext.server.routes import ROUTES
 from tests.support.handwritten_site import Target
 from tests.support.packed_projects import tar_of
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.long
 
@@ -34,7 +34,7 @@ _THERE = {"project": 1, "spider": 1, "job": 1, "index": 0, "type": "s"} | dict.f
     ("field", "key", "collection", "frontier", "slot", "name"), "name"
 )
 _THERE |= {"item": 0, "comment": "1-1", "schedule": 1, "webhook": 1, "rule": 1, "state": "running", "version": "1.0"}
-_THERE |= {"user": 1, "target": 1}
+_THERE |= {"user": 1, "target": 1, "number": 1}
 
 #: Without parameters and without a body.
 _NOTHING_TO_BREAK = {"GET /system/ts", "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /metrics"}
@@ -81,7 +81,7 @@ def page() -> Iterator[str]:
 def fuzzed(tmp_path_factory: pytest.TempPathFactory, page: str) -> Iterator[RunningServer]:
     """A server of its own: what is sent deletes anything, and makes webhooks for any address."""
     data, hosts = tmp_path_factory.mktemp("fuzzed") / "data", [urlsplit(page).netloc]
-    with RunningServer(data, allow_hosts=hosts, options=["--no-runner"]) as server:
+    with ForkedServer(data, allow_hosts=hosts, options=["--no-runner"]) as server:
         yield server
         assert "Traceback" not in server.log()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from tests.support.http import Http, longest_wait
@@ -73,6 +75,38 @@ async def test_one_record_by_its_path(http: Http, path: str) -> None:
         assert (await http.delete(f"{path}/a%2Fb")).status == 200
     assert await found(http, path) == ["plain", "\u00e9 x"]
     assert (await http.post(f"{path}/plain", b'{"_key":"other"}')).status == 400
+
+
+async def test_a_key_is_the_rest_of_the_path(http: Http, path: str) -> None:
+    keys = ["a", "a/b", "a//b", "a/", "//", "a%2Fb", "a?b=1", "a?b=1&count=2", "..", "count", "deleted"]
+    await http.post(path, [{"_key": key, "is": key} for key in keys])
+    for sent, key in (
+        *((quote(key, safe=""), key) for key in keys if key not in ("count", "deleted")),
+        *((key, key) for key in keys if key not in ("a%2Fb", "..", "count", "deleted")),
+        ("a%2fb", "a/b"),
+        ("a?b=1&meta=_key", "a?b=1"),
+    ):
+        assert [each["is"] for each in (await http.get(f"{path}/{sent}")).lines] == [key], sent
+    for sent in ("b", "a/c", "a//", "a/b/", "a?c=1", "a?meta=_key&c=1", "a/b?b=1"):
+        assert (await http.get(f"{path}/{sent}")).status == 404, sent
+        assert (await http.delete(f"{path}/{sent}")).status == 200
+    assert len(await found(http, path)) == len(keys)
+    for sent in ("a?b=1", "a%252Fb", "a/b", "%2F%2F"):
+        await http.delete(f"{path}/{sent}")
+    assert await found(http, path) == sorted(set(keys) - {"a?b=1", "a%2Fb", "a/b", "//"})
+    assert (await http.get(f"{path}/%FF")).status == 400
+
+
+async def test_a_record_comes_before_the_field_of_another(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": "a", "value": "of a"}, {"_key": "b/value", "is": 1}, {"_key": "c/d", "value": 2}])
+    answers = [await http.get(f"{path}/{sent}/value") for sent in ("a", "b", "c/d", "c%2Fd", "none")]
+    assert [(answer.status, answer.text) for answer in answers[:4]] == [
+        (200, "of a"),
+        (200, '{"is": 1}\n'),
+        (200, "2"),
+        (200, "2"),
+    ]
+    assert answers[4].status == 404
 
 
 async def test_records_are_deleted_by_list_and_by_selection(http: Http, path: str) -> None:
@@ -202,6 +236,7 @@ async def test_a_record_may_be_nested_as_deeply_as_an_item(http: Http, path: str
     assert (await http.post(path, b'{"_key":"a","v":' + beyond + b"}")).status == 400
 
 
+@pytest.mark.long
 async def test_others_are_answered_while_many_numbers_are_checked(http: Http, path: str) -> None:
     numbers = b"[" + b"1," * 400_000 + b"1]"
     body = b"\n".join(b'{"_key":"%d","v":%s}' % (number, numbers) for number in range(8))

@@ -139,6 +139,7 @@ async def test_the_pages_offer_all_formats_of_all_fields(http: Http, project: in
     assert records == [{"n": "1", "_key": "a", "m": ""}, {"n": "", "_key": "b,c", "m": "'-x"}]
 
 
+@pytest.mark.long
 async def test_all_records_of_a_long_job_are_in_the_file(http: Http, project: int) -> None:
     items = [{"n": n, "text": "x" * 300, f"field{n % 7}": n if n % 2 else str(n)} for n in range(20_000)]
     key = await stored(http, project, items)
@@ -175,6 +176,7 @@ def peak(server: RunningServer) -> int:
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
+@pytest.mark.long
 async def test_a_client_that_goes_away_ends_the_work(http: Http, server: RunningServer, project: int) -> None:
     items = [{"n": n, "text": "x" * 500} for n in range(20_000)]
     key = await stored(http, project, items)

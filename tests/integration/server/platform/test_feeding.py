@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.feeding import parsed
-from scrapy_ext.api.platform.frontier_slots import slot_of_url
+from scrapy_ext.api.platform.frontier import slot_of_url
 from tests.support.http import Answer, Http
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import statistics
+import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +21,10 @@ ITEMS: list[dict[str, Any]] = [
     {"n": 3, "price": True, "name": None},
     {"n": 4},
 ]
+
+
+#: Takes milliseconds for a value of 101 characters.
+SLOW = r"(\w+\s?)*$"
 
 
 def query(*conditions: Any, name: str = "filter") -> str:
@@ -157,6 +165,54 @@ async def test_an_expression_that_would_run_for_ever_is_stopped(http: Http, proj
     answer = await http.get(f"/items/{project}/1/1?{query(['a', 'matches', ['(a|aa)+$b']])}")
     assert answer.status == 400
     assert "takes too long" in answer.text
+
+
+async def test_too_many_expressions_are_refused_before_they_are_compiled(http: Http, project: int) -> None:
+    for conditions in (
+        query(["a", "matches", ["(((((((a*)*)*)*)*)*)*)*"] * 400]),
+        query(*[["a", "matches", ["(((((((a*)*)*)*)*)*)*)*"] * 6]] * 20),
+        "where=" + quote(" and ".join(["a matches b"] * 40)),
+    ):
+        answer = await http.get(f"/items/{project}/1/1?{conditions}")
+        assert answer.status == 400
+        assert "regular expressions at most" in answer.text or "at most 10 expressions" in answer.text
+
+
+@pytest.mark.long
+async def test_others_are_answered_while_slow_expressions_are_searched(http: Http, project: int) -> None:
+    """The figures of a run: ``pytest -s``."""
+    await http.post(f"/items/{project}/1/1", [{"a": "abc " * 25 + "!"} for _ in range(3000)])
+    await http.post(f"/items/{project}/1/2", [{"a": "x"}])
+    small = ("/healthz", f"/items/{project}/1/2", f"/items/{project}/1/2?{query(['a', '=', ['x']])}")
+    idle = await waits(http, small)
+
+    async def attack() -> None:
+        while True:
+            await http.get(f"/items/{project}/1/1?{query(['a', 'matches', [SLOW]])}")
+
+    attacks = [asyncio.create_task(attack()) for _ in range(8)]
+    during = await waits(http, small)
+    assert not any(attack.done() for attack in attacks)
+    for each in attacks:
+        each.cancel()
+    await asyncio.gather(*attacks, return_exceptions=True)
+    report = {
+        name: {"p50": statistics.median(each), "p99": statistics.quantiles(each, n=100)[98]}
+        for name, each in (("idle", idle), ("during", during))
+    }
+    print(json.dumps(report))
+    # Eight of them keep the interpreter's lock for milliseconds each.
+    assert statistics.median(during) < max(50 * statistics.median(idle), 1)
+
+
+async def waits(http: Http, paths: Sequence[str]) -> list[float]:
+    """Return how long small requests take."""
+    found = []
+    for path in paths * 50:
+        began = time.perf_counter()
+        assert (await http.get(path)).status == 200
+        found.append(time.perf_counter() - began)
+    return found
 
 
 async def test_nothing_is_deleted_by_a_filter(http: Http, project: int) -> None:

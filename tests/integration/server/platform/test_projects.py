@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.store import Store
 from tests.support.http import Http
 from tests.support.servers import RunningServer

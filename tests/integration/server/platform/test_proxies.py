@@ -15,7 +15,7 @@ from scrapy_ext.commands.platform import load, parser_of
 from tests.support.http import Http
 from tests.support.page_forms import page, submit, texts
 from tests.support.refusing_site import RefusingSite
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer
 from tests.support.upstream_proxy import Upstream
 
 SOURCES = ("127.0.0.41", "127.0.0.42")
@@ -30,7 +30,7 @@ async def test_the_success_of_each_proxy_at_each_site_is_shown_without_its_passw
         Upstream(source=SOURCES[1], scheme="socks5") as other,
     ):
         environment = {"SERVER_PROXIES": f"*:*={banned.address}?name=one *:*={other.address}?name=two"}
-        with RunningServer(tmp_path / "data", allow_hosts=[site.host], environment=environment) as server:
+        with ForkedServer(tmp_path / "data", allow_hosts=[site.host], environment=environment) as server:
             credentials = base64.b64encode(f"{server.extract_key}:".encode()).decode()
             async with aiohttp.ClientSession(headers={"Authorization": f"Basic {credentials}"}) as session:
                 for number in range(12):

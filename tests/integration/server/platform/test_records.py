@@ -130,6 +130,7 @@ async def test_xml_of_a_record_that_is_nested_too_deeply_is_refused(http: Http, 
     assert "nested" in answer.text
 
 
+@pytest.mark.long
 async def test_others_are_answered_while_a_large_record_is_written_as_xml(http: Http, project: int) -> None:
     await http.post(f"/items/{project}/1/1", b'{"a":[' + b"1," * 500_000 + b"1]}")
     assert await longest_wait(http, lambda: http.get(f"/items/{project}/1/1?format=xml")) < 0.6
@@ -174,6 +175,7 @@ async def test_gzip_both_ways(http: Http, project: int) -> None:
     )
 
 
+@pytest.mark.long
 async def test_a_damaged_or_endless_body_is_refused_and_nothing_stored(http: Http, project: int) -> None:
     body = gzip.compress(lines(ITEMS))
     bomb = zlib.compressobj(9, zlib.DEFLATED, 31)

@@ -49,6 +49,7 @@ def _line(**changes: Any) -> bytes:
     ],
     ids=["none", "more", "less", "empty", "escaped", "twice", "order", "blanks", "quoted"],
 )
+@pytest.mark.long(keep=6)
 async def test_stats_are_exact_whatever_one_record_is_like(
     http: Http, project: int, odd: bytes | None, coding: str
 ) -> None:
@@ -101,6 +102,7 @@ async def test_one_bad_line_is_named_and_nothing_is_stored(http: Http, project: 
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long
 async def test_sizes_equal_those_of_the_encoder_whatever_the_values_and_posts(
     http: Http, project: int, seed: int
 ) -> None:

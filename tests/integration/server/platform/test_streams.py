@@ -64,6 +64,7 @@ async def session(broken: RunningServer) -> AsyncIterator[aiohttp.ClientSession]
 
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
 @pytest.mark.parametrize("query", FORMATS)
+@pytest.mark.long(keep=3)
 async def test_a_stream_that_breaks_is_an_error_to_its_client(
     session: aiohttp.ClientSession, query: str, coding: str
 ) -> None:
@@ -97,6 +98,7 @@ async def test_a_fault_before_anything_is_sent_has_a_status(session: aiohttp.Cli
         assert "damaged" in (await response.json())["message"]
 
 
+@pytest.mark.long
 async def test_a_long_result_takes_no_memory(server: RunningServer, http: Http, project: int) -> None:
     text = "x" * 1000
     body = gzip.compress(lines([{"n": n, "text": text} for n in range(20_000)]), 1)

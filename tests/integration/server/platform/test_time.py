@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.app import Service
-from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.api_keys import Grant
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import AccessCheck

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.store import Store
 from tests.support import multipart
 from tests.support import packed_projects as packed
@@ -95,6 +97,7 @@ async def test_jobs_and_lists_go_by_the_current_version(http: Http, project: int
     assert jobs[0]["version"] == "1.0"
 
 
+@pytest.mark.long
 async def test_a_version_that_fails_is_reported_to_the_command_that_deploys_it(http: Http, project: int) -> None:
     said = await deploy(http, project, "1.0", packed.folder(shop__spiders="import nothing_like_this"))
     assert said["status"] == "error"
@@ -155,6 +158,7 @@ async def test_only_keys_of_all_projects_deploy(server: RunningServer, http: Htt
     assert (await http.get(f"/api/projects/{project}/versions")).json == {"versions": []}
 
 
+@pytest.mark.long
 async def test_a_large_archive_comes_back_as_it_was(server: RunningServer, http: Http, project: int) -> None:
     noise = "x = '" + "".join(f"{n * 2654435761 % 2**32:08x}" for n in range(400_000)) + "'\n"
     archive = packed.folder(shop__data=noise)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.stores import ENGINES
 
 
@@ -14,5 +14,5 @@ from tests.support.stores import ENGINES
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
     options = ("--units", "0")
-    with RunningServer(tmp_path_factory.mktemp("scrapyd") / "data", database=database, options=options) as server:
+    with ForkedServer(tmp_path_factory.mktemp("scrapyd") / "data", database=database, options=options) as server:
         yield server

@@ -6,7 +6,9 @@ import re
 from typing import Any
 from urllib.parse import urlencode
 
-from scrapy_ext.server.auth.keyring import add_key
+import pytest
+
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.routes import ROUTES
 from scrapy_ext.server.store import Store
 from tests.support import packed_projects as packed
@@ -55,6 +57,56 @@ async def test_a_project_from_its_first_version_to_its_deletion(http: Http) -> N
     assert name not in (await ask(http, "listprojects"))["projects"]
 
 
+@pytest.mark.long
+async def test_forms_come_as_multipart_too(http: Http) -> None:
+    """Some clients send every form as they send an egg."""
+    name = "all-multipart"
+    await deploy(http, name, "1.0")
+    await deploy(http, name, "2.0")
+
+    async def send(call: str, **fields: str) -> dict[str, Any]:
+        body = "".join(
+            f'--limit\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'
+            for field, value in fields.items()
+        )
+        answer = await http.post(
+            f"/{call}.json", f"{body}--limit--\r\n".encode(), Content_Type="multipart/form-data; boundary=limit"
+        )
+        assert answer.status == 200, answer.text
+        return answer.json
+
+    said = await send("schedule", project=name, spider="news", category="künstler", setting="DOWNLOAD_DELAY=2")
+    assert said["status"] == "ok"
+    assert len(said["jobid"]) == 32
+    pending = (await ask(http, "listjobs", project=name))["pending"]
+    assert [(each["id"], each["spider"]) for each in pending] == [(said["jobid"], "news")]
+    cancelled = await send("cancel", project=name, job=said["jobid"])
+    assert (cancelled["status"], cancelled["prevstate"]) == ("ok", "pending")
+    assert (await send("delversion", project=name, version="1.0"))["status"] == "ok"
+    assert (await send("delproject", project=name))["status"] == "ok"
+
+
+async def test_a_multipart_form_that_is_damaged_or_has_files_is_refused_with_the_reason(http: Http) -> None:
+    for kind, body, rule in (
+        ("multipart/form-data", b"--x--", "is not a form of texts"),
+        ("multipart/form-data; boundary=limit", b"--limit\r\nno header", "is not a form of texts"),
+        (
+            "multipart/form-data; boundary=limit",
+            b'--limit\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n\r\nc\r\n--limit--\r\n',
+            "Too many files",
+        ),
+        (
+            "multipart/form-data; boundary=limit",
+            b'--limit\r\nContent-Disposition: form-data; name="a"\r\n\r\nc\r\n' * 1001 + b"--limit--\r\n",
+            "Too many fields",
+        ),
+    ):
+        answer = await http.post("/schedule.json", body, Content_Type=kind)
+        assert (answer.status, answer.json["status"]) == (200, "error"), answer.text
+        assert rule in answer.json["message"]
+
+
+@pytest.mark.long
 async def test_the_activity_names_who_changed_versions_and_nothing_that_failed(http: Http) -> None:
     name = "changes-of-versions"
     for version in ("1.0", "2.0", "3.0"):
@@ -74,6 +126,7 @@ async def test_the_activity_names_who_changed_versions_and_nothing_that_failed(h
     assert [each.get("version") or each["versions"] for each in messages[:2]] == [["1.0", "2.0"], "3.0"]
 
 
+@pytest.mark.long
 async def test_a_deploy_by_number_has_that_project_and_names_have_their_rules(http: Http) -> None:
     said = await deploy(http, "3001", "1.0")
     assert (said["status"], said["project"]) == ("ok", "3001")
@@ -83,6 +136,7 @@ async def test_a_deploy_by_number_has_that_project_and_names_have_their_rules(ht
         assert (said["status"], rule in said["message"]) == ("error", True), said
 
 
+@pytest.mark.long
 async def test_jobs_keep_the_id_settings_arguments_and_version_of_their_client(http: Http) -> None:
     name = "jobs-of-a-client"
     await deploy(http, name, "1.0")
@@ -111,6 +165,7 @@ async def test_jobs_keep_the_id_settings_arguments_and_version_of_their_client(h
     assert (finished["id"], finished["log_url"], finished["items_url"]) == ("2026-01-02T03_04_05", None, None)
 
 
+@pytest.mark.long
 async def test_the_same_spider_with_the_same_arguments_is_scheduled_twice(http: Http) -> None:
     name = "twice"
     await deploy(http, name, "1.0")
@@ -153,12 +208,14 @@ async def test_what_cannot_be_done_is_an_error_with_status_200_that_says_why(htt
     assert (await ask(http, "listjobs", project=name))["pending"] == []
 
 
+@pytest.mark.long
 async def test_an_egg_comes_as_the_escaped_bytes_of_a_form(http: Http) -> None:
     body = urlencode({"project": "escaped", "version": "1.0", "egg": packed.egg()}).encode()
     answer = await http.post("/addversion.json", body, Content_Type="application/x-www-form-urlencoded")
     assert (answer.json["status"], answer.json["spiders"]) == ("ok", 2)
 
 
+@pytest.mark.long
 async def test_an_egg_that_fails_its_check_is_an_error_and_no_version(http: Http) -> None:
     said = await deploy(http, "failing", "1.0", packed.egg(shop__spiders="import nothing_like_this\n"))
     assert said["status"] == "error"
@@ -166,6 +223,7 @@ async def test_an_egg_that_fails_its_check_is_an_error_and_no_version(http: Http
     assert (await ask(http, "listversions", project="failing"))["versions"] == []
 
 
+@pytest.mark.long
 async def test_the_status_counts_the_jobs_of_the_projects_of_a_key(http: Http, server: RunningServer) -> None:
     name = "counted"
     await deploy(http, name, "1.0")
@@ -197,6 +255,7 @@ async def test_every_call_refuses_strangers(server: RunningServer) -> None:
                 assert answer.json["status"] == "error"
 
 
+@pytest.mark.long
 async def test_a_key_of_another_project_finds_nothing(http: Http, server: RunningServer) -> None:
     name = "of-others"
     await deploy(http, name, "1.0")
@@ -253,6 +312,7 @@ async def test_logs_and_items_of_a_job_are_files(http: Http) -> None:
     assert f"<td>{name}</td>" in page.text
 
 
+@pytest.mark.long
 async def test_names_are_escaped_on_pages(http: Http) -> None:
     name = "<i>&x"
     await deploy(http, name, "1.0")
@@ -263,6 +323,7 @@ async def test_names_are_escaped_on_pages(http: Http) -> None:
         assert "&lt;i&gt;&amp;x" in text
 
 
+@pytest.mark.long
 async def test_a_new_project_gets_a_number_although_another_has_the_greatest_one(http: Http) -> None:
     greatest = 2**63 - 1
     assert (await http.post("/api/run.json", {"project": str(greatest), "spider": "x"})).status == 200

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_ext.api.platform.alerts import NewTarget
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.deliveries import rule_of as delivery_rule
 from scrapy_ext.api.platform.feeding import Feed
@@ -21,6 +22,7 @@ from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.api.platform.retention import rule_of
 from scrapy_ext.api.platform.users import Role, UserChange
 from scrapy_ext.api.platform.versions import SpiderInfo
+from scrapy_ext.api.platform.webhooks import NewWebhook
 from scrapy_ext.commands.platform import SUBCOMMANDS, load, parser_of
 from scrapy_ext.server.store import Store, StoreError, copying
 from scrapy_ext.server.store.collections.collections import Collection
@@ -35,7 +37,7 @@ from scrapy_ext.server.store.keys import StoredKey
 from scrapy_ext.server.store.records.chunks import ITEMS, LOGS
 from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.store.users import Account
-from scrapy_ext.server.store.versions.versions import NewVersion
+from scrapy_ext.server.store.versions import NewVersion
 from tests.support.eventually import eventually_async
 from tests.support.packing import pack_chunk
 from tests.support.postgresql import Cluster
@@ -74,7 +76,7 @@ def schedule(project: int) -> PeriodicJob:
 async def fill(store: Store) -> None:
     """Rows in every table, odd ones among them."""
     for project in (1, 2**31):
-        await store.webhooks.add(project, "http://ü/", ["*"], secret="whsec_")
+        await store.webhooks.add(project, NewWebhook(url="http://ü/", events=["*"]), secret="whsec_")
         job = NewJob("s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, "k")
         (key,) = await store.jobs.add(project, [job], "x")
         records = [{"n": n, "field\0": None} for n in range(250)]
@@ -114,7 +116,7 @@ async def fill(store: Store) -> None:
     await store.deliveries.add(1, delivery_rule({"target": "s3://bucket"}))
     await store._engine.write(_deliver)
     await store._engine.write(_monitor)
-    await store.alerts.add(1, "ü", "json://host/token")
+    await store.alerts.add(1, NewTarget("ü", "json://host/token"))
     await store.keys.keep("secret", "value")
     await store.keys.add(StoredKey("k", "hash", frozenset({1, 2}), may_write=False))
     user = await store.users.log_in(Account("https://login.example", "1", "Ada", "", ("ops",)))
@@ -131,11 +133,15 @@ async def _deliver(tx: Transaction) -> None:
 
 
 async def _monitor(tx: Transaction) -> None:
-    """A result, a job that waits for its own, a run that is expected, an incident, and a message about it."""
+    """A result, a verdict, a job that waits, a run that is expected, an incident, and a message about it."""
     for statement in (
         "monitor_queue (project, kind, subject, part, ts, due, detail) VALUES (1, 'run', 1, 2, 3, 4, $1)",
         """monitor_results (project, spider, job, of_server, rule, finished, checked, outcome, result)
            VALUES (1, 1, 1, 0, 1, 1, 1, 'failed', $1)""",
+        """job_verdicts (project, spider, job, finished, verdict, arguments, close_reason, items, error_lines, reasons,
+                         errors)
+           VALUES (1, 1, 1, 1, 3, '', 'failed', 1, 1, $1, $1)""",
+        "spider_health (project, spider, verdict, finished, health) VALUES (1, 1, 3, 1, $1)",
     ):
         await tx.execute(f"INSERT INTO {statement}", b'{"x":1}')
     for statement in (
@@ -206,6 +212,7 @@ async def test_everything_goes_into_a_file_and_out_of_it_onto_the_other_engine_a
     await store.close()
 
 
+@pytest.mark.long(keep=1)
 async def test_existing_data_is_deleted_only_on_request(filled: Where, tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "backup.db"
     assert await run("backup", *place(filled), str(file)) == 0
@@ -243,6 +250,7 @@ async def test_a_backup_of_a_store_in_use_is_of_one_moment(store: Store, where: 
     assert (await store.items.stats(key)).totals.input_values >= totals
 
 
+@pytest.mark.long
 async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
     filled: Where, other: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

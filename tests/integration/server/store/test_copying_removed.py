@@ -22,7 +22,7 @@ from scrapy_ext.server.store.records.chunks import ITEMS, LOGS, MAX_LINES, REQUE
 from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.store.records.removal import remove_records
 from scrapy_ext.server.store.records.segments import Segment, pack_segments
-from scrapy_ext.server.store.versions.versions import NewVersion
+from scrapy_ext.server.store.versions import NewVersion
 from tests.support.packing import pack_chunk
 from tests.support.stores import Clock
 
@@ -97,6 +97,7 @@ async def contents(store: Store) -> dict[str, copying.Digest]:
         }
 
 
+@pytest.mark.long
 async def test_a_copy_at_any_step_of_a_removal_is_the_copy_after_it(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

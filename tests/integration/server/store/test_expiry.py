@@ -16,21 +16,19 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.comments import CommentSubject
-from scrapy_ext.server.store.expiry import jobs as expiry_jobs
+from scrapy_ext.server.store.expiry import expiry as expiry_jobs
 from scrapy_ext.server.store.expiry import steps as expiry_steps
-from scrapy_ext.server.store.expiry.expiry import DAY
+from scrapy_ext.server.store.expiry.expiry import DAY, GIVEN_UP
 from scrapy_ext.server.store.expiry.frontiers import GRACE
 from scrapy_ext.server.store.expiry.steps import Steps
-from scrapy_ext.server.store.expiry.versions import GIVEN_UP
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.states import Change
-from scrapy_ext.server.store.versions.versions import NewVersion
-from scrapy_ext.server.store.webhooks.webhooks import GIVE_UP
+from scrapy_ext.server.store.versions import NewVersion
 from tests.integration.server.store.records.test_records import packed
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer
 from tests.support.stores import ENGINES, Clock
 
 Look = Callable[[str], Any]
@@ -141,13 +139,13 @@ async def test_a_server_that_was_killed_forgets_deleted_jobs_at_its_next_start(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     database = request.getfixturevalue("postgresql").database() if engine == "postgresql" else None
-    with RunningServer(tmp_path / "data", database=database, options=["--no-runner"]) as first:
+    with ForkedServer(tmp_path / "data", database=database, options=["--no-runner"]) as first:
         async with Http(first.url, first.platform_key) as http:
             job = (await http.post("/api/run.json", {"project": "1", "spider": "books"})).json["jobid"]
             deleted = await http.post("/api/jobs/delete.json", {"project": "1", "job": job})
             assert deleted.status == 200
         first.kill()
-    with RunningServer(tmp_path / "data", database=database, options=["--no-runner", "--keep-deleted", "0"]) as second:
+    with ForkedServer(tmp_path / "data", database=database, options=["--no-runner", "--keep-deleted", "0"]) as second:
         async with Http(second.url, second.platform_key) as http:
             forgotten = 'scrapy_ext_housekeeping_removed_total{task="deleted jobs"} 1'
             await eventually_async(lambda: metrics(http), lambda text: forgotten in text)
@@ -158,7 +156,7 @@ async def metrics(http: Http) -> str:
     return (await http.get("/metrics")).body.decode()
 
 
-# ── activity and deliveries ──
+# ── activity ──
 
 
 async def numbers(store: Store, project: int = 1) -> list[int]:
@@ -184,26 +182,6 @@ async def test_activity_goes_by_age_and_by_number_and_the_newest_message_stays(
     assert await numbers(store) == [4]
     await store.activity.add(1, [b'{"a":2}'])
     assert await store.activity.newest(1) == 5
-
-
-async def test_past_deliveries_go_by_age_and_pending_ones_stay(store: Store, clock: Clock) -> None:
-    hook = await store.webhooks.add(1, "https://hooks.example/", ["*"], secret="whsec_c2VjcmV0")
-    for name in ("one", "two", "three"):
-        await store.activity.add(1, [b'{"event":"%b"}' % name.encode()])
-    sent = await store.webhooks.claim(1, hook.id)
-    assert sent is not None
-    await store.webhooks.delivered(sent, "200")
-    clock.now += GIVE_UP
-    failed = await store.webhooks.claim(1, hook.id)
-    assert failed is not None
-    await store.webhooks.failed(failed, "no answer")
-    states = [each.state for each in await store.webhooks.deliveries(1, hook.id)]
-    assert states == ["pending", "given up", "delivered"]
-    clock.now += 30 * DAY - GIVE_UP - 1
-    assert await removed(store.expiry.deliveries(30)) == 0
-    clock.now += 1
-    assert await removed(store.expiry.deliveries(30)) == 2
-    assert [each.state for each in await store.webhooks.deliveries(1, hook.id)] == ["pending"]
 
 
 # ── records of collections ──

@@ -64,6 +64,7 @@ async def finished(store: Store, project: int = 1, *, items: int = 10) -> JobKey
     return key
 
 
+@pytest.mark.long
 async def test_the_file_of_a_new_store_shrinks_after_a_deletion_while_it_is_written_to(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     for n in range(4):
@@ -84,6 +85,7 @@ async def test_the_file_of_a_new_store_shrinks_after_a_deletion_while_it_is_writ
         assert database.execute("SELECT count(*) FROM collection_records").fetchone() == (23,)
 
 
+@pytest.mark.long
 async def test_vacuum_converts_a_file_of_an_earlier_version_that_a_server_has_open(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / FILE)) as database:
         database.execute("CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY, opened BIGINT)")

@@ -13,7 +13,7 @@ import pytest
 from tests.integration.server.store.test_copying import run
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer
 
 WRITES = 60
 
@@ -21,7 +21,7 @@ WRITES = 60
 @pytest.mark.long
 async def test_two_servers_on_one_file_a_backup_and_a_vacuum_lose_and_double_nothing(tmp_path: Path) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy.db"
-    with RunningServer(data) as one, RunningServer(data) as two:
+    with ForkedServer(data) as one, ForkedServer(data) as two:
         async with Http(one.url, one.platform_key) as first, Http(two.url, two.platform_key) as second:
             written = await asyncio.gather(
                 _write(first, "a"),

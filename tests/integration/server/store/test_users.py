@@ -10,7 +10,7 @@ import pytest
 from scrapy_ext.api.platform.users import MAX_ROLES, Role, UserChange
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.activity.activity import SERVER
+from scrapy_ext.server.store.activity import SERVER
 from scrapy_ext.server.store.users import Account
 from tests.support.stores import Clock
 

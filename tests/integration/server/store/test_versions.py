@@ -10,11 +10,15 @@ import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.periodic import PeriodicJob, blank, edited
 from scrapy_ext.api.platform.versions import KEPT, SpiderArgument, SpiderInfo, VersionState
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.jobs.versions.runnable import check_tasks
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.versions.versions import InUseError, NewVersion
+from scrapy_ext.server.store.jobs.states import Change
+from scrapy_ext.server.store.version_rows import ActiveJobs
+from scrapy_ext.server.store.versions import InUseError, NewVersion
 from tests.support.schedules import books
 from tests.support.stores import Clock
 
@@ -203,3 +207,43 @@ async def test_of_a_new_job_and_the_removal_of_its_version_only_one_succeeds(sto
             assert "deploy_id" not in job.metadata
         await store.jobs.cancel(1, [key], "me")
         assert await store.versions.remove(1, name) is isinstance(removed, InUseError)
+
+
+async def test_a_periodic_job_that_runs_has_spiders_of_the_current_version(store: Store) -> None:
+    def schedule(*names: str, disabled: bool = False) -> PeriodicJob:
+        return edited(
+            blank(1), {"cron": "0 4 * * *", "tasks": [{"name": name} for name in names], "disabled": disabled}
+        )
+
+    await check_tasks(store, None, schedule("rulez"))  # nothing is known without a version
+    await deployed(store, "1.0")
+    await check_tasks(store, None, schedule("books", "news"))
+    with pytest.raises(ContractError, match="'book' is no spider of version"):
+        await check_tasks(store, None, schedule("books", "book"))
+    await check_tasks(store, None, schedule("book", disabled=True))
+    with pytest.raises(ContractError, match="Use one of books"):
+        await check_tasks(store, None, schedule("book"), schedule("book", disabled=True))
+    await check_tasks(store, None, schedule("book"), schedule("book"))
+
+
+async def test_a_version_warns_of_spiders_with_one_name(store: Store) -> None:
+    deploy = await deployed(store, "1.0", spiders=[SpiderInfo("a", kind="two.A", hidden=["one.A"]), SpiderInfo("b")])
+    found = await store.versions.get(1, deploy)
+    assert found is not None
+    assert found.shown.state is VersionState.READY
+    assert "a: one.A and two.A" in found.shown.message
+    assert [spider.hidden for spider in await store.versions.spiders(1)] == [["one.A"], []]
+
+
+async def test_active_jobs_are_counted_by_the_version_that_they_run(store: Store) -> None:
+    first = await deployed(store, "1.0")
+    old, replaced = await scheduled(store), await scheduled(store, "news")
+    second = await deployed(store, "2.0")
+    await scheduled(store, version="1.0")
+    await scheduled(store, "news")
+    await store.jobs.change(1, [Change(old, JobState.RUNNING, {})], "me")
+    await store.jobs.change(1, [Change(replaced, JobState.FINISHED, {})], "me")
+    assert await store.versions.active_jobs(1) == {first: ActiveJobs(1, 1), second: ActiveJobs(1, 0)}
+    assert await store.versions.active_jobs(2) == {}
+    (running,) = await store.versions.running_jobs(1, 10)
+    assert (running.key, running.spider, running.version, running.node) == (old, "books", "1.0", None)

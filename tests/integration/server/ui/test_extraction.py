@@ -16,7 +16,7 @@ from tests.support.eventually import eventually_async
 from tests.support.handwritten_site import Target
 from tests.support.http import Http
 from tests.support.page_forms import HOSTILE, page, rows, submit, texts
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 ARTICLE = """<html><head><title>A tale</title></head><body><h1>A tale &lt;script&gt;alert(1)&lt;/script&gt;</h1>
 <p>Long ago, a lamp stood on a desk, and it gave light to all who came to read there in the night.</p></body></html>"""
@@ -34,7 +34,7 @@ def site() -> Iterator[Target]:
 def extracting(site: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server that may fetch the site."""
     options = ["--domain-rate", "50"]
-    with RunningServer(tmp_path_factory.mktemp("extract") / "data", allow_hosts=[site.host], options=options) as server:
+    with ForkedServer(tmp_path_factory.mktemp("extract") / "data", allow_hosts=[site.host], options=options) as server:
         yield server
 
 
@@ -151,7 +151,7 @@ async def test_requests_of_a_page_count_for_the_rate_of_their_key(
 ) -> None:
     options = ["--extract-rate", "0.01"]
     data = tmp_path_factory.mktemp("rates") / "data"
-    with RunningServer(data, allow_hosts=[site.host], options=options) as server:
+    with ForkedServer(data, allow_hosts=[site.host], options=options) as server:
         async with Http(server.url, server.platform_key) as http:
             fields = {"url": f"http://{site.host}/tale", "httpResponseBody": "on"}
             problems: list[Any] = []

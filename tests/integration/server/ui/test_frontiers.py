@@ -22,10 +22,53 @@ async def test_frontiers_and_slots_are_shown_with_their_counts(http: Http, proje
     path = await queue(http, project, "0", [{"fp": f"{n:03}"} for n in range(130)])
     await queue(http, project, "1", [{"fp": "x"}])
     await queue(http, project, "dead-letters", [dead(0, "abc")])
-    assert rows(page(await http.get(f"/ui/{project}/frontiers"))) == [["shop", "2", "131", "1"]]
+    assert rows(page(await http.get(f"/ui/{project}/frontiers"))) == [["shop", "", "131", "1", "2"]]
     document = page(await http.get(path))
     assert rows(document) == [["0", "130", "2", "1", "130"], ["1", "1", "1", "0", "1"]]
     assert "1 request is a dead letter" in document.text_content()
+
+
+async def test_frontiers_have_their_crawls_and_those_of_ended_jobs_are_folded(http: Http, project: int) -> None:
+    jobs = [{"spider": "books", "state": "running"}] * 3
+    running, ended, waiting = [row["key"] for row in (await http.post(f"/jobq/{project}/push", jobs)).lines]
+    await http.post(f"/jobs/{waiting}", b'{"frontier": "feed", "waits_since": 1700000000000}')
+    own = [f"job-{key.split('/', 1)[1].replace('/', '-')}" for key in (running, ended)]
+    for frontier in (*own, "feed", "named"):
+        for slot in ("0", "assignment", f"commits-{own[0].removeprefix('job-')}"):
+            path = await queue(http, project, slot, [{"fp": "a"}], frontier)
+    await queue(http, project, "dead-letters", [dead(0, "abc")], own[1])
+    await http.post(f"/jobq/{project}/update", [{"key": ended, "state": "finished"}])
+    document = page(await http.get(f"/ui/{project}/frontiers"))
+    (folded,) = document.xpath("//details[@class='finished']")
+    assert texts(folded, ".//tbody/tr/td[1]") == [own[1]]
+    assert texts(folded, "./summary") == ["1 frontier of jobs that have ended"]
+    folded.drop_tree()
+    shown = {row[0]: row[1:] for row in rows(document)}
+    assert shown[own[0]] == [f"books {running} running", "1", "0", "1"]
+    assert f"books {waiting} running A crawl is waiting for requests, since" in shown["feed"][0]
+    assert shown["named"] == [f"books {running} running", "1", "0", "1"], "its journal names the job"
+    assert shown["feed"][1:] == ["1", "0", "1"]
+    one = page(await http.get(path))
+    assert [row[0] for row in rows(one)] == ["0"]
+    assert texts(one, "//details/summary") == [*texts(one, "//details/summary")[:-1], "2 slots with records of crawls"]
+
+
+async def test_a_page_of_frontiers_has_a_bounded_number_of_them_and_of_the_jobs_of_each(
+    http: Http, project: int
+) -> None:
+    jobs = [{"spider": "books", "state": "running"}] * 25
+    keys = [row["key"] for row in (await http.post(f"/jobq/{project}/push", jobs)).lines]
+    await queue(http, project, "0", [{"fp": "a"}], "f00")
+    for key in keys:
+        await queue(http, project, f"commits-{key.split('/', 1)[1].replace('/', '-')}", [{"fp": "a"}], "f00")
+    for number in range(1, 53):
+        await queue(http, project, "0", [{"fp": "a"}], f"f{number:02}")
+    address = f"/ui/{project}/frontiers"
+    first = page(await http.get(address))
+    assert [row[0] for row in rows(first)] == [f"f{number:02}" for number in range(50)]
+    assert "and at least 15 more" in rows(first)[0][1], "20 jobs of the 25 are read, and 5 shown"
+    (following,) = first.xpath("//nav[@class='pager']/a[text()='next']/@href")
+    assert [row[0] for row in rows(page(await http.get(following)))] == ["f50", "f51", "f52"]
 
 
 async def test_the_head_of_a_queue_is_shown_as_requests(http: Http, project: int) -> None:

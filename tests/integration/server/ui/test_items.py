@@ -13,12 +13,12 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from scrapy_ext.server.ui import record_search
+from scrapy_ext.server import record_search
 from tests.acceptance.server.ui.test_snapshots import picture
 from tests.integration.server.ui.test_pages import HOSTILE, job, page, texts
 from tests.support.handwritten_site import Target
 from tests.support.http import Answer, Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 ITEMS = [
     {"colour": n % 3, "url": f"http://a.example/{n}", "price": f"{n % 100}.50", "name": f"Kettle {n}"}
@@ -81,6 +81,18 @@ async def test_a_wrong_condition_is_explained_and_kept_for_correction(http: Http
         assert (answer.status, 'role="alert"' in answer.text) in ((400, True), (200, False))
     for where in ("a\0b >", "x" * 3000, '"', "* > 2"):
         assert (await http.get(f"/ui/{key}/items?{urlencode({'where': where, 'sort': 'name'})}")).status == 400, where
+
+
+@pytest.mark.parametrize("name", ["where", "q", "sort", "anything", "x" * 20_000])
+async def test_a_long_query_is_refused_on_a_short_page(http: Http, project: int, name: str) -> None:
+    """The links of a page repeat it."""
+    key = await job(http, project)
+    await http.post(f"/items/{key}", ITEMS)
+    for part in ("items", "requests", "log"):
+        answer = await http.get(f"/ui/{key}/{part}?{urlencode({name: 'x' * 20_000})}")
+        assert answer.status == 400
+        assert "of this page is over 4096 bytes" in answer.text
+        assert len(answer.body) < 20_000
 
 
 async def test_a_condition_is_put_together_in_a_form(http: Http, project: int) -> None:
@@ -253,7 +265,8 @@ async def test_the_charts_of_requests_say_how_long_responses_took(http: Http, pr
     key = await job(http, project)
     await http.post(f"/requests/{key}", [_request(n) for n in range(100)])
     document = page(await http.get(f"/ui/{key}/requests"))
-    assert document.xpath("//svg/title/text()")[1] == "Time to respond: median 500 ms, 95 % within 950 ms"
+    assert document.xpath("//svg/title/text()")[1] == "Time in the downloader and its queue"
+    assert texts(document, "//figcaption/ul")[0] == "median 500 ms, 95 % within 950 ms"
     assert document.xpath("//svg")[1].xpath("string(./desc)") == "≤ 100 ms: 11; ≤ 250 ms: 15; ≤ 500 ms: 25; ≤ 1.0 s: 49"
 
 
@@ -278,7 +291,7 @@ async def test_images_come_by_the_guard_and_only_as_images(
     tmp_path_factory: pytest.TempPathFactory, site: Target
 ) -> None:
     data = tmp_path_factory.mktemp("images") / "data"
-    with RunningServer(data, allow_hosts=[site.host], options=("--item-images",)) as server:
+    with ForkedServer(data, allow_hosts=[site.host], options=("--item-images",)) as server:
         async with Http(server.url, server.platform_key) as http:
             key = await job(http, 1)
             where = f"http://{site.host}"

@@ -47,7 +47,7 @@ async def test_a_search_looks_through_a_bounded_number_of_records(http: Http, pr
     document = page(await http.get(f"/ui/{key}/items?q=100400"))
     (report,) = texts(document, "//p[@role='status']")
     assert report.startswith("0 found. Looked through ")
-    assert "of 100 500 items (0–" in report
+    assert "of 100 500 items (1–" in report
     # On a slow machine, a search ends by its time.
     while onward := document.xpath("//a[text()='Search further']/@href"):
         assert texts(document, "//tbody/tr") == []
@@ -135,9 +135,9 @@ async def test_secrets_within_values_are_not_shown(http: Http, project: int) -> 
         "A": [{"token": "s3cret4"}],
     }
     job_key = await job(http, project, spider_args=arguments, job_settings=settings, cmd_args="--token s3cret5 -v")
-    text = (await http.get(f"/ui/{job_key}")).text
-    assert "s3cret" not in text
-    assert "https://b.example/?page=2" in text
+    answer = await http.get(f"/ui/{job_key}")
+    assert "s3cret" not in answer.text
+    assert "https://b.example/?page=2" in page(answer).text_content()
     reported = {"keywords": "tents", "author": "Ann", "note": "12:30 at me@home"}
     assert "tents" in (text := (await http.get(f"/ui/{await job(http, project, spider_args=reported)}")).text)
     assert all(value in text for value in reported.values())
@@ -164,6 +164,24 @@ async def test_charts_have_a_description_in_words(http: Http, project: int) -> N
     assert "requests: 1\u202f200 at most, 1\u202f200 on average" in reported["Throughput, a minute"]
     assert "items: 600 at most" in reported["Throughput, a minute"]
     assert "100 MB last" in reported["Memory"]
+
+
+async def test_both_pages_of_a_job_have_the_same_throughput_with_a_gap_where_no_process_ran(
+    http: Http, project: int
+) -> None:
+    key = await job(http, project)
+    start = 1_800_000_000_000
+    times = [*range(0, 300_000, 5000), *range(900_000, 1_200_000, 5000)]
+    await http.post(f"/samples/{key}", [[start + ms, ms // 100, ms // 200, 0, 100_000_000] for ms in times])
+    await http.post(
+        f"/requests/{key}", [{"time": 1, "method": "GET", "url": "http://a", "duration": 3, "rs": 4, "status": 200}]
+    )
+    first, second = [
+        document.xpath("//figure[contains(., 'Throughput')]//polyline/@points")
+        for document in (page(await http.get(f"/ui/{key}")), page(await http.get(f"/ui/{key}/requests")))
+    ]
+    assert first == second
+    assert len(first) == 4, "two lines with one gap"
 
 
 async def test_without_samples_the_throughput_is_computed_from_the_times_of_the_records(
@@ -217,7 +235,7 @@ async def test_items_whose_indexes_do_not_begin_at_0_are_all_found(http: Http, p
     key = await job(http, project)
     await http.post(f"/items/{key}", [{"n": n} for n in range(500, 620)], Content_Range="items 500-/*")
     first = page(await http.get(f"/ui/{key}/items"))
-    assert "items 500–549 of 620" in first.text_content()
+    assert "items 501–550 of 620" in first.text_content()
     (last,) = first.xpath("//nav[@aria-label='Pages']//a[text()='last']/@href")
     numbers = page(await http.get(last)).xpath("//tbody/tr/td[1]//text()")
     assert [number.strip() for number in numbers] == [str(n) for n in range(600, 620)]
@@ -249,11 +267,41 @@ async def test_a_log_is_filtered_by_level_and_text_and_led_to_its_first_error(ht
     assert "l333" in led.xpath("//ol/li/@id")
 
 
+async def test_the_log_of_a_crawl_with_many_errors_stays_short_and_each_line_has_a_page(
+    http: Http, project: int
+) -> None:
+    key = await job(http, project)
+    await http.post(f"/logs/{key}", [{"time": n, "level": 40, "message": traceback_of(n)} for n in range(120)])
+    await ended(http, key)
+    answer = await http.get(f"/ui/{key}/log")
+    assert len(answer.text) < 60_000
+    document = page(answer)
+    assert "shop.py:34 in books" in document.text_content()
+    assert "spidermw.py" not in document.text_content()
+    (link,) = document.xpath("//li[@id='l7']/a[@class='whole']/@href")
+    assert page(await http.get(link)).xpath("string(//pre)") == traceback_of(7)
+    assert (await http.get(f"/ui/{key}/log/120")).status == 404
+
+
+def traceback_of(number: int) -> str:
+    return f"""Spider error processing <GET https://shop.example/page/{number}> (referer: None)
+Traceback (most recent call last):
+  File "/srv/env/lib/python3.12/site-packages/twisted/internet/defer.py", line 1253, in adapt
+    extracted = result.result()
+  File "/srv/env/lib/python3.12/site-packages/scrapy/core/spidermw.py", line 167, in process_sync
+    for r in iterable:
+  File "/srv/shop/spiders/shop.py", line 30, in parse
+    yield from self.books(response)
+  File "/srv/shop/spiders/shop.py", line 34, in books
+    yield {{"title": data["headline"]}}
+KeyError: 'headline'"""
+
+
 async def test_a_log_that_goes_on_begins_with_its_last_lines(http: Http, project: int) -> None:
     key = await job(http, project)
     await http.post(f"/logs/{key}", [{"time": n, "level": 20, "message": f"Line {n}"} for n in range(500)])
     document = page(await http.get(f"/ui/{key}/log"))
-    assert document.xpath("//ol/li/@id")[::199] == ["l300", "l499"]
+    assert document.xpath("//ol/li/@id")[::99] == ["l400", "l499"]
     assert document.xpath("//ol/@data-live") == [f"/ui/{key}/log/live?after=500"]
     await ended(http, key)
     assert page(await http.get(f"/ui/{key}/log")).xpath("//ol/@data-live") == []

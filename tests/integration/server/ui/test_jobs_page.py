@@ -9,10 +9,11 @@ from urllib.parse import urlencode
 import aiohttp
 import pytest
 
-from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo
+from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.versions.versions import NewVersion
+from scrapy_ext.server.store.monitor_queue import enqueue_job, forget_job
 from tests.integration.server.ui.test_pages import job, page, texts
+from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
 
@@ -38,6 +39,29 @@ def shown(answer: Answer) -> list[str]:
     return texts(page(answer), "//tbody/tr/td[2]")
 
 
+async def test_the_tab_of_jobs_that_need_somebody_has_their_number_and_the_page_that_of_those_without_a_verdict(
+    http: Http, project: int, server: RunningServer
+) -> None:
+    failed, good = await job(http, project), await job(http, project)
+    for key, reason in ((failed, "failed"), (good, "finished")):
+        await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished", "close_reason": reason}])
+    path, tab = f"/ui/{project}/jobs?state=attention", "//nav[@class='tabs']/a[starts-with(., 'needs attention')]"
+    judged = page(
+        await eventually_async(lambda: http.get(path), lambda answer: texts(page(answer), tab)[0].endswith("1"))
+    )
+    assert texts(judged, "//tbody/tr/td[2]") == [failed]
+    store = await Store.open(server.where)
+    try:
+        # A row of the queue that is due in an hour: the server does not judge the job meanwhile.
+        later = store.clock() + 3_600_000
+        await store._engine.write(enqueue_job, JobKey.parse(good), {}, later)
+        assert "1 finished job of this project has no verdict yet" in page(await http.get(path)).text_content()
+        assert "no verdict yet" not in (await http.get(f"/ui/{project}/jobs")).text
+    finally:
+        await store._engine.write(forget_job, JobKey.parse(good))
+        await store.close()
+
+
 async def test_jobs_are_filtered_by_state_spider_and_tag_and_counted(http: Http, project: int) -> None:
     books = await job(http, project, spider="Books.fr", tags=["nightly"])
     more = await job(http, project, spider="cookbooks", state="pending")
@@ -54,81 +78,13 @@ async def test_jobs_are_filtered_by_state_spider_and_tag_and_counted(http: Http,
     ):
         assert set(shown(await http.get(f"/ui/{project}/jobs{query}"))) == wanted, query
     filtered = page(await http.get(f"/ui/{project}/jobs?spider=book&state=running"))
-    assert texts(filtered, "//nav[@class='tabs']/a") == ["all 2", "pending 1", "running 1", "finished 0"]
+    assert texts(filtered, "//nav[@class='tabs']/a") == [
+        *("all 2", "needs attention 0", "pending 1", "running 1", "finished 0"),
+    ]
     # The filter is kept by every link of the page, and the page by none of them.
     assert all("spider=book" in link for link in filtered.xpath("//nav[@class='tabs']/a/@href"))
     for long in ("a" * 300, "a%00"):
         assert (await http.get(f"/ui/{project}/jobs?spider={long}")).status == 400
-
-
-async def test_a_form_starts_a_spider_with_all_that_run_json_takes(http: Http, project: int) -> None:
-    answer = await send(
-        http,
-        project,
-        "jobs/run",
-        ("spider", "books"),
-        ("arguments", "category = new\r\nurl=http://a.example/?a=b\r\n\r\n"),
-        ("priority", "4"),
-        ("units", "3"),
-        ("tags", "nightly, eu,nightly"),
-        ("job_settings", '{"CLOSESPIDER_ITEMCOUNT": 3}'),
-    )
-    assert "The job is scheduled." in page(answer).text_content()
-    (found,) = await listed(http, project)
-    metadata = (await http.get(f"/jobs/{found['id']}")).json
-    assert {name: metadata.get(name) for name in ("spider", "spider_args", "priority", "units", "tags")} == {
-        "spider": "books",
-        "spider_args": {"category": "new", "url": "http://a.example/?a=b"},
-        "priority": 4,
-        "units": 3,
-        "tags": ["nightly", "eu"],
-    }
-    assert metadata["job_settings"] == {"CLOSESPIDER_ITEMCOUNT": 3}
-    assert metadata["scheduled_by"] == "api"
-
-
-@pytest.mark.parametrize(
-    ("field", "typed", "message"),
-    [
-        ("spider", "", "must be 1 to 255 characters"),
-        ("arguments", "category", "has on line 1 no name=value"),
-        ("arguments", "a=1\nspider=b", "has on line 2 spider, which is no argument"),
-        ("arguments", "a=1\na=2", "has a twice"),
-        ("priority", "9", "must be 0 to 4, got 9"),
-        ("units", "many", "must be a whole number"),
-        ("tags", "a" * 300, "must be 1 to 255 characters"),
-        ("job_settings", "{", "is not JSON"),
-        ("job_settings", "[1]", "must be a JSON object"),
-    ],
-    ids=range(9),
-)
-async def test_what_is_wrong_is_reported_at_its_field_and_what_was_typed_stays(
-    http: Http, project: int, field: str, typed: str, message: str
-) -> None:
-    fields = {"spider": "books", "arguments": "keep=me", "priority": "2", "units": "1", "tags": "kept", field: typed}
-    answer = await send(http, project, "jobs/run", *fields.items())
-    assert answer.status == 400
-    document = page(answer)
-    (beside,) = document.xpath(f"//*[@id='{field}-hint']")
-    assert message in beside.text_content()
-    (input_of,) = document.xpath(f"//*[@id='{field}']")
-    assert (input_of.get("aria-invalid"), input_of.get("aria-describedby")) == ("true", f"{field}-hint")
-    kept = {
-        "spider": document.xpath("//input[@id='spider']/@value")[0],
-        "arguments": document.xpath("//textarea[@id='arguments']")[0].text_content().strip("\n"),
-        "tags": document.xpath("//input[@id='tags']/@value")[0],
-        "job_settings": document.xpath("//textarea[@id='job_settings']")[0].text_content().strip("\n"),
-    }
-    assert all(kept[name] == fields.get(name, "") for name in kept)
-    assert await listed(http, project) == []
-
-
-async def test_a_job_that_waits_or_runs_already_is_reported(http: Http, project: int) -> None:
-    for wanted in (200, 400):
-        answer = await send(http, project, "jobs/run", ("spider", "books"), ("arguments", "a=1"))
-        assert answer.status == wanted
-    assert "is pending or running with these arguments already" in answer.text
-    assert len(await listed(http, project)) == 1
 
 
 async def test_several_jobs_are_stopped_at_once(http: Http, project: int) -> None:
@@ -144,26 +100,26 @@ async def test_several_jobs_are_stopped_at_once(http: Http, project: int) -> Non
     assert (await http.get(f"/jobs/{running}/state")).json == "running"
 
 
-async def test_a_job_runs_again_as_it_was(http: Http, project: int) -> None:
+async def test_jobs_run_again_as_they_were(http: Http, project: int) -> None:
     same = {"spider_args": {"a": "1"}, "job_settings": {"B": 2}, "tags": ["x"], "units": 2, "priority": 3}
-    key = await job(http, project, **same, environment={"C": "d"}, cmd_args="--e")
-    await http.post(f"/jobs/{key}", b'{"close_reason": "finished", "frameworkstats": {"a": 1}}')
-    answer = await send(http, project, "jobs", ("action", "rerun"), ("job", key))
-    assert "1 job was scheduled again." in texts(page(answer), "//p[@role='status']")
-    (again,) = await listed(http, project)
+    keys = [await job(http, project, **same, environment={"C": "d"}, cmd_args="--e") for _ in range(2)]
+    await http.post(f"/jobs/{keys[0]}", b'{"close_reason": "finished", "frameworkstats": {"a": 1}}')
+    answer = await send(http, project, "jobs", ("action", "rerun"), *(("job", key) for key in keys))
+    assert "2 jobs were scheduled again." in texts(page(answer), "//p[@role='status']")
+    again, other = await listed(http, project)
     metadata = (await http.get(f"/jobs/{again['id']}")).json
-    assert again["id"] != key
+    assert {again["id"], other["id"]}.isdisjoint(keys)
     assert {name: metadata[name] for name in same} == same
     assert (metadata["environment"], metadata["cmd_args"]) == ({"C": "d"}, "--e")
     assert "close_reason" not in metadata
     assert "frameworkstats" not in metadata
 
 
-async def test_a_job_of_a_client_of_scrapyd_runs_again_with_an_id_of_its_own(http: Http, project: int) -> None:
+async def test_jobs_of_a_client_of_scrapyd_run_again_with_ids_of_their_own(http: Http, project: int) -> None:
     environment = {"SCRAPY_JOB": "of-a-client", "C": "d"}
     key = await job(http, project, tags=["scrapyd:of-a-client", "x"], environment=environment)
-    await send(http, project, "jobs", ("action", "rerun"), ("job", key))
-    (again,) = await listed(http, project)
+    await send(http, project, "jobs", ("action", "rerun"), ("job", key), ("job", await job(http, project)))
+    (again,) = await listed(http, project, has_tag="x")
     metadata = (await http.get(f"/jobs/{again['id']}")).json
     assert (metadata["tags"], metadata["environment"]) == (["x"], {"C": "d"})
 
@@ -201,6 +157,90 @@ async def test_a_form_that_no_page_has_is_refused(http: Http, project: int, fiel
     assert texts(page(answer), "//h1") == ["Invalid request"]
 
 
+async def confirmed(http: Http, asked: Answer) -> Answer:
+    """Send the form of a page that asks for confirmation."""
+    form = page(asked).xpath("//main//form")[0]
+    fields = [(each.get("name"), each.get("value")) for each in form.xpath(".//input | .//button")]
+    body = urlencode(fields).encode()
+    return await http.post(form.get("action"), body, Content_Type="application/x-www-form-urlencoded")
+
+
+async def test_an_action_on_all_that_the_filters_find_says_their_number_first(http: Http, project: int) -> None:
+    pushed = [{"spider": f"book{n % 3}", "spider_args": {"n": str(n)}} for n in range(70)]
+    keys = [line["key"] for line in (await http.post(f"/jobq/{project}/push", pushed)).lines]
+    await http.post(f"/jobq/{project}/push", [{"spider": "news"}])
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "running"} for key in keys[:2]])
+    ended = [{"key": key, "state": "finished", "close_reason": "finished"} for key in keys[:20]]
+    await http.post(f"/jobq/{project}/update", ended)
+    document = page(await http.get(f"/ui/{project}/jobs?spider=book"))
+    assert "Choose all 70 found" in texts(document, "//form[@id='several']//label")
+    address = document.xpath("//form[@id='several']/@action")[0].removeprefix(f"/ui/{project}/")
+    back = ("back", f"/ui/{project}/jobs?spider=book")
+
+    asked = await send(http, project, address, ("action", "stop"), ("all", "1"), back)
+    assert texts(page(asked), "//h1") == ["Stop 50 jobs?"]
+    assert "The filters find 50 pending or running jobs." in page(asked).text_content()
+    assert len(texts(page(asked), "//ul[@class='listed']/li")) == 21
+    assert len(await listed(http, project)) == 51
+    # A job of a later time is not among those that were counted.
+    later = await job(http, project, spider="book1", state="pending")
+    answer = await confirmed(http, asked)
+    assert "50 jobs were asked to stop." in texts(page(answer), "//p[@role='status']")
+    assert page(answer).xpath("//input[@name='spider']/@value") == ["book"]
+    assert {each["spider"] for each in await listed(http, project)} == {"book1", "news"}
+    assert (await http.get(f"/jobs/{later}/state")).json == "pending"
+
+    outcome = "jobs?spider=book&outcome=ok"
+    asked = await send(http, project, outcome, ("action", "rerun"), ("all", "1"), back)
+    assert texts(page(asked), "//h1") == ["Run 20 jobs again?"]
+    assert "20 jobs were scheduled again." in texts(page(await confirmed(http, asked)), "//p[@role='status']")
+    arguments = [each["spider_args"]["n"] for each in await listed(http, project) if each.get("spider_args")]
+    assert sorted(arguments, key=int) == [str(n) for n in range(20)]
+
+    asked = await send(http, project, "jobs?spider=book2", ("action", "delete"), ("all", "1"), back)
+    assert texts(page(asked), "//h1")[0].startswith("Delete ")
+    await confirmed(http, asked)
+    assert not shown(await http.get(f"/ui/{project}/jobs?spider=book2"))
+    assert shown(await http.get(f"/ui/{project}/jobs?spider=book1"))
+    nothing = await send(http, project, "jobs?spider=nothing", ("action", "stop"), ("all", "1"), back)
+    assert texts(page(nothing), "//p[@role='status']") == ["No job was chosen."]
+    assert (await send(http, project, "jobs?longer=soon", ("action", "stop"), ("all", "1"), back)).status == 400
+
+
+async def test_all_jobs_of_a_page_are_chosen_by_a_link_without_scripts(http: Http, project: int) -> None:
+    keys = {await job(http, project) for _ in range(3)}
+    document = page(await http.get(f"/ui/{project}/jobs"))
+    (link,) = document.xpath("//a[text()='Choose this page']/@href")
+    chosen = page(await http.get(link))
+    assert set(chosen.xpath("//input[@name='job'][@checked]/@value")) == keys
+    assert chosen.xpath("//a[text()='Choose none']/@href") == [f"/ui/{project}/jobs"]
+
+
+async def test_a_wrong_filter_keeps_the_others_and_is_named_as_on_the_page(http: Http, project: int) -> None:
+    key = await job(http, project, tags=["nightly"])
+    await job(http, project)
+    for wrong, message in (
+        ("longer=soon", "Took at least must be a duration, got 'soon'."),
+        ("outcome=fine", "Outcome must be one of "),
+        ("from=yesterday", "From must be a date, got 'yesterday'."),
+        ("spider=" + "a" * 300, "Spider must be 255 characters at most"),
+    ):
+        answer = await http.get(f"/ui/{project}/jobs?tag=nightly&{wrong}")
+        assert (answer.status, shown(answer)) == (400, [key]), wrong
+        document = page(answer)
+        (said,) = document.xpath("//p[@role='alert']")
+        assert said.text_content().startswith(message)
+        (field,) = document.xpath("//*[@aria-invalid='true']")
+        assert (field.get("name"), field.get("aria-describedby")) == (wrong.partition("=")[0], said.get("id"))
+        assert document.xpath("//input[@name='tag']/@value") == ["nightly"]
+
+
+async def test_the_tags_of_the_project_are_suggested(http: Http, project: int) -> None:
+    await http.post(f"/jobq/{project}/push", [{"spider": "a", "tags": ["nightly", f"t{n:03}"]} for n in range(120)])
+    suggested = page(await http.get(f"/ui/{project}/jobs?state=running")).xpath("//datalist/option/@value")
+    assert suggested == ["nightly", *(f"t{n:03}" for n in range(99))]
+
+
 async def test_nothing_chosen_is_reported(http: Http, project: int) -> None:
     answer = await send(http, project, "jobs", ("action", "stop"))
     assert texts(page(answer), "//p[@role='status']") == ["No job was chosen."]
@@ -212,31 +252,6 @@ async def test_an_address_puts_no_words_of_its_own_on_a_page(http: Http, project
         assert "won" not in text
         assert "money" not in text
         assert "99999999999" not in text
-
-
-async def test_spiders_of_the_deployed_version_are_offered_and_others_refused(
-    server: RunningServer, http: Http, project: int
-) -> None:
-    waits = await job(http, project, state="pending")
-    assert "no version of the project is deployed" in page(await http.get(f"/ui/{waits}")).text_content()
-    store = await Store.open(server.where)
-    try:
-        deploy = await store.versions.begin(project, NewVersion("v1", "egg", "", 4, "f" * 64, ""), "me")
-        await store.versions.put(project, deploy, 0, b"code")
-        await store.versions.arrived(project, deploy)
-        pages = SpiderArgument("pages", default="3", help="<b> at most")
-        arguments = [SpiderArgument("category", required=True), pages]
-        await store.versions.ready(project, deploy, [SpiderInfo("novels", arguments, "Reads novels <all>.")])
-    finally:
-        await store.close()
-    form = page(await http.get(f"/ui/{project}/jobs/run"))
-    assert form.xpath("//datalist/option/@value") == ["novels"]
-    shown = "novels category (required) pages=3 Reads novels <all>. pages <b> at most"
-    assert texts(form, "//main//details/ul/li") == [shown]
-    answer = await send(http, project, "jobs/run", ("spider", "novel"))
-    (message,) = page(answer).xpath("//*[@id='spider-hint']")
-    assert "'novel' is no spider of version v1" in message.text_content()
-    assert "Use one of novels" in message.text_content()
 
 
 async def _finished(http: Http, project: int, reason: str, **fields: Any) -> str:
@@ -304,6 +319,35 @@ async def test_a_sorted_list_has_pages(http: Http, project: int) -> None:
     assert texts(backwards, "//tbody/tr/td[3]") == names[100:]
 
 
+async def test_columns_have_arguments_warnings_monitors_queue_time_version_and_node(http: Http, project: int) -> None:
+    body = b'{"name": "enough", "checks": ["items >= 2"], "enabled": true}'
+    for _ in range(2):
+        assert (await http.post(f"/api/projects/{project}/monitors", body)).status == 201
+        body = body.replace(b"enough", b"some").replace(b">= 2", b">= 1")
+    arguments = {"category": "new", "api_key": "0123456789abcdef"}
+    key = await job(http, project, state="pending", spider_args=arguments, version="v7")
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "running"}])
+    await http.post(f"/items/{key}", [{"a": 1}])
+    await http.post(f"/logs/{key}", [{"time": 1, "level": level, "message": "m"} for level in (20, 30, 30, 40, 50)])
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished", "close_reason": "finished"}])
+    query = "columns=arguments.warnings.errors.monitors.queued.version.node"
+    address = f"/ui/{project}/jobs?{query}"
+    answer = await eventually_async(lambda: http.get(address), lambda answer: "1 of 2" in answer.text)
+    titles = texts(page(answer), "//thead//th")[1:]
+    row = dict(zip(titles, texts(page(answer), "//tbody/tr/td")[1:], strict=True))
+    assert "0123456789abcdef" not in answer.text
+    assert row.pop("Queued") != "–"
+    assert row == {
+        "Job": key,
+        "Arguments": "api_key=••••••, category=new",
+        "Warnings": "2",
+        "Errors": "2",
+        "Failed monitors": "1 of 2",
+        "Version": "v7",
+        "Node": "–",
+    }
+
+
 async def test_the_chosen_columns_are_remembered(server: RunningServer, http: Http, project: int) -> None:
     await job(http, project, priority=3)
     titles = texts(page(await http.get(f"/ui/{project}/jobs")), "//thead//a")
@@ -318,5 +362,9 @@ async def test_the_chosen_columns_are_remembered(server: RunningServer, http: Ht
     assert texts(chosen, "//thead//a") == ["Job", "Spider", "Priority"]
     assert texts(chosen, "//tbody/tr/td")[1:] == [f"{project}/1/1", "books", "3"]
     assert chosen.xpath("//input[@name='column'][@checked]/@value") == ["job", "spider", "priority"]
+    # The address shows them to others, and comes before what this browser remembers.
+    assert "columns=job.spider.priority" in answer.headers["Location"]
+    shared = page(await http.get(f"/ui/{project}/jobs?columns=job.state", Cookie=cookie))
+    assert texts(shared, "//thead//a") == ["Job", "State"]
     for wrong in ("scrapy_ext_job_columns=;", "scrapy_ext_job_columns=x.y", 'scrapy_ext_job_columns="<b>"'):
         assert texts(page(await http.get(f"/ui/{project}/jobs", Cookie=wrong)), "//thead//a") == titles

@@ -130,9 +130,9 @@ async def test_projects_are_shown_with_their_jobs_and_what_they_hold(http: Http,
         found = row_of(document, str(project))
         address = next(iter(document.xpath("//nav[@class='pager']/a[text()='next']/@href")), "")
     assert found[1] == "add a name"
-    assert found[2:8] == ["2", "1", "0", "3", "0", "1"]
-    assert found[8].endswith(" B")
-    assert found[8] != "0 B"
+    assert found[2:11] == ["0", "0", "0", "2", "1", "0", "3", "0", "1"]
+    assert found[11].endswith(" B")
+    assert found[11] != "0 B"
 
 
 async def test_a_key_that_may_run_is_made_and_shown_as_such(http: Http, project: int, name: str) -> None:

@@ -16,7 +16,7 @@ from scrapy_ext.server.ui.live import MAX_STREAMS
 from tests.integration.server.ui.test_pages import job
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 #: Seconds for what comes within one, on a machine that does much else.
 TIMEOUT = 180
@@ -71,7 +71,7 @@ async def test_lines_come_as_they_are_written_and_the_end_is_reported(
         assert live.answer.headers["Cache-Control"] == "no-store"
         name, data, number = await live.event()
         assert (name, number, data["leftOut"]) == ("lines", "3", 0)
-        assert data["lines"] == [[2, "1970-01-01 00:00:00", 20, "INFO", "Line 2 <b>"]]
+        assert data["lines"] == [[2, "1970-01-01 00:00:00", 20, "INFO", "Line 2 <b>", False]]
         await http.post(f"/logs/{key}", lines(3, 2))
         name, data, number = await live.event()
         assert (name, number, [line[0] for line in data["lines"]]) == ("lines", "5", [3, 4])
@@ -117,7 +117,7 @@ async def test_the_number_of_live_pages_is_bounded_and_they_end_with_their_clien
 
 
 async def test_a_server_that_ends_waits_for_no_live_page(tmp_path: Path) -> None:
-    with RunningServer(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         async with Http(server.url, server.platform_key) as http:
             key = await job(http, 1)
         async with stream(server, f"/ui/{key}/log/live") as live:

@@ -46,7 +46,9 @@ async def test_a_monitor_is_previewed_then_added_and_its_results_are_on_the_job(
     assert "items is 5, expected at least 10" in " ".join(texts(job, "//ul[@class='checks']/li"))
     assert job.xpath(f"//ul[@class='checks']//a[@href='/ui/{key}/items/0']")
     listed = page(await http.get(path))
-    assert "books: enough since" in texts(listed, "//ul[@class='incidents']/li")[0]
+    (failing,) = (texts(row, "./td") for row in listed.xpath("//tr[@class='failed']"))
+    assert [failing[0], failing[1], failing[3]] == ["enough", "books", "1"]
+    assert failing[4].startswith(f"{key} items is 5, expected at least 10")
     one = page(await http.get(f"{path}/{monitor['id']}"))
     assert key in [row[1] for row in rows(one) if len(row) > 1]
     fields = {"action": "disable", "number": monitor["id"]}
@@ -86,15 +88,21 @@ async def test_targets_are_added_tried_and_removed_and_their_addresses_never_sho
     assert done(await submit(http, path, form)) == "Saved."
     answer = await submit(http, path, {"action": "target-test", "number": 1})
     assert done(answer) == "The test is sent. The last messages of the target have its outcome."
-    tried = await eventually_async(lambda: http.get(path), lambda found: "given up" in found.text)
+    tried = await eventually_async(lambda: http.get(f"{path}?part=alerts"), lambda found: "Send again" in found.text)
     assert "a-secret" not in tried.text
     assert "json://***" in tried.text
     assert "its address is not public" in tried.text
+    (message,) = page(tried).xpath("//form[button='Send again']/input[@name='message']/@value")
+    again = await submit(http, path, {"action": "target-resend", "number": 1, "message": message})
+    assert done(again) == "It is sent again. Its outcome appears below."
+    (sent,) = (await http.get(f"/api/projects/{project}/alerts/1/messages")).json
+    assert str(sent["id"]) == message
     refused = page(await submit(http, path, {**form, "url": "syslog://a-secret"}), 400)
     assert "has the scheme syslog, which is not supported" in " ".join(texts(refused, "//p[@class='wrong']"))
     assert done(await submit(http, path, {"action": "target-remove", "number": 1})) == "Deleted."
-    missing = await submit(http, path, {"action": "target-test", "number": 1})
-    assert missing.status == 404
+    for action in ("target-test", "target-resend"):
+        missing = await submit(http, path, {"action": action, "number": 1, "message": message})
+        assert missing.status == 404
 
 
 async def test_foreign_text_is_shown_as_text(http: Http, project: int) -> None:
@@ -102,7 +110,8 @@ async def test_foreign_text_is_shown_as_text(http: Http, project: int) -> None:
     made = await http.post(f"/api/projects/{project}/monitors", json.dumps(body).encode())
     key = await finished(http, project, 1, HOSTILE)
     await eventually_async(lambda: http.get(f"/api/projects/{project}/monitors/results?job={key}"), lambda a: a.json)
-    for path in (f"/ui/{project}/monitors", f"/ui/{project}/monitors/{made.json['id']}", f"/ui/{key}"):
+    of_project = f"/ui/{project}/monitors"
+    for path in (of_project, f"{of_project}?part=results", f"{of_project}/{made.json['id']}", f"/ui/{key}"):
         assert HOSTILE in " ".join(texts(page(await http.get(path)), "//main"))
 
 
@@ -131,3 +140,27 @@ async def test_the_activity_names_who_changed_monitors_and_targets(http: Http, p
         "alert-target:created",
         "alert-target:removed",
     ]
+
+
+async def test_a_job_with_a_verdict_says_who_is_alerted_if_it_happens_again(http: Http, project: int) -> None:
+    key = (await http.post(f"/jobq/{project}/push", [{"spider": "books", "state": "running"}])).json["key"]
+    failed = {"key": key, "state": "finished", "close_reason": "start_error"}
+    await http.post(f"/jobq/{project}/update", [failed])
+    await eventually_async(lambda: http.get(f"/ui/{key}"), lambda answer: "it failed: start_error" in answer.text)
+
+    async def alerted() -> str:
+        (text,) = texts(page(await http.get(f"/ui/{key}")), "//section[@aria-label='Verdict']/p")
+        return text
+
+    assert await alerted() == "Nobody is alerted if this happens again: no monitor covers such jobs. Monitors"
+    for name, spider in (("enough", "books"), ("others", "news")):
+        monitor = {"name": name, "spider": spider, "checks": ["items >= 1"], "enabled": True}
+        await http.post(f"/api/projects/{project}/monitors", json.dumps(monitor).encode())
+    nobody = "Nobody is alerted when a monitor of such jobs fails (enough): no target of alerts is enabled."
+    assert await alerted() == f"{nobody} Targets of alerts"
+    target = json.dumps({"name": "on-call", "url": "json://127.0.0.1:9/a"}).encode()
+    number = (await http.post(f"/api/projects/{project}/alerts", target)).json["id"]
+    expected = "If this happens again, on-call is alerted when a monitor of such jobs fails: enough. Targets of alerts"
+    assert await alerted() == expected
+    await submit(http, f"/ui/{project}/monitors", {"action": "target-disable", "number": number})
+    assert await alerted() == f"{nobody} Targets of alerts"

@@ -17,14 +17,14 @@ from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.job_projects import write_project
 from tests.support.page_forms import page, rows, submit, texts
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = write_project(tmp_path_factory.mktemp("project") / "shop")
     options = ["--local-project", str(folder), "--units", "3", "--node-tags", "gpu"]
-    with RunningServer(tmp_path_factory.mktemp("nodes") / "data", options=options) as server:
+    with ForkedServer(tmp_path_factory.mktemp("nodes") / "data", options=options) as server:
         yield server
 
 

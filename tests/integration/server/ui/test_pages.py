@@ -35,20 +35,22 @@ async def test_jobs_are_listed_with_what_they_stored(http: Http, project: int) -
     await http.post(f"/logs/{key}", [{"time": 1, "level": 40, "message": "m"}])
     other = await job(http, project)
     await http.post(f"/jobq/{project}/update", [{"key": other, "state": "finished", "close_reason": "cancelled"}])
-    document = page(await http.get(f"/?project={project}"))
+    document = page(await http.get(f"/ui/{project}/jobs"))
     rows = {row[0]: row for row in (texts(row, "./td")[1:] for row in document.xpath("//tbody/tr"))}
     assert rows[key][1:7] == ["books", "running", "3", "0", "1", "1"]
-    assert rows[key][9] == "nightly"
+    assert rows[key][9:11] == ["", "nightly"]
     assert rows[other][2] == "cancelled"
     assert f"/ui/{key}" in document.xpath("//tbody//a/@href")
-    assert texts(document, "//nav[contains(@class, 'tabs')]/a") == ["all 2", "pending 0", "running 1", "finished 1"]
-    finished = page(await http.get(f"/?project={project}&state=finished"))
+    assert texts(document, "//nav[contains(@class, 'tabs')]/a") == [
+        *("all 2", "needs attention 0", "pending 0", "running 1", "finished 1"),
+    ]
+    finished = page(await http.get(f"/ui/{project}/jobs?state=finished"))
     assert texts(finished, "//tbody/tr/td[2]") == [other]
 
 
 async def test_many_jobs_are_paged(http: Http, project: int) -> None:
     await http.post(f"/jobq/{project}/push", [{"spider": "s"}] * 60)
-    first = page(await http.get(f"/?project={project}"))
+    first = page(await http.get(f"/ui/{project}/jobs"))
     (older,) = [a.get("href") for a in first.xpath("//nav[@class='pager']/a") if a.text == "older"]
     second = page(await http.get(older))
     keys = texts(first, "//tbody/tr/td[2]") + texts(second, "//tbody/tr/td[2]")
@@ -62,7 +64,7 @@ async def test_a_job_shows_its_metadata_stats_and_fields(http: Http, project: in
     document = page(await http.get(f"/ui/{key}"))
     assert texts(document, "//h1") == ["books"]
     text = document.text_content()
-    for shown in ("spider_args", "category", "running_time"):
+    for shown in ("Arguments", "category", "Started"):
         assert shown in text
     stats = page(await http.get(f"/ui/{key}/stats"))
     assert [texts(row, "./*") for row in stats.xpath("//tbody/tr")] == [["item_scraped_count", "2"]]
@@ -105,7 +107,7 @@ async def test_nothing_that_was_stored_becomes_markup(http: Http, project: int) 
     await http.post(f"/requests/{key}", [request, {**request, "url": "javascript:alert(1)"}])
     await http.post(f"/logs/{key}", [{"time": 1, "level": 20, "message": HOSTILE}])
     parts = ["", "/items", "/items?all=1", "/items/0", "/requests", "/log", "/log?start=0", "/stats"]
-    for address in [f"/?project={project}", *(f"/ui/{key}{part}" for part in parts)]:
+    for address in [f"/ui/{project}/jobs", *(f"/ui/{key}{part}" for part in parts)]:
         answer = await http.get(address)
         document = page(answer)
         assert document.xpath("//script[not(starts-with(@src, '/ui/static/'))] | //img | //@onerror | //@style") == []
@@ -124,7 +126,7 @@ async def test_values_that_no_page_expects_are_shown_all_the_same(http: Http, pr
     await http.post(f"/logs/{key}", [{"time": 10**18, "level": -3, "message": ""}])
     for part in ("", "/log"):
         assert (await http.get(f"/ui/{key}{part}")).status == 200
-    assert (await http.get(f"/?project={project}")).status == 200
+    assert (await http.get(f"/ui/{project}/jobs")).status == 200
     assert (await http.get(f"/api/jobs/list.json?project={project}")).status == 200
 
 

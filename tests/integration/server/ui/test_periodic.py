@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.api.platform.periodic import Cron, PeriodicJob, Task
+from scrapy_ext.api.platform.cron import Cron
+from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.server.ui.views.periodic import next_runs
 from tests.support.http import Http
 from tests.support.page_forms import HOSTILE, done, page, rows, submit, texts
@@ -46,7 +47,7 @@ async def test_periodic_jobs_are_listed_with_their_next_runs(http: Http, project
     following = Cron.parse("30 4 * * 1").next_after(datetime.now(timezone.utc))
     assert following is not None
     assert first[1:3] == ["books nightly", "30 4 * * 1"]
-    assert first[3].startswith(f"{following:%Y-%m-%d %H:%M}")
+    assert first[3].startswith(f"{following:%a %Y-%m-%d %H:%M}")
     assert len(texts(document, "//tbody/tr[1]/td[4]//div | //tbody/tr[1]/td[4]//summary")) == 5
     assert first[5] == "every Monday"
     assert second[1] == "py:clean.py, py:b.py"
@@ -138,7 +139,7 @@ async def test_the_command_line_of_a_script_that_has_a_secret_survives_an_edit(h
         ({"cron": "61 4 * * *"}, "cron", "minute must be 0 to 59, got 61"),
         ({"cron": "4 * *"}, "cron", "must have five fields"),
         ({"task": ""}, None, "tasks: must be 1 to"),
-        ({"arguments": "no equals sign"}, "arguments", "must be name=value on each line"),
+        ({"arguments": "no equals sign"}, "arguments", "has on line 1 no name=value"),
         ({"arguments": '{"a": '}, "arguments", "is not JSON"),
         ({"priority": "9"}, None, "must be 0 to 4, got 9"),
         ({"priority": "high"}, None, "must be a number"),
@@ -216,6 +217,17 @@ async def test_of_several_expressions_all_are_stored_or_none(http: Http, project
     assert await stored(http, project) == []
 
 
+async def test_a_week_shows_when_schedules_run_without_paused_ones(http: Http, project: int) -> None:
+    path = await schedule(http, project, cron="15 * * * *", tasks=[{"name": HOSTILE}])
+    await schedule(http, project, cron="30 4 * * *", disabled=True)
+    document = page(await http.get(f"/ui/{project}/periodic/week"))
+    assert texts(document, "//tbody/tr/th") == [HOSTILE]
+    assert texts(document, "//tbody/tr/td") == ["24×:15 every hour at minute 15"] * 7
+    assert document.xpath("//tbody//a/@href") == [path] * 7
+    assert texts(document, "//tfoot/tr/td") == ["24"] * 7
+    assert "1 paused job is left out" in document.text_content()
+
+
 async def test_the_next_runs_are_shown_without_a_script(http: Http, project: int) -> None:
     path = await schedule(http, project)
     document = page(await submit(http, path, {**FORM, "action": "preview", "cron": "0 12 24 12 *"}))
@@ -231,12 +243,17 @@ async def test_the_next_runs_are_shown_without_a_script(http: Http, project: int
 async def test_a_script_reads_the_next_runs_of_what_is_typed(http: Http, project: int) -> None:
     path = f"/ui/{project}/periodic/next"
     both = (await http.get(f"{path}?cron=0+0+1+1+*&cron=0+0+2+1+*")).json
-    assert [text[-11:] for text in both["next"]][:2] in (["01-01 00:00", "01-02 00:00"], ["01-02 00:00", "01-01 00:00"])
+    assert [each["text"][-11:] for each in both["next"]][:2] in (
+        ["01-01 00:00", "01-02 00:00"],
+        ["01-02 00:00", "01-01 00:00"],
+    )
     assert len(both["next"]) == 5
     assert (await http.get(f"{path}?schedule=every-6-hours&at=07:30")).json["crons"] == [
         f"30 {hour} * * *" for hour in (1, 7, 13, 19)
     ]
     assert "must be a number or *" in (await http.get(f"{path}?cron=*/5+*+*+*+*")).json["error"]
     assert "must be a time of the day" in (await http.get(f"{path}?schedule=daily&at=noon")).json["error"]
-    assert (await http.get(f"{path}?cron=0+0+30+2+*")).json == {"crons": ["0 0 30 2 *"], "next": [], "error": ""}
+    never = (await http.get(f"{path}?cron=0+0+30+2+*")).json
+    assert (never["crons"], never["next"]) == (["0 0 30 2 *"], [])
+    assert "never runs: February has no day 30" in never["error"]
     assert (await http.get(path)).json == {"crons": [], "next": [], "error": ""}

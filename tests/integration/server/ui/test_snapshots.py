@@ -46,7 +46,7 @@ async def test_snapshots_are_listed_and_each_is_shown(http: Http, project: int) 
     listed = page(await http.get(f"/ui/{key}/snapshots"))
     (row,) = [texts(row, "./td") for row in listed.xpath("//tbody/tr")]
     assert row == [
-        *("2023-11-14 22:13:20", "KeyError'price'", "parse_lamp", "https://shop.example/lamp", "200"),
+        *("2023-11-14 22:13:20 UTC", "KeyError'price'", "parse_lamp", "https://shop.example/lamp", "200"),
         *(f"{len(HTML)} B", "108 B"),
     ]
     assert path in listed.xpath("//tbody//a/@href")

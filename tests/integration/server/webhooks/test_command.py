@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.webhooks.signing import new_secret, signed_headers
+from scrapy_ext.api.platform.webhooks import new_secret, signed_headers
 from tests.support.servers import RunningServer
 from tests.support.terminal_commands import scrapy
 
@@ -42,6 +42,11 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
     assert code == 0
     (delivery,) = [json.loads(line) for line in out.splitlines()]
     assert (delivery["event"], delivery["state"], delivery["attempts"]) == ("webhook:test", "given up", 1)
+    code, out, error = run(server, project, "resend", "1", delivery["id"])
+    assert (code, out) == (1, "")
+    assert "the delivery was not accepted: " in error
+    (again,) = [json.loads(line) for line in run(server, project, "deliveries", "1", "--json")[1].splitlines()]
+    assert again == {**delivery, "attempts": 2}
     for action, disabled in (("disable", True), ("enable", False)):
         assert run(server, project, action, "1") == (0, "", "")
         assert json.loads(run(server, project, "list", "--json")[1])["disabled"] is disabled
@@ -57,6 +62,9 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
         (("add", "hooks.example", "*"), "url: is not a URL"),
         (("test",), "test needs the number of a webhook"),
         (("test", "x"), "webhook: must be a whole number"),
+        (("resend", "1"), "resend needs a webhook and a delivery"),
+        (("resend", "1", "x-y"), "delivery: must be a whole number"),
+        (("resend", "99", "1-99-7"), "there is no such delivery that was given up"),
         (("test", "99"), "no webhook of the platform has this number"),
         (("deliveries", "99"), "no webhook of the platform has this number"),
     ],

@@ -12,14 +12,13 @@ from hashlib import sha256
 
 import pytest
 
-from scrapy_ext.api.platform.webhooks import Delivery
+from scrapy_ext.api.platform.webhooks import Delivery, NewWebhook, new_secret, signed_headers
 from scrapy_ext.server.net import guard as guard_module
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreBusyError
-from scrapy_ext.server.store.webhooks.webhooks import FIRST_WAIT
-from scrapy_ext.server.webhooks.dispatch import Dispatcher, Sender
-from scrapy_ext.server.webhooks.signing import new_secret, signed_headers
+from scrapy_ext.server.store.outbox import FIRST_WAIT
+from scrapy_ext.server.webhooks import Dispatcher, Sender
 from tests.support.eventually import eventually_async
 from tests.support.stores import Clock
 from tests.support.webhook_receiver import Receiver
@@ -47,14 +46,14 @@ async def post(store: Store, *names: str) -> None:
 async def settled(store: Store, number: int = 1, attempts: int = 1) -> Delivery:
     """The newest delivery, once something came of it."""
     (newest,) = await eventually_async(
-        lambda: store.webhooks.deliveries(PROJECT, number, 1),
+        lambda: store.webhooks.rows(PROJECT, number, 1),
         lambda newest: newest[0].attempts >= attempts and newest[0].outcome,
     )
     return newest
 
 
 async def test_events_are_sent_signed(store: Store, clock: Clock, receiver: Receiver) -> None:
-    await store.webhooks.add(PROJECT, f"{receiver.url}?x=1", ["job:*"], secret=SECRET)
+    await store.webhooks.add(PROJECT, NewWebhook(url=f"{receiver.url}?x=1", events=["job:*"]), secret=SECRET)
     async with sending(store, receiver.host):
         await post(store, "job:scheduled", "else", "job:started")
         bodies = await receiver.has(2)
@@ -84,7 +83,7 @@ def test_a_signature_is_that_of_the_published_form() -> None:
 async def test_any_other_answer_is_a_failure_and_is_repeated_with_the_same_id(
     store: Store, clock: Clock, receiver: Receiver, status: int, outcome: str
 ) -> None:
-    await store.webhooks.add(PROJECT, receiver.url, ["*"], secret=SECRET)
+    await store.webhooks.add(PROJECT, NewWebhook(url=receiver.url, events=["*"]), secret=SECRET)
     receiver.status = status
     async with sending(store, receiver.host):
         await post(store, "a")
@@ -101,9 +100,9 @@ async def test_a_slow_receiver_is_given_up_for_now_and_holds_nobody_up(
     store: Store, receiver: Receiver, clock: Clock
 ) -> None:
     receiver.gate.clear()
-    await store.webhooks.add(PROJECT, receiver.url, ["*"], secret=SECRET)
+    await store.webhooks.add(PROJECT, NewWebhook(url=receiver.url, events=["*"]), secret=SECRET)
     async with Receiver() as quick:
-        await store.webhooks.add(PROJECT, quick.url, ["*"], secret=SECRET)
+        await store.webhooks.add(PROJECT, NewWebhook(url=quick.url, events=["*"]), secret=SECRET)
         async with sending(store, receiver.host, quick.host, timeout=60):
             await post(store, "a", "b")
             assert [each["event"] for each in await quick.has(2)] == ["a", "b"]
@@ -126,7 +125,7 @@ NOT_PUBLIC = {
 
 async def test_addresses_that_are_not_public_are_not_called(store: Store) -> None:
     for url in NOT_PUBLIC:
-        await store.webhooks.add(PROJECT, url, ["*"], secret=SECRET)
+        await store.webhooks.add(PROJECT, NewWebhook(url=url, events=["*"]), secret=SECRET)
     async with sending(store):
         await post(store, "a")
         for number, outcome in enumerate(NOT_PUBLIC.values(), 1):
@@ -136,8 +135,8 @@ async def test_addresses_that_are_not_public_are_not_called(store: Store) -> Non
 async def test_what_cannot_be_reached_is_said_without_more(store: Store, receiver: Receiver) -> None:
     host = receiver.host
     await receiver.__aexit__()
-    await store.webhooks.add(PROJECT, f"http://{host}/secret-path", ["*"], secret=SECRET)
-    await store.webhooks.add(PROJECT, f"https://{host}/", ["*"], secret=SECRET)
+    await store.webhooks.add(PROJECT, NewWebhook(url=f"http://{host}/secret-path", events=["*"]), secret=SECRET)
+    await store.webhooks.add(PROJECT, NewWebhook(url=f"https://{host}/", events=["*"]), secret=SECRET)
     async with sending(store, host):
         await post(store, "a")
         for number in (1, 2):
@@ -147,7 +146,7 @@ async def test_what_cannot_be_reached_is_said_without_more(store: Store, receive
 async def test_it_goes_on_after_an_outage_of_the_database(
     store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.webhooks.add(PROJECT, receiver.url, ["*"], secret=SECRET)
+    await store.webhooks.add(PROJECT, NewWebhook(url=receiver.url, events=["*"]), secret=SECRET)
     outages = [StoreBusyError("busy"), RuntimeError("odd")]
     waiting, claim = store.webhooks.waiting, store.webhooks.claim
 
@@ -182,7 +181,9 @@ async def test_a_name_that_turns_private_between_two_lookups_is_not_called(store
     sender = Sender(guard)
     guard_ports, guard_module.PORTS = guard_module.PORTS, frozenset({port})
     try:
-        await store.webhooks.add(PROJECT, f"http://rebind.example:{port}/hook", ["*"], secret=SECRET)
+        await store.webhooks.add(
+            PROJECT, NewWebhook(url=f"http://rebind.example:{port}/hook", events=["*"]), secret=SECRET
+        )
         await post(store, "a")
         task = asyncio.create_task(Dispatcher(store, sender, poll_interval=0.01).run())
         outcome = (await settled(store)).outcome

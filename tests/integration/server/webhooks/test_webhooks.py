@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from scrapy_ext.compatibility.python import timeout_after
-from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.store import Store
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
-from tests.support.servers import RunningServer
+from tests.support.servers import ForkedServer, RunningServer
 from tests.support.stores import Where
 from tests.support.webhook_receiver import Receiver
 
@@ -109,7 +109,7 @@ async def two(where: Where, receiver: Receiver) -> AsyncIterator[Callable[[], Ru
     started: list[RunningServer] = []
 
     def start() -> RunningServer:
-        started.append(RunningServer(data, database=database, allow_hosts=[receiver.host]))
+        started.append(ForkedServer(data, database=database, allow_hosts=[receiver.host]))
         return started[-1]
 
     yield start

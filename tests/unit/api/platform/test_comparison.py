@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 import msgspec
 import pytest
 
+from scrapy_ext.api.platform.common_schedules import COMMON, crons_of, next_times
 from scrapy_ext.api.platform.comparison import (
     ItemIndex,
     changed_fields,
@@ -16,10 +17,9 @@ from scrapy_ext.api.platform.comparison import (
     median,
     suggested_field,
 )
-from scrapy_ext.api.platform.outcomes import Outcome, outcome_of
-from scrapy_ext.api.platform.periodic import Cron
+from scrapy_ext.api.platform.cron import Cron
+from scrapy_ext.api.platform.jobs import Outcome, outcome_of
 from scrapy_ext.api.platform.projects import NAME_PATTERN, name_of_project
-from scrapy_ext.api.platform.schedules import COMMON, crons_of, next_times
 from scrapy_ext.api.violations import ContractError
 
 
@@ -47,6 +47,23 @@ def test_fields_may_be_left_out_of_a_comparison() -> None:
     after = index({"id": 1, "seen": 2, "a": 1}, ignored=("seen",))
     assert compare_items(before, after).same == 1
     assert changed_fields({"seen": 1, "a": 1, "_x": 1}, {"seen": 2, "a": 2}, ("seen",)) == changes({"a": 1}, {"a": 2})
+
+
+def test_fields_that_differ_in_every_pair_are_left_out_and_named() -> None:
+    def items(run: int) -> list[dict[str, object]]:
+        return [{"id": n, "at": f"{run}{n}", "price": run if n == 3 else 0, f"only_{run}": 1} for n in range(6)]
+
+    found = compare_items(index(*items(1)), index(*items(2)))
+    assert (found.aside, found.same) == (("at",), 0), "a field that one job does not have is a change"
+    same = [{**item, "only_1": 1, "only_2": 1} for item in items(1)], [{**item, "only_1": 1} for item in items(2)]
+    found = compare_items(index(*same[0]), index(*same[1]))
+    assert (found.aside, found.changed, found.same) == (("at",), [(3, 3)], 5)
+    assert len(compare_items(index(*same[0]), index(*same[1]), every_field=True).changed) == 6
+
+
+def test_fields_of_few_pairs_are_not_left_out() -> None:
+    found = compare_items(index({"id": 1, "a": 1}), index({"id": 1, "a": 2}))
+    assert (found.aside, found.changed) == ((), [(0, 0)])
 
 
 def test_the_fields_of_a_changed_item_are_named_with_their_difference() -> None:

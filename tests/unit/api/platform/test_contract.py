@@ -1,9 +1,23 @@
 """Records and rules of the platform's contract."""
 
+import re
+from datetime import datetime, timezone
+
 import pytest
 
-from scrapy_ext.api.platform import EntityKey, JobKey, collections, formats, frontier, records
-from scrapy_ext.api.platform.periodic import Cron
+from scrapy_ext.api.platform import (
+    EntityKey,
+    JobKey,
+    collections,
+    feeding,
+    formats,
+    frontier,
+    jobs,
+    projects,
+    records,
+    versions,
+)
+from scrapy_ext.api.platform.cron import Cron
 from scrapy_ext.api.violations import ContractError
 
 
@@ -54,6 +68,26 @@ def test_other_cron_is_refused_with_the_reason(text, word):
         Cron.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("0 0 30 2 *", "February has no day 30"),
+        ("0 0 31 2 *", "February has no day 31"),
+        ("* * 31 4 *", "April has no day 31"),
+        ("5 * 31 11 *", "November has no day 31"),
+    ],
+)
+def test_cron_that_never_runs_is_refused_for_a_new_schedule(text, rule):
+    with pytest.raises(ContractError, match=f"never runs: {rule}. Correct the day or the month"):
+        Cron.parse_new(text)
+    assert Cron.parse(text).next_after(datetime(2026, 1, 1, tzinfo=timezone.utc)) is None
+
+
+@pytest.mark.parametrize("text", ["0 0 29 2 *", "0 0 30 2 1", "0 0 31 * *", "0 0 31 12 *", "* * * * *", "* * 30 4 *"])
+def test_cron_that_runs_some_day_is_accepted(text):
+    assert Cron.parse_new(text).next_after(datetime(2026, 1, 1, tzinfo=timezone.utc)) is not None
+
+
 def faults(record, size=10):
     return list(collections.record_faults(record, size))
 
@@ -79,6 +113,23 @@ def test_a_record_over_1_mib_is_too_large():
 def test_collection_names_are_words(name):
     with pytest.raises(ContractError):
         collections.check_name(name)
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_nothing_is_named_after_a_step_of_a_path(name):
+    assert not jobs.is_name(name)
+    assert versions.version_faults(name)
+    assert re.fullmatch(feeding.PUSH_PATTERN, name) is None
+    assert re.search(projects.NAME_PATTERN, name) is None
+    with pytest.raises(ContractError, match="a step of a path"):
+        projects.name_of_project(name)
+    with pytest.raises(ContractError):
+        frontier.check_name(name, "slot")
+    for other in (f"{name}a", "...", "a.b"):
+        frontier.check_name(other, "slot")
+        assert jobs.is_name(other)
+        assert projects.name_of_project(other) == other
+        assert re.search(projects.NAME_PATTERN, other)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a b", "x" * 256])

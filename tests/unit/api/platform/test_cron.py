@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from scrapy_ext.api.platform.periodic import Cron
+from scrapy_ext.api.platform.cron import Cron
 
 
 def utc(*parts: int) -> datetime:
@@ -31,11 +31,15 @@ def runs_at(cron: str, when: datetime) -> bool:
 
 
 def tried(cron: str, when: datetime, days: int) -> datetime | None:
-    when = when.replace(second=0, microsecond=0)
-    for _ in range(days * 24 * 60):
-        when += timedelta(minutes=1)
-        if runs_at(cron, when):
-            return when
+    """Return the first minute that fits within so many days: each is tried whose minute and hour may fit."""
+    minute, hour, *_ = cron.split()
+    minutes, hours = ([int(field)] if field != "*" else range(most) for field, most in ((minute, 60), (hour, 24)))
+    after = when.replace(second=0, microsecond=0)
+    for number in range(days + 1):
+        day = after.replace(hour=0, minute=0) + timedelta(days=number)
+        for at in (day.replace(hour=hour, minute=minute) for hour in hours for minute in minutes):
+            if after < at <= after + timedelta(days=days) and runs_at(cron, at):
+                return at
     return None
 
 

@@ -12,8 +12,7 @@ from scrapy.http import JsonRequest
 from scrapy.utils.request import fingerprint
 
 from scrapy_ext.api.platform.feeding import FORM_VERSION, REQUEST_CLASSES, fed, parsed
-from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES
-from scrapy_ext.api.platform.frontier_slots import slot_of_url
+from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, slot_of_url
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.crawl.frontier import serialize
 from scrapy_ext.crawl.frontier.identity import slot_of

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from scrapy_ext.api.platform.periodic import Cron, Task, schedule_faults, suggested_hour, type_of
+from scrapy_ext.api.platform.cron import Cron
 from scrapy_ext.api.platform.periodic import PeriodicJob as Schedule
+from scrapy_ext.api.platform.periodic import Task, schedule_faults, suggested_hour, type_of
 
 
 def of_an_hour(cron: str, hour: int) -> float:
@@ -46,7 +48,7 @@ def test_all_faults_are_reported():
         addtags=[""],
         tasks=tasks,
     )
-    faults = [(fault.field, fault.rule) for fault in schedule_faults(schedule)]
+    faults = [(fault.field, fault.rule) for fault in schedule_faults(msgspec.to_builtins(schedule))]
     assert [field for field, _ in faults] == [
         *["cron"] * 3,
         "tasks",

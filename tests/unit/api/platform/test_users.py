@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrapy_ext.api.platform.users import LEAST, Action, Role, parse_group_role
-from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.api_keys import Grant
 from scrapy_ext.server.auth.users import UserRules
 from scrapy_ext.server.store.users import Account, GivenRole, StoredUser
 

@@ -6,12 +6,17 @@ import logging
 import pytest
 
 from scrapy_ext.api.extraction import OUTPUTS, ExtractRequest
+from scrapy_ext.api.extraction.fields import kind_of
 from scrapy_ext.api.extraction.rules import check, parse
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction.budget import Budget, OverBudgetError, Prices, Spent, kind_of
+from scrapy_ext.client.extraction.budget import Budget, OverBudgetError, Prices, Spent
 
 PAGE = {"url": "https://a.example/"}
 TABLE = {"http": 0.001, "browser": 0.01, "screenshot": 0.005, "product": {"http": 0.1, "browser": 0.2}}
+
+
+def price_of(prices, fields):
+    return prices.of({**PAGE, **fields}, kind_of(fields))
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -42,18 +47,18 @@ def test_the_kind_of_a_request_is_what_the_service_does(output, by_http):
     ],
 )
 def test_a_request_costs_what_its_kind_and_its_outputs_cost(fields, price):
-    assert Prices(TABLE).of({**PAGE, **fields}) == pytest.approx(price)
+    assert price_of(Prices(TABLE), fields) == pytest.approx(price)
 
 
 def test_without_prices_everything_is_free():
-    assert Prices().of({**PAGE, "browserHtml": True}) == 0
+    assert price_of(Prices(), {"browserHtml": True}) == 0
 
 
 def test_with_a_budget_a_request_without_a_price_is_refused():
     prices = Prices({"http": 1}, required=True)
-    assert prices.of({**PAGE, "httpResponseBody": True}) == 1
+    assert price_of(prices, {"httpResponseBody": True}) == 1
     with pytest.raises(ContractError, match="EXTRACT_API_PRICES: has no price for browser requests"):
-        prices.of({**PAGE, "browserHtml": True})
+        price_of(prices, {"browserHtml": True})
 
 
 @pytest.mark.parametrize(

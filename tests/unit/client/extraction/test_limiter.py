@@ -36,10 +36,48 @@ def test_no_more_than_the_total_go_at_once():
 def test_a_delay_lies_between_two_starts_of_one_domain_and_holds_no_other():
     admission = entered(Admission(10, 0, delay_of=lambda domain: 2.0 if domain == A else 0.0), A, A, A, B, B)
     assert sorted(tickets(admission, 0.0)) == [0, 3, 4]
+    admission.finish(A, 0.0)
     assert admission.next_change(0.0) == 2.0
     assert tickets(admission, 1.9) == []
     assert tickets(admission, 2.0) == [1]
     assert tickets(admission, 4.5) == [2]
+
+
+def test_until_a_request_has_finished_a_delay_begins_at_its_end():
+    # The service may need a second for the first one, and the next would reach the site at once.
+    admission = entered(Admission(10, 0, delay_of=lambda domain: 2.0), A, A, A)
+    assert tickets(admission, 0.0) == [0]
+    assert tickets(admission, 3.0) == []
+    admission.finish(A, 5.0)
+    assert tickets(admission, 6.9) == []
+    assert tickets(admission, 7.0) == [1]
+    assert tickets(admission, 9.0) == [2]
+
+
+def test_a_delay_and_a_cap_that_change_count_for_the_next_start():
+    delay, cap = 0.0, 2
+    admission = Admission(10, 0, lambda domain: cap, lambda domain: delay)
+    assert admission.enter_now(A, 0.0)
+    admission.finish(A, 0.0)
+    delay = 2.0
+    assert not admission.enter_now(A, 1.0)
+    entered(admission, A)
+    assert tickets(admission, 1.9) == []
+    assert tickets(admission, 2.0) == [0]
+    delay, cap = 0.0, 1
+    assert not admission.enter_now(A, 9.0)
+    cap = 2
+    assert admission.enter_now(A, 9.0)
+
+
+def test_a_random_delay_is_drawn_again_whenever_a_request_could_start():
+    # As Scrapy's downloader does, so that the mean is above the setting.
+    drawn = iter([0.0, 1.0, 1.0, 1.5, 1.0, 1.0])
+    admission = entered(Admission(10, 0, delay_of=lambda domain: next(drawn)), A, A)
+    assert tickets(admission, 0.0) == [0]
+    admission.finish(A)
+    assert tickets(admission, 1.0) == []
+    assert tickets(admission, 1.5) == [1]
 
 
 def test_no_more_than_its_cap_go_to_one_domain_and_the_others_do_not_wait_for_it():
@@ -50,7 +88,7 @@ def test_no_more_than_its_cap_go_to_one_domain_and_the_others_do_not_wait_for_it
 
 
 def test_a_domain_can_have_a_cap_of_its_own():
-    admission = entered(Admission(0, 1, {A: 2, C: 0}), A, A, A, B, B, C, C, C)
+    admission = entered(Admission(0, 1, {A: 2, B: 1, C: 0}.__getitem__), A, A, A, B, B, C, C, C)
     assert sorted(tickets(admission)) == [0, 1, 3, 5, 6, 7]
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.client.extraction.redact import redacted, without_secrets, without_user
+from scrapy_ext.api.masking import without_secrets, without_user
+from scrapy_ext.client.extraction.errors import redacted
 
 
 def test_credentials_are_hidden_wherever_they_stand():

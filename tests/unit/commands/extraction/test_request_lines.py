@@ -201,8 +201,8 @@ def test_five_times_the_lines_need_no_more_memory(tmp_path: Path, capfd: pytest.
     assert capfd.readouterr().out == ""
 
 
-def test_a_million_lines_are_read_a_few_at_a_time() -> None:
-    data = b"https://shop.example/product/1234567\n" * 1_000_000
+def test_very_many_lines_are_read_a_few_at_a_time() -> None:
+    data = b"https://shop.example/product/1234567\n" * 200_000
     position = 0
 
     def read(size: int) -> bytes:
@@ -215,7 +215,7 @@ def test_a_million_lines_are_read_a_few_at_a_time() -> None:
     for lines in read_lines(read):
         longest = max(longest, len(lines))
         number = lines[-1].number
-    assert number == 1_000_000
+    assert number == 200_000
     assert longest < 3000
 
 

@@ -10,6 +10,7 @@ from scrapy_ext.crawl.commit.assignment import (
     Assignment,
     Sightings,
     Step,
+    Worker,
     is_about_to_give_up,
     next_step,
 )
@@ -110,3 +111,13 @@ def test_who_could_not_look_takes_nobody_for_dead() -> None:
         sightings.begin(now)
         assert sightings.lives("a", 1, is_closed=False, now=now)
         sightings.end(now)
+
+
+@pytest.mark.parametrize("text", ["", "1", "1/1", "2/1", "a/b", "-1/2", "0/0"])
+def test_a_worker_that_is_none_is_not_read(text):
+    assert Worker.parse(text) is None
+
+
+def test_each_slot_has_one_owner():
+    workers = [Worker.parse(f"{index}/3") for index in range(3)]
+    assert all(sum(worker.owns(slot) for worker in workers) == 1 for slot in range(8))

@@ -14,8 +14,8 @@ from scrapy import Request
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform.errors import Unreachable
 from scrapy_ext.compatibility.python import timeout_after
-from scrapy_ext.crawl.commit.committer import Committer
 from scrapy_ext.crawl.commit.events import Checkpoint, Lot, OpenBatch, Progress, Stored
+from scrapy_ext.crawl.commit.execution import Committer
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.protocol import Commits
 from scrapy_ext.crawl.commit.tracking import Entry

@@ -261,6 +261,7 @@ def test_every_order_with_three_surprises_stores_each_item_once() -> None:
         crawl(choose, lives=4)
 
 
+@pytest.mark.long(keep=50)
 @pytest.mark.parametrize("seed", range(200))
 def test_random_orders_with_many_deaths_store_each_item_once(seed: int) -> None:
     crawl(random.Random(seed).randrange, lives=6)

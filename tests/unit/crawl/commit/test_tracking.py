@@ -12,28 +12,34 @@ from scrapy_ext.crawl.commit.events import OpenBatch, Payload, Stored
 from scrapy_ext.crawl.commit.tracking import START, Entry, Tracker, current
 
 
-class Completed(list):
-    def __call__(self, entry):
-        self.append(entry)
+class NotingTracker(Tracker):
+    """Notes the entries that it returned: complete ones, and holders that got results before they were."""
 
-    @property
-    def fps(self):
-        return [entry.fp for entry in self]
+    def __init__(self):
+        super().__init__()
+        self.completed = []
+        self.inherited = []
 
-
-@pytest.fixture
-def completed():
-    return Completed()
-
-
-@pytest.fixture
-def inherited():
-    return []
+    def finished(self, request):
+        entry = super().finished(request)
+        if entry is not None:
+            (self.completed if entry.is_complete else self.inherited).append(entry)
+        return entry
 
 
 @pytest.fixture
-def tracker(completed, inherited):
-    return Tracker(completed, inherited.append)
+def tracker():
+    return NotingTracker()
+
+
+@pytest.fixture
+def completed(tracker):
+    return tracker.completed
+
+
+@pytest.fixture
+def inherited(tracker):
+    return tracker.inherited
 
 
 def url(name):
@@ -58,10 +64,10 @@ def test_a_request_is_complete_once_when_the_engine_lets_go_of_it(tracker, compl
     assert (tracker.unfinished, tracker.is_open(one)) == (2, True)
     tracker.finished(first)
     tracker.finished(first)
-    assert completed.fps == ["1"]
+    assert [entry.fp for entry in completed] == ["1"]
     assert (tracker.unfinished, tracker.is_open(one), tracker.is_open(two)) == (1, False, True)
     tracker.finished(second)
-    assert completed.fps == ["1", "2"]
+    assert [entry.fp for entry in completed] == ["1", "2"]
     assert tracker.unfinished == 0
 
 

@@ -9,9 +9,9 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, JsonResponse, Response, XmlResponse
 
 from scrapy_ext.api.extraction import check
+from scrapy_ext.api.extraction.fields import kind_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction.errors import error_of
-from scrapy_ext.crawl.extraction.escalation import WALLS, BrowserDomains, Escalation, by_browser
+from scrapy_ext.crawl.extraction.escalation import WALLS, BrowserHosts, Escalation, as_browser_fields
 from scrapy_ext.crawl.extraction.response_classes import ExtractHtmlResponse
 
 URL = "https://books.example/"
@@ -129,12 +129,6 @@ def test_the_error_of_a_check_is_the_callers_to_see():
         reason({"check": lambda response: 1 / 0}, page())
 
 
-def test_a_site_that_banned_the_service_is_tried_by_browser():
-    ban, overload = (error_of(status, {}, b"") for status in (520, 503))
-    assert [parsed(value).reason_after(ban) for value in (True, "h1")] == ["ban", "ban"]
-    assert parsed(True).reason_after(overload) is None
-
-
 # ── errors are reported before anything is sent ──
 
 
@@ -227,19 +221,6 @@ def test_fields_for_the_browser_are_merged_and_none_removes():
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"url": URL, "browserHtml": True},
-        {"url": URL, "screenshot": True},
-        {"url": URL, "product": True},
-        {"url": URL, "serp": True, "serpOptions": {"extractFrom": "browserHtml"}},
-    ],
-)
-def test_a_request_for_the_browser_is_not_escalated(fields):
-    assert parsed({"css": "h1", "to": {"actions": []}}).browser_fields(fields) is None
-
-
-@pytest.mark.parametrize(
     ("fields", "expected"),
     [
         ({"httpResponseBody": True}, {"browserHtml": True}),
@@ -258,14 +239,14 @@ def test_a_request_for_the_browser_is_not_escalated(fields):
     ],
 )
 def test_the_browser_is_asked_for_the_same(fields, expected):
-    assert by_browser({"url": URL, **fields}) == {"url": URL, **expected}
+    assert as_browser_fields({"url": URL, **fields}) == {"url": URL, **expected}
 
 
 def test_headers_that_a_browser_takes_go_along_and_others_are_reported_once(caplog):
     headers = [{"name": "referer", "value": "https://a.example/"}, {"name": "X-Left-Out", "value": "1"}]
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            escalated = by_browser({**PAGE, "customHttpRequestHeaders": headers})
+            escalated = as_browser_fields({**PAGE, "customHttpRequestHeaders": headers})
     assert escalated["requestHeaders"] == {"referer": "https://a.example/"}
     assert "customHttpRequestHeaders" not in escalated
     assert caplog.messages == ["The header X-Left-Out is not sent when a request goes to the browser"]
@@ -288,16 +269,15 @@ def test_every_http_request_that_keeps_the_rules_has_a_browser_request_that_does
         if not check(fields):
             tried += 1
             escalated = parsed(True).browser_fields(fields)
-            assert escalated is not None
             assert check(escalated) == []
-            assert parsed(True).browser_fields(escalated) is None, "and that is one for the browser"
+            assert kind_of(escalated) == "browser"
     assert tried > 50
 
 
 @pytest.mark.parametrize("fields", [{"customHttpRequestHeaders": [7]}, {"requestHeaders": 7}, {"serpOptions": 7}])
 def test_malformed_fields_are_left_to_the_rules(fields):
-    by_browser({**PAGE, **fields})
-    by_browser({"url": URL, "serp": True, **fields})
+    as_browser_fields({**PAGE, **fields})
+    as_browser_fields({"url": URL, "serp": True, **fields})
 
 
 # ── what is remembered ──
@@ -305,7 +285,7 @@ def test_malformed_fields_are_left_to_the_rules(fields):
 SHOP = "shop.example"
 
 
-def cheap_tries(memory: BrowserDomains, requests: int, *, escalated: bool = True) -> list[int]:
+def cheap_tries(memory: BrowserHosts, requests: int, *, escalated: bool = True) -> list[int]:
     """The numbers of the requests that tried the cheap way."""
     tries = []
     for number in range(1, requests + 1):
@@ -316,38 +296,38 @@ def cheap_tries(memory: BrowserDomains, requests: int, *, escalated: bool = True
 
 
 def test_a_domain_that_needed_the_browser_goes_there_and_tries_the_cheap_way_ever_less_often():
-    tries = cheap_tries(BrowserDomains(), 6000)
+    tries = cheap_tries(BrowserHosts(), 6000)
     gaps = [later - earlier - 1 for earlier, later in pairwise(tries)]
     assert gaps == [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000, 1000]
 
 
 def test_other_domains_are_not_concerned():
-    memory = BrowserDomains()
+    memory = BrowserHosts()
     memory.learn(SHOP, escalated=True)
     assert memory.prefers_browser(SHOP)
     assert not memory.prefers_browser("books.example")
 
 
 def test_where_the_cheap_way_works_again_it_is_taken_again():
-    memory = BrowserDomains()
+    memory = BrowserHosts()
     cheap_tries(memory, 5)
     assert len(cheap_tries(memory, 100, escalated=False)) == 100 - 6
 
 
 def test_while_one_request_tries_the_cheap_way_the_others_take_the_browser():
-    memory = BrowserDomains()
+    memory = BrowserHosts()
     for _ in range(16):
         memory.learn(SHOP, escalated=True)
     assert [memory.prefers_browser(SHOP) for _ in range(31)] == [True] * 10 + [False] + [True] * 20
 
 
 def test_what_is_remembered_is_bounded():
-    memory = BrowserDomains()
+    memory = BrowserHosts()
     memory.learn(SHOP, escalated=True)
-    for number in range(2 * memory.DOMAINS):
+    for number in range(2 * memory.HOSTS):
         memory.learn(f"{number}.example", escalated=True)
-        if number == memory.DOMAINS // 2:
+        if number == memory.HOSTS // 2:
             assert memory.prefers_browser(SHOP)
-    assert len(memory) == memory.DOMAINS
+    assert len(memory) == memory.HOSTS
     assert not memory.prefers_browser(SHOP)
-    assert memory.prefers_browser(f"{2 * memory.DOMAINS - 1}.example")
+    assert memory.prefers_browser(f"{2 * memory.HOSTS - 1}.example")

@@ -16,8 +16,7 @@ from zyte_common_items import Article, Product, Serp
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
-from scrapy_ext.crawl.extraction.response_classes import LostResultError, without_result
-from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.response import restored, to_response
 from tests.support.crawlers import get_crawler
 
 URL = "https://books.example/"
@@ -114,15 +113,26 @@ def cached(storage, response: Response, folder: Path) -> Response:
 CACHE_KEEPS_RESULTS = pytest.mark.scrapy(oldest="2.19", why="the HTTP cache stores a response's own attributes")
 
 
-@pytest.mark.scrapy(newest="2.18", why="the HTTP cache stores no result")
-@pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
-async def test_a_result_that_the_cache_has_lost_is_reported_where_it_is_needed(storage, tmp_path):
-    page = without_result(cached(storage, made(RESULTS[0]), tmp_path))
-    assert (page.text, page.status, page.url, isinstance(page, TextResponse)) == ("<p>ä</p>", 404, URL, True)
-    for again in (page, page.copy(), without_result(page)):
-        for name in ("extract_result", "extract_item", "screenshot"):
-            with pytest.raises(LostResultError, match=r"https://books\.example/ comes from the HTTP cache.*dont_cache"):
-                getattr(again, name)
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        ({"browserHtml": True}, "browserHtml", "<p>ä</p>"),
+        ({"httpResponseBody": True, "httpResponseHeaders": True}, "httpResponseBody", "<p>ä</p>".encode()),
+    ],
+)
+def test_a_cached_page_that_is_all_of_its_result_has_it_again(fields, name, value):
+    page = HtmlResponse(URL, status=404, headers={"X-A": "1"}, body="<p>ä</p>".encode(), encoding="utf-8")
+    again = restored(page, {"url": URL, **fields})
+    assert (again.text, again.status, again.url, type(again).__name__) == ("<p>ä</p>", 404, URL, "ExtractHtmlResponse")
+    assert again.extract_result[name] == value
+    assert again.screenshot is None
+
+
+@pytest.mark.parametrize(
+    "fields", [{"product": True}, {"browserHtml": True, "screenshot": True}, {"browserHtml": True, "actions": [{}]}, {}]
+)
+def test_a_cached_page_that_is_less_than_its_result_does_not_have_it(fields):
+    assert restored(HtmlResponse(URL, body=b"<p>"), {"url": URL, **fields}) is None
 
 
 @CACHE_KEEPS_RESULTS

@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 
 from scrapy_ext.api.extraction import ExtractResult, Header
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
-from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.response import to_response
 from tests.support.crawlers import get_crawler
 
 URL = "https://books.example/page?a=1"
@@ -307,3 +307,24 @@ def test_a_response_has_no_dict_of_its_own():
 def test_a_final_url_that_no_parser_takes_is_an_error_of_the_answer():
     with pytest.raises(UnexpectedAnswerError, match=r"url of the answer must be a URL, got 'http://\[#'"):
         response_of({"url": "http://[#", "browserHtml": ""})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"a": "<b>1</b>"}', JsonResponse),
+        ("\ufeff [1, 2]", JsonResponse),
+        ("{not json}", TextResponse),
+        ("some text", TextResponse),
+        ("<?xml version='1.0'?><rss></rss>", XmlResponse),
+        ("<html><body>{}</body></html>", HtmlResponse),
+        ("<!-- {} --><html></html>", HtmlResponse),
+        ("", HtmlResponse),
+    ],
+)
+def test_a_file_that_the_browser_showed_in_a_viewer_has_its_own_class(text: str, kind: type[Response]) -> None:
+    response = response_of({"url": "https://a.example/", "statusCode": 200, "browserHtml": text})
+    assert isinstance(response, kind)
+    assert not (kind is TextResponse and isinstance(response, HtmlResponse | XmlResponse | JsonResponse))
+    if kind is JsonResponse:
+        assert response.json() == json.loads(text.strip("\ufeff"))

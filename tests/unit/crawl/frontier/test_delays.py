@@ -39,8 +39,11 @@ def answer(status, value):
     ("value", "seconds"),
     [("120", 120.0), (" 7 ", 7.0), ("999999", 3600.0), ("0", None), ("-5", None), ("1.5", None), ("soon", None)],
 )
-def test_a_site_may_ask_for_so_many_seconds_and_gets_an_hour_at_most(status, value, seconds):
+def test_a_site_may_ask_for_so_many_seconds_and_gets_an_hour_at_most(status, value, seconds, caplog):
     assert retry_after(answer(status, value)) == seconds
+    cut = [message for message in caplog.messages if "asks for a pause of 999999 seconds" in message]
+    assert caplog.messages == cut
+    assert len(cut) == (value == "999999")
 
 
 def test_a_site_may_ask_for_a_time_of_day():

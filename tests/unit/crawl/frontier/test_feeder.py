@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
+from scrapy.settings import Settings
 
+from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.frontier import MAX_BATCH, Batch
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
-from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.frontier.feeder import Feeder, SlotReader
+from scrapy_ext.crawl.frontier.reading import Feeder
+from scrapy_ext.crawl.frontier.slots import Slots
+from scrapy_ext.crawl.session.writers import Writers
 
 
 class Consumer:
-    """Takes what comes, and says how it went. ``fails`` are raised in turn, by reads and by the named call."""
+    """Takes what comes, and says how it went, in the place of memory, arrivals, results and the end of the crawl.
+    ``fails`` are raised in turn, by reads and by the named call."""
 
     def __init__(self):
         self.waiting = 0
@@ -51,6 +56,9 @@ class Consumer:
     async def when_empty(self):
         self.notify("empty")
 
+    def wake(self):
+        pass
+
     def give_up(self, error):
         self.calls.append(error)
         self.changed.set()
@@ -62,29 +70,30 @@ class Consumer:
                 await self.changed.wait()
 
 
-class Slots:
-    """The queues of a frontier."""
+class Platform:
+    """The queues of a frontier, and as much of a session as their writers need."""
 
     def __init__(self, consumer):
         self.consumer = consumer
         self.batches = {}
+        self.client = SimpleNamespace(frontier=self)
+        self.job = SimpleNamespace(key=JobKey(7, 1, 1))
+        crawler = SimpleNamespace(settings=Settings({"PLATFORM_FLUSH_INTERVAL": 60.0}), stats=None)
+        self.writers = Writers(crawler, consumer.give_up)
 
-    def reader(self, slot):
-        async def read(mincount, known):
-            self.consumer.notify("read")
-            self.consumer.wanted.append(mincount)
-            return [batch for batch in self.batches.get(slot, []) if batch.id not in known]
+    async def read(self, _project, _frontier, slot, mincount, *, known):
+        self.consumer.notify("read")
+        self.consumer.wanted.append(mincount)
+        return [batch for batch in self.batches.get(slot, []) if batch.id not in known]
 
-        return SlotReader(slot, read)
-
-    def writer(self, slot):
-        async def send(body, index):
-            self.consumer.notify("send")
-            for line in body.split():
-                self.batches.setdefault(slot, []).append(Batch(f"{slot}-{line}", [(line.decode(), None)]))
-            self.feeder.added(slot)
-
-        return BatchWriter(send, name="slot", flush_interval=60.0)
+    async def add(self, _project, _frontier, slot, body, *, attempts):
+        assert attempts == 1, "the writer repeats the call"
+        self.consumer.notify("send")
+        lines = body.split()
+        self.batches.setdefault(slot, []).extend(
+            Batch(f"{slot}-{line.decode()}", [(line.decode(), None)]) for line in lines
+        )
+        return len(lines)
 
 
 @pytest.fixture
@@ -93,46 +102,55 @@ async def consumer():
 
 
 @pytest.fixture
-async def feeder(consumer):
-    slots = Slots(consumer)
+async def slots(consumer):
+    crawler = SimpleNamespace(stats=SimpleNamespace(inc_value=lambda name, by=1: None))
+    return Slots(crawler, Platform(consumer), "frontier")
+
+
+@pytest.fixture
+async def feeder(slots, consumer):
     retry = Retry(0.0, Backoff(0.001, 0.01))
-    made = Feeder(slots.writer, slots.reader, prefetch=10, retry=retry, wake=lambda: None, on_failure=consumer.give_up)
-    slots.feeder = made
+    made = Feeder(slots, *[consumer] * 4, prefetch=10, retry=retry, on_failure=consumer.give_up)
     yield made
     await made.close()
 
 
-async def test_what_is_sent_to_an_own_slot_comes_back(feeder, consumer):
-    feeder.start(consumer, {0, 1})
+def start(feeder, slots, owned):
+    slots.own(owned)
+    feeder.start()
+
+
+async def test_what_is_sent_to_an_own_slot_comes_back(feeder, slots, consumer):
+    start(feeder, slots, {0, 1})
     await consumer.until(lambda: "empty" in consumer.calls)
-    assert not feeder.has_work
+    assert not slots.has_work
     for number in range(3):
-        feeder.send(number % 2, b"r%d" % number)
-    assert feeder.has_work
+        slots.send(number % 2, b"r%d" % number, soon=True)
+    assert slots.has_work
     await consumer.until(lambda: len(consumer.taken) == 3)
     assert sorted(consumer.taken) == ["r0", "r1", "r2"]
 
 
-async def test_what_is_sent_to_a_slot_of_another_is_not_read(feeder, consumer):
-    feeder.start(consumer, {0})
-    feeder.send(5, b"theirs")
+async def test_what_is_sent_to_a_slot_of_another_is_not_read(feeder, slots, consumer):
+    start(feeder, slots, {0})
+    slots.send(5, b"theirs", soon=True)
     await consumer.until(lambda: "send" in consumer.calls)
     await consumer.until(lambda: consumer.calls[-1] == "empty")
     assert consumer.taken == []
 
 
-async def test_all_is_durable_when_it_was_flushed(feeder, consumer):
-    feeder.start(consumer, set())
+async def test_all_is_durable_when_it_was_flushed(feeder, slots, consumer):
+    start(feeder, slots, set())
     for slot in range(20):
-        feeder.send(slot, b"x")
-    await feeder.flush()
+        slots.send(slot, b"x", soon=True)
+    await slots.flush()
     assert consumer.calls.count("send") == 20
-    assert not feeder.has_work
+    assert not slots.has_work
 
 
-async def test_a_failure_that_passes_is_tried_again(feeder, consumer):
+async def test_a_failure_that_passes_is_tried_again(feeder, slots, consumer):
     consumer.fails = {"read": [Unreachable("away")] * 3}
-    feeder.start(consumer, {0})
+    start(feeder, slots, {0})
     await consumer.until(lambda: "empty" in consumer.calls)
     assert not any(isinstance(call, Exception) for call in consumer.calls)
 
@@ -141,43 +159,43 @@ async def test_a_failure_that_passes_is_tried_again(feeder, consumer):
     "error", [Forbidden("no"), Fenced("replaced"), ValueError("odd")], ids=lambda e: type(e).__name__
 )
 @pytest.mark.parametrize("call", ["read", "work", "look"])
-async def test_a_failure_that_does_not_pass_is_reported(feeder, consumer, call, error):
-    feeder.start(consumer, set())
-    feeder.send(0, b"x")
-    await feeder.flush()
+async def test_a_failure_that_does_not_pass_is_reported(feeder, slots, consumer, call, error):
+    start(feeder, slots, set())
+    slots.send(0, b"x", soon=True)
+    await slots.flush()
     consumer.fails = {call: [error]}
-    feeder.own({0})
+    slots.own({0})
     await consumer.until(lambda: error in consumer.calls)
 
 
-async def test_an_idle_worker_that_was_replaced_is_notified(feeder, consumer):
+async def test_an_idle_worker_that_was_replaced_is_notified(feeder, slots, consumer):
     error = Fenced("replaced")
     consumer.fails = {"empty": [error]}
-    feeder.start(consumer, {0})
+    start(feeder, slots, {0})
     await consumer.until(lambda: error in consumer.calls)
 
 
-async def test_a_worker_that_waits_for_others_outlasts_an_outage(feeder, consumer):
+async def test_a_worker_that_waits_for_others_outlasts_an_outage(feeder, slots, consumer):
     consumer.fails = {"empty": [Unreachable("away")]}
-    feeder.start(consumer, {0})
+    start(feeder, slots, {0})
     await consumer.until(lambda: consumer.calls.count("empty") >= 1)
-    feeder.poll()
+    slots.poll()
     await consumer.until(lambda: consumer.calls.count("empty") >= 2)
 
 
-async def test_while_all_requests_are_in_memory_a_slot_is_read_for_places_only(feeder, consumer):
-    feeder.start(consumer, {0})
+async def test_while_all_requests_are_in_memory_a_slot_is_read_for_places_only(feeder, slots, consumer):
+    start(feeder, slots, {0})
     await consumer.until(lambda: "empty" in consumer.calls)
     consumer.expects_requests, consumer.waiting = False, 1
     consumer.calls.clear()
-    feeder.send(0, b"a")
-    await feeder.flush()
-    feeder.acknowledged(0, "an earlier batch")
+    slots.send(0, b"a", soon=True)
+    await slots.flush()
+    slots.acknowledged(0, "an earlier batch")
     for _ in range(10):
         await asyncio.sleep(0)
     assert "read" not in consumer.calls
     consumer.unplaced = 5
-    feeder.place()
+    slots.place()
     await consumer.until(lambda: "a" in consumer.taken)
     for _ in range(10):
         await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from scrapy.utils.request import RequestFingerprinter, fingerprint
 
 from scrapy_ext.api.platform.frontier import next_fingerprint
 from scrapy_ext.crawl.commit.tracking import Entry, current
-from scrapy_ext.crawl.frontier.identity import SlotFingerprints
+from scrapy_ext.crawl.frontier.identity import SlotFingerprints, fingerprint_by
 from scrapy_ext.crawl.frontier.marks import Parent, mark
 
 URL = "http://a.example/"
@@ -144,3 +144,29 @@ def test_a_request_that_is_put_back_has_a_new_name_each_time():
     assert next_fingerprint("odd~name") == "odd~name~1"
     assert next_fingerprint("odd~²") == "odd~²~1"
     assert next_fingerprint("ab12#2") == "ab12#2~1"
+
+
+class _Prints:
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def fingerprint(self, request: Request) -> object:
+        return self.value
+
+
+@pytest.mark.parametrize("value", ["", "https://a.example/", "ü", 5, 1.5, None, (1, "a"), b""])
+def test_a_fingerprint_of_any_plain_type_is_one(value):
+    made = [fingerprint_by(_Prints(each), Request("https://a.example/")) for each in (value, value, "other")]
+    assert made[0] == made[1] != made[2]
+    assert len(made[0]) == 20
+
+
+def test_bytes_are_kept_and_so_is_the_text_of_scrapys_former_fingerprints():
+    digest = bytes(range(20))
+    for value in (digest, digest.hex()):
+        assert fingerprint_by(_Prints(value), Request("https://a.example/")) == digest
+
+
+def test_an_object_is_no_fingerprint():
+    with pytest.raises(TypeError, match=r"_Prints \(REQUEST_FINGERPRINTER_CLASS\) returned object"):
+        fingerprint_by(_Prints(object()), Request("https://a.example/"))

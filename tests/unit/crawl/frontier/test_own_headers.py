@@ -9,8 +9,10 @@ from scrapy import Request, Spider
 from scrapy.settings import Settings
 from scrapy.utils.request import request_from_dict
 
-from scrapy_ext.crawl.extraction.translate import BodyOptions, scrapy_default_headers, to_body
+from scrapy_ext.crawl.extraction.headers import scrapy_default_headers
+from scrapy_ext.crawl.extraction.plan import BodyOptions
 from scrapy_ext.crawl.frontier.marks import mark_added, note_headers
+from tests.support.bodies import sent_body
 
 SETTINGS = Settings()
 DEFAULTS = scrapy_default_headers(SETTINGS)
@@ -26,7 +28,7 @@ def through_middlewares(request: Request) -> Request:
 
 
 def sent(request: Request) -> dict[str, str]:
-    headers = to_body(request, BodyOptions(default_headers=DEFAULTS)).get("customHttpRequestHeaders", [])
+    headers = sent_body(request, BodyOptions(default_headers=DEFAULTS)).get("customHttpRequestHeaders", [])
     return {header["name"]: header["value"] for header in headers}
 
 

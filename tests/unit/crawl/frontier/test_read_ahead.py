@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.crawl.frontier.read_ahead import ReadAhead
+from scrapy_ext.crawl.frontier.reading import ReadAhead
 
 
 class Crawl:

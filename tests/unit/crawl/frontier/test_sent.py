@@ -7,26 +7,21 @@ from scrapy import Request
 
 from scrapy_ext.crawl.commit.tracking import Entry
 from scrapy_ext.crawl.frontier import sent as module
-from scrapy_ext.crawl.frontier.sent import MARK, SentRequests
+from scrapy_ext.crawl.frontier.sent import MARK, Kept, SentRequests
 
 URL = "http://a.example/"
 KEY = (0, "fp")
 
 
 @pytest.fixture
-def copied():
-    return []
+def sent():
+    return SentRequests(exclusive=True)
 
 
 @pytest.fixture
-def sent(copied):
-    return SentRequests(exclusive=True, on_copied=lambda request, made_by: copied.append(request))
-
-
-@pytest.fixture
-def shared(copied):
+def shared():
     """Of a frontier that others write to."""
-    return SentRequests(exclusive=False, on_copied=lambda request, made_by: copied.append(request))
+    return SentRequests(exclusive=False)
 
 
 def direct(fp="fp"):
@@ -35,8 +30,13 @@ def direct(fp="fp"):
 
 def keep(sent, key=KEY):
     mark, request = sent.mark(), Request(URL)
-    sent.keep(key, mark, request, None)
+    sent.keep(key, Kept(mark, request, None, 1))
     return request, {"url": URL, MARK: mark}
+
+
+def copied(sent, name, request, size):
+    """Keep a request; return those that were dropped for it."""
+    return [kept.request for kept in sent.keep((0, name), Kept(sent.mark(), request, None, size))]
 
 
 def test_a_request_that_was_kept_comes_back_as_itself_once(sent):
@@ -103,26 +103,24 @@ def test_when_not_every_fingerprint_is_known_any_more_nothing_is_direct(sent, mo
     assert all(map(sent.knows, fps))
 
 
-def test_kept_requests_are_bounded_and_the_oldest_is_reported(sent, copied, monkeypatch):
+def test_kept_requests_are_bounded_and_the_oldest_is_reported(sent, monkeypatch):
     monkeypatch.setattr(module, "_MAX_KEPT", 2)
-    kept = [keep(sent, (0, str(number))) for number in range(3)]
-    assert copied == [kept[0][0]]
+    kept = [keep(sent, (0, str(number))) for number in range(2)]
+    assert copied(sent, "2", Request(URL), 1) == [kept[0][0]]
     assert sent.take_kept((0, "0"), kept[0][1]) is None
-    assert sent.take_kept((0, "2"), kept[2][1]) is kept[2][0]
+    assert sent.take_kept((0, "1"), kept[1][1]) is kept[1][0]
 
 
-def test_kept_requests_are_bounded_in_bytes(sent, copied, monkeypatch):
+def test_kept_requests_are_bounded_in_bytes(sent, monkeypatch):
     monkeypatch.setattr(module, "_MAX_KEPT_BYTES", 10_000)
     requests = [Request(URL) for _ in range(4)]
-    for number, (request, size) in enumerate(zip(requests, (4000, 4000, 100, 4000), strict=True)):
-        sent.keep((0, str(number)), sent.mark(), request, None, size)
-    assert copied == requests[:1]
-    sent.keep((0, "1"), sent.mark(), requests[1], None, 1000)
-    sent.keep((0, "4"), sent.mark(), requests[0], None, 4000)
-    assert copied == requests[:1], "a request that is sent again counts once"
+    sizes = (4000, 4000, 100, 4000)
+    dropped = [copied(sent, str(number), requests[number], size) for number, size in enumerate(sizes)]
+    assert dropped == [[], [], [], requests[:1]]
+    assert copied(sent, "1", requests[1], 1000) == []
+    assert copied(sent, "4", requests[0], 4000) == [], "a request that is sent again counts once"
     sent.nothing_is_behind()
-    sent.keep((0, "5"), sent.mark(), requests[0], None, 10_000)
-    assert copied == requests[:1], "and what was read or forgotten counts no more"
+    assert copied(sent, "5", requests[0], 10_000) == [], "and what was read or forgotten counts no more"
 
 
 def test_direct_requests_are_bounded_in_bytes(sent, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.frontier.shared_values import SharingWarning, shared_place
+from scrapy_ext.crawl.frontier.sent import SharingWarning, shared_place
 
 URL = "http://a.example/"
 

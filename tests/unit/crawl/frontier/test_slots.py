@@ -1,10 +1,8 @@
 """Slot of a request."""
 
-import pytest
 from scrapy import Request
 
 from scrapy_ext.crawl.frontier.identity import host_of, slot_of
-from scrapy_ext.crawl.frontier.workers import Worker
 
 
 def test_a_host_is_always_in_one_slot():
@@ -42,13 +40,3 @@ def test_meta_chooses_the_slot_by_number_or_by_text():
 def test_download_slot_is_the_host_to_be_polite_to():
     assert host_of(Request("https://a.example/", meta={"download_slot": "shared"})) == "shared"
     assert host_of(Request("https://a.example/")) == "a.example"
-
-
-@pytest.mark.parametrize("text", ["", "1", "1/1", "2/1", "a/b", "-1/2", "0/0"])
-def test_a_worker_that_is_none_is_not_read(text):
-    assert Worker.parse(text) is None
-
-
-def test_each_slot_has_one_owner():
-    workers = [Worker.parse(f"{index}/3") for index in range(3)]
-    assert all(sum(worker.owns(slot) for worker in workers) == 1 for slot in range(8))

@@ -103,3 +103,33 @@ def test_an_item_that_contains_itself_is_refused():
     item["self"] = item
     with pytest.raises(UnstorableItemError, match="contains itself"):
         item_to_json(item)
+
+
+def test_values_that_json_lacks_are_replaced_and_their_fields_are_named():
+    replaced = []
+    item = Book(name="half \ud800, pair \ud83d\ude00", offer={"prices": [1.5, float("nan"), {"low": -float("inf")}]})
+    assert json.loads(item_to_json(item, replaced)) == {
+        "name": "half \ufffd, pair \U0001f600",
+        "offer": {"prices": [1.5, None, {"low": None}]},
+    }
+    assert [sentence.partition(" ")[0] for sentence in replaced] == ["name", "offer.prices", "offer.prices.low"]
+
+
+class Broken:
+    def __iter__(self):
+        raise OSError("no connection")
+
+
+@pytest.mark.parametrize(
+    ("item", "word"),
+    [
+        ({"a": {1: "a", "1": "b"}}, "a has the key '1' twice"),
+        ({None: "a", "None": "b"}, "twice"),
+        ({"a": [10**5000]}, "a is a number of"),
+        ({"a": Broken()}, "no connection"),
+        ({"a": {"b": "\ud800"}, "c": 1}, "a.b has half of a surrogate pair"),
+    ],
+)
+def test_a_refusal_names_what_is_wrong(item, word):
+    with pytest.raises(UnstorableItemError, match=word):
+        item_to_json(item)

@@ -1,13 +1,17 @@
 """A version of Scrapy without a private name that the package needs is refused when the crawl opens."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
 from twisted.internet.defer import Deferred
 
+from scrapy_ext.crawl.session import scrapy_engine
 from scrapy_ext.crawl.session.scrapy_engine import (
     UnsupportedScrapyError,
+    check_names,
     close_after_start_items,
     on_closing,
     on_fetched,
@@ -22,12 +26,20 @@ from scrapy_ext.crawl.session.scrapy_engine import (
         lambda crawler: watch(crawler, print),
         lambda crawler: on_closing(crawler, print),
         close_after_start_items,
+        check_names,
     ],
-    ids=["finished", "closing", "start-items"],
+    ids=["finished", "closing", "start-items", "read later"],
 )
 def test_an_engine_without_the_names_is_refused_with_the_version_to_install(use):
     with pytest.raises(UnsupportedScrapyError, match=r"Scrapy 2\.14 to 2\.\d+\. Install such a version"):
         use(SimpleNamespace(engine=SimpleNamespace()))
+
+
+def test_the_page_on_private_names_has_each_of_them():
+    page = (Path(__file__).parents[4] / "docs/architecture/scrapy.rst").read_text("utf-8")
+    names = re.findall(r"^- (``[^`]+``)", str(scrapy_engine.__doc__), re.MULTILINE)
+    assert "``engine._start``" in names
+    assert [name for name in names if name not in page] == []
 
 
 def test_a_scraper_whose_slot_does_not_say_that_it_closes_is_refused():

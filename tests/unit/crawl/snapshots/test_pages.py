@@ -17,8 +17,7 @@ from twisted.python.failure import Failure
 
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.snapshots import Missing, Part, Snapshot
-from scrapy_ext.crawl.extraction.response_classes import without_result
-from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.response import to_response
 from scrapy_ext.crawl.snapshots.pages import PageContent, content_of, taken
 
 URL = "https://shop.example/lamp"
@@ -89,7 +88,6 @@ def test_a_page_of_the_browser_with_its_screenshot() -> None:
         (lambda: XmlResponse(URL, body=b"<a/>"), "<a/>", "xml", Missing.DIRECT),
         (lambda: JsonResponse(URL, body=b"[]"), "[]", "json", Missing.DIRECT),
         (lambda: TextResponse(URL, body=b"a"), "a", "txt", Missing.DIRECT),
-        (lambda: without_result(HtmlResponse(URL, body=b"cached")), "cached", "html", Missing.DIRECT),
     ],
 )
 def test_pages_of_every_way(response: Any, text: str, form: str, missing: Missing) -> None:

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from scrapy_ext.api.extraction.problems import ExtractionError
-from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
+from scrapy_ext.server.computing.fair_semaphore import FairSemaphore
 
 
 class Visits:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
-from scrapy_ext.server.http.deadline import Limited
+from scrapy_ext.server.http.limits import Limited
 
 
 async def _value(waits: int) -> int:

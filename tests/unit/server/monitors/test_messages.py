@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from scrapy_ext.api.platform.error_groups import ErrorGroup
+from scrapy_ext.api.platform.verdicts import ERRORS, MONITOR, Reason, Verdict
 from scrapy_ext.server.monitors.messages import Messages
+from scrapy_ext.server.store.incidents import OpenIncident, Rule, Subject
 from scrapy_ext.server.store.monitors.alerts import GroupNews
-from scrapy_ext.server.store.monitors.incidents import OpenIncident, Rule, Subject
+from scrapy_ext.server.store.verdicts import JobVerdict
 
 NOW = 1_700_000_000_000
 BOOKS = Subject(1, "books")
@@ -31,6 +34,29 @@ def test_an_alert_names_spider_numbers_times_and_the_page_of_the_job() -> None:
         "Job 1/2/7: https://crawls.example/ui/1/2/7\n\n"
         "All monitors: https://crawls.example/ui/1/monitors"
     )
+
+
+def test_an_alert_has_the_verdict_on_the_job_and_the_errors_of_its_log_once() -> None:
+    monitor = Reason(MONITOR, Verdict.RED, "monitor enough items failed: items is 12")
+    errors = Reason(ERRORS, Verdict.AMBER, "14 errors in the log")
+    groups = [
+        ErrorGroup("KeyError: 'headline'", 12, NOW, NOW, 3, "", "parse", "shop.py:34"),
+        *(ErrorGroup(f"further {n}\n\x1b[31m", 1, NOW, NOW, 9, "") for n in range(6)),
+    ]
+    verdict = JobVerdict(7, NOW, Verdict.RED, "", "finished", 12, 14, None, [monitor, errors], errors=groups)
+    other = FEW._replace(rule=Rule(False, 2, "few errors"), sentence="errors is 14")
+    news = GroupNews(BOOKS, [FEW, other], [], [], verdicts={"1/2/7": verdict})
+    body = Messages("https://crawls.example").compose(news, NOW).body
+    assert body.split("\n\n")[0].split("\n")[2:] == [
+        "Job 1/2/7 (red): https://crawls.example/ui/1/2/7",
+        "Also: 14 errors in the log.",
+        "Errors of its log:",
+        "- KeyError: 'headline' × 12 (parse, shop.py:34)",
+        *(f"- further {n} [31m" for n in range(4)),
+        "- and 2 more groups",
+    ]
+    assert body.count("Job 1/2/7 (red)") == 2
+    assert body.count("KeyError") == 1
 
 
 def test_an_alert_has_the_name_of_the_project() -> None:

@@ -155,14 +155,18 @@ def test_a_site_is_a_host_with_its_port(url: str, site: str) -> None:
     assert site_of(url) == site
 
 
-def test_a_proxy_of_which_a_site_demands_a_pause_is_used_when_it_is_the_last(clock: Clock) -> None:
+@pytest.mark.parametrize("seconds", [20, 2 * LONGEST_COOL_DOWN, 7 * 86_400])
+def test_a_proxy_of_which_a_site_demands_a_pause_is_used_before_its_end_only_when_it_is_the_last(
+    clock: Clock, seconds: float
+) -> None:
     pool = named(clock, "ab")
-    pool.pause(SITE, upstream(pool, "a"), 20)
+    pool.pause(SITE, upstream(pool, "a"), seconds)
+    clock.now += seconds - 1
     assert {chosen(pool) for _ in range(100)} == {"b"}
     assert {chosen(pool, OTHER) for _ in range(100)} == {"a", "b"}
-    pool.pause(SITE, upstream(pool, "b"), 20)
+    pool.pause(SITE, upstream(pool, "b"), seconds)
     assert chosen(pool) is not None
-    clock.now += 20
+    clock.now += seconds
     assert {chosen(pool) for _ in range(100)} == {"a", "b"}
 
 

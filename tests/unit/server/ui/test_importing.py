@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.jobs.rows import StoredJob
-from scrapy_ext.server.ui.shapes import summary
+from scrapy_ext.server.ui.job_summary import summary
 
 
 def test_a_job_that_is_being_imported_names_its_source_and_has_no_duration() -> None:

@@ -6,7 +6,7 @@ A line is text between the borders of two blocks. A doubtful line is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,7 +16,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.articles.prose import BLOCKS
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.page import Page, one_line
-from scrapy_ext.server.extraction.auto.page.text import HEADINGS, letters_of, lines
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, code_text, joined, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -63,16 +63,9 @@ def runs_of(page: Page, box: int, noise: AbstractSet[int]) -> list[TextRun]:
     return reader.runs
 
 
-def text_of(runs: Iterable[TextRun]) -> str:
+def text_of(runs: Sequence[TextRun]) -> str:
     """Return the text of lines: paragraphs with an empty line between them, items and rows line by line."""
-    pieces: list[str] = []
-    last: TextRun | None = None
-    for run in runs:
-        if last is not None:
-            pieces.append(_between(last, run))
-        pieces.append(run.lines)
-        last = run
-    return "".join(pieces)
+    return joined(runs, lambda run: run.lines, _between)
 
 
 def _between(first: TextRun, second: TextRun) -> str:
@@ -98,11 +91,14 @@ class _LineReader:
         self.runs: list[TextRun] = []
         self._page = page
         self._outline = page.outline
+        self._displays = page.displays
         self._box = box
         self._site = site_of(page.url)
         #: Whether links lead to other sites.
         self._away_by_link: dict[int, bool] = {}
         self._block, self._link = box, -1
+        #: The end of the code that is being read; 0 outside of code.
+        self._end_of_code = 0
         # The line that is being read.
         self._parts: list[str] = []
         self._texts: list[int] = []
@@ -123,8 +119,12 @@ class _LineReader:
             else:
                 if tag == "br":
                     self._break()
-                if tag in BLOCKS:
+                if self._is_block(position, tag):
                     self._close(position)
+                    if tag == "pre":
+                        self._end_of_code = ends[position]
+                elif position in self._displays.apart and self._parts:
+                    self._parts.append(" ")
                 if tag == "a":
                     self._link = position
                 if text := texts[position]:
@@ -138,18 +138,28 @@ class _LineReader:
     def _end(self, position: int, block: int, link: int) -> None:
         """Continue behind an element, in the block and link around it."""
         self._link = link
-        if self._outline.tags[position] in BLOCKS:
+        if self._outline.ends[position] == self._end_of_code and self._outline.tags[position] == "pre":
+            self._end_of_code = 0
+        if self._is_block(position, self._outline.tags[position]):
             self._close(block)
         tail = self._outline.tails[position]
         if tail and position != self._box:
             self._tails.append(position)
             self._add(tail)
 
+    def _is_block(self, position: int, tag: str) -> bool:
+        if position < self._end_of_code:
+            # The lines of code are one.
+            return False
+        in_line = self._displays.get(position)
+        return tag in BLOCKS if in_line is None else not in_line
+
     def _close(self, block: int) -> None:
         """End a line; the next one is of another block."""
         if self._parts:
             tag = self._outline.tags[self._block]
-            if text := _lines_of("".join(self._parts), keep=tag == "pre"):
+            code = code_text(self._outline, self._block, self._displays) if tag == "pre" else None
+            if text := _lines_of("".join(self._parts)) if code is None else code:
                 node = self._outline.nodes[self._block]
                 self.runs.append(TextRun(node, tag, text, self._linked, self._away, self._texts, self._tails))
             self._parts.clear()
@@ -158,9 +168,10 @@ class _LineReader:
         self._block = block
 
     def _break(self) -> None:
-        as_written = self._outline.tags[self._block] == "pre"
+        if self._end_of_code:
+            return
         for part in reversed(self._parts):
-            if part == _BREAK or (as_written and part == "\n"):
+            if part == _BREAK:
                 self._close(self._block)
                 return
             if not part.isspace():
@@ -183,10 +194,8 @@ class _LineReader:
         return found
 
 
-def _lines_of(text: str, *, keep: bool) -> str:
-    """Return the lines of a text with line breaks of the page; ``keep`` those of its source as well."""
-    if keep:
-        return lines(text.replace(_BREAK, "\n"))
+def _lines_of(text: str) -> str:
+    """Return the lines of a text with line breaks of the page."""
     if _BREAK in text:
         return "\n".join(line for part in text.split(_BREAK) if (line := one_line(part)))
     return one_line(text)
@@ -212,28 +221,30 @@ _TURN = _VOCABULARY.pattern("turn")
 _TALK = _VOCABULARY.pattern("talk")
 
 
-#: The share of text in links from which a line is one of links, and of such items from which a list is.
+#: A line is one of links with this share of its text in links (not all: commas and arrows stand between them), and a
+#: list with this share of such items (some have a date or a count instead).
 ALL_LINKS: Final = 0.9
 MOST_ITEMS: Final = 0.6
 #: Label before a link, as in "Read more: the link".
 _LABEL = re.compile(r"[^:：]{1,30}[:：]")
-#: The share of the prose after which a line may end the text, and the share that must not be lost so.
+#: A line may end the text behind this share of the prose: "Related" in the first half leads to a box in the text. No
+#: more than the second share may be lost so, as the text goes on behind such a box.
 LATE: Final = 0.5
 TOO_MUCH: Final = 0.12
-#: Shorter lines, in characters, are hardly prose.
+#: Shorter lines, in characters, are hardly prose: half a line of print, as captions, bylines and buttons are.
 MIN_PROSE: Final = 40
 MAX_TURN_LENGTH: Final = 80
-#: Shortest and longest pull quote, in characters.
+#: Shortest and longest pull quote, in characters: shorter texts are in any paragraph, longer ones are no display.
 MIN_QUOTATION: Final = 30
 MAX_QUOTATION: Final = 400
 #: Longest text, in lines and characters, in which pull quotes are searched: it takes time by the product of both.
 MAX_RUNS: Final = 2000
 MAX_WHOLE: Final = 300_000
-#: Longest lines before the text and after it.
+#: Longest lines before the text (a byline with a place and a date) and after it (a date, a link).
 MAX_HEAD_LENGTH: Final = 120
 MAX_TAIL_LENGTH: Final = 60
 MAX_HEAD_WORDS: Final = 5
-#: The share of the prose above a heading that must be below it.
+#: The share of the prose above a heading that must be below it: less is a teaser above the text of another article.
 BELOW: Final = 0.3
 
 #: Lines without any are ornaments; agencies put lines of underscores between parts of a text.
@@ -249,26 +260,36 @@ def text_runs(runs: list[TextRun], heading: HtmlElement | None, headline: str) -
     runs = _below_heading(runs, heading, headline)
     kept = [not _is_aside(run) for run in runs]
     _leave_out_links(runs, kept)
-    _leave_out_repeated(runs, kept)
+    _leave_out_pull_quotes(runs, kept)
     _end_at_turn(runs, kept)
     _leave_out_headings(runs, kept)
     return _trimmed([run for run, keep in zip(runs, kept, strict=True) if keep])
 
 
 def _below_heading(runs: list[TextRun], heading: HtmlElement | None, headline: str) -> list[TextRun]:
+    """Return the lines below the heading, or below the last line equal to the headline that stands before all prose.
+
+    Further down such a line is a part of the text, as the refrain of a song that is named after it.
+    """
+    begin = _place_of_heading(runs, heading, headline)
+    below = sum(map(_prose, runs[begin:]))
+    return runs[begin:] if begin and below > BELOW * sum(map(_prose, runs[: begin - 1])) else runs
+
+
+def _place_of_heading(runs: list[TextRun], heading: HtmlElement | None, headline: str) -> int:
+    """Return the number of lines up to the heading; 0 where it is not among them."""
     inside = set(heading.iter()) if heading is not None else set()
+    places = [place for place, run in enumerate(runs, 1) if run.node in inside]
+    if places:
+        return places[-1]
     key = letters_of(headline)
-    above = sum(map(_prose, runs))
-    below = 0
-    for position in range(len(runs) - 1, -1, -1):
-        run = runs[position]
-        prose = _prose(run)
-        above -= prose
-        is_heading = run.node in inside or (len(key) > 12 and run.letters == key)
-        if is_heading and below > BELOW * above:
-            return runs[position + 1 :]
-        below += prose
-    return runs
+    found = 0
+    for place, run in enumerate(runs, 1) if len(key) > 12 else ():
+        if run.letters == key:
+            found = place
+        elif _prose(run):
+            break
+    return found
 
 
 def _prose(run: TextRun) -> int:
@@ -315,19 +336,25 @@ def _is_link(run: TextRun) -> bool:
     return label is not None and run.linked >= ALL_LINKS * (len(run.text) - label.end() - 1) > 0
 
 
-def _leave_out_repeated(runs: list[TextRun], kept: list[bool]) -> None:
-    """Leave out pull quotes, as the text contains them as well."""
-    keys = [run.letters for run in runs]
-    whole = "\n".join(keys)
-    if len(keys) > MAX_RUNS or len(whole) > MAX_WHOLE:
+def _leave_out_pull_quotes(runs: list[TextRun], kept: list[bool]) -> None:
+    """Leave out pull quotes: a longer paragraph outside of quotes has all of their words.
+
+    They are known by their place. A text that is only equal to another is left where it stands, as in a song.
+    """
+    quoted = [run.tag == "blockquote" or _is_in_quote(run.node) for run in runs]
+    if not any(quoted) or len(runs) > MAX_RUNS:
         return
-    seen: set[str] = set()
-    for position, (run, key) in enumerate(zip(runs, keys, strict=True)):
-        is_block = run.tag not in HEADINGS and run.tag not in _CELLS and run.tag != "li"
-        if is_block and MIN_QUOTATION <= len(run.text) <= MAX_QUOTATION and whole.count(key) > 1:
-            alone = sum(key == other for other in keys)
-            kept[position] = kept[position] and whole.count(key) == alone and key not in seen
-        seen.add(key)
+    whole = "\n".join(run.letters for run, is_quoted in zip(runs, quoted, strict=True) if not is_quoted)
+    if len(whole) > MAX_WHOLE:
+        return
+    paragraphs = set(whole.split("\n"))
+    for position, (run, is_quoted) in enumerate(zip(runs, quoted, strict=True)):
+        if is_quoted and MIN_QUOTATION <= len(run.text) <= MAX_QUOTATION and run.letters not in paragraphs:
+            kept[position] = kept[position] and run.letters not in whole
+
+
+def _is_in_quote(node: HtmlElement) -> bool:
+    return next(node.iterancestors("blockquote"), None) is not None
 
 
 def _end_at_turn(runs: list[TextRun], kept: list[bool]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page
-from scrapy_ext.server.extraction.auto.page.outline import Outline
+from scrapy_ext.server.extraction.auto.page.parsing import Outline
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, Found
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -50,24 +50,25 @@ _ROLES: Final = frozenset({
     "tablist", "toolbar", "button", "form",
 })  # fmt: skip
 
-#: Shortest line of prose in the search for the box, in characters.
+#: Shortest line of prose in the search for the box, in characters: entries of menus and captions are shorter.
 MIN_PROSE: Final = 40
-#: Weight of a character in scripts that need fewer of them.
+#: Weight of a character of scripts that say in one what takes about three Latin letters: Thai, kana, Han, Hangul.
 DENSITY: Final = 3
 _DENSE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-#: Shares of the prose from which a part is of the text whatever its name (MUCH), and a form or header, too (SOME).
+#: With this share of the prose (MUCH) a part is of the text whatever its name is; a form or header, with SOME.
 MUCH: Final = 0.5
 SOME: Final = 0.3
-#: The least share that is left without the parts named as something else; with less, names are ignored.
+#: The least share that is left without the parts named as something else. With less, the names are those of the text
+#: itself (a page about comments, a ``sidebar`` around all), and are ignored.
 TOO_FEW: Final = 0.2
-#: Shares of the prose of a box that a box inside must have to be chosen: in general, for one named so, and for one
-#: with a paragraph beside it.
+#: Shares of the prose of a box that a box inside must have to be chosen: in general (the rest is a teaser or a box with
+#: the author), for one named so, and for one with a paragraph beside it, which belongs to the text as well.
 NEARLY_ALL: Final = 0.85
 MOST: Final = 0.6
 ALL_BUT_PARAGRAPHS: Final = 0.97
-#: ArticleBox between the headline and the box from which it is the beginning of the text, not a standfirst.
+#: Prose between the headline and a box that is the beginning of the text: a standfirst is shorter, in characters.
 INTRODUCTION: Final = 150
-#: ArticleBox from which a header has some of the text.
+#: Prose of a header that has some of the text, in characters: headline, standfirst and byline are shorter.
 LONG_HEADER: Final = 400
 
 

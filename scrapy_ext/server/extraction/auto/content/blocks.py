@@ -1,4 +1,4 @@
-"""Blocks of text of a page, as a reader sees them, each with the boxes around it.
+"""Blocks of text of a page, as a reader sees them, each with the boxes around it, and the marks of articles on them.
 
 A block is a run of text without a block-level element in it: a paragraph, a heading, a cell, the label of a button. A
 box is a block-level element around blocks; its sums include all blocks inside of it.
@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.articles.body_lines import runs_of, text_runs
+from scrapy_ext.server.extraction.auto.articles.prose import ArticleBox
+from scrapy_ext.server.extraction.auto.fields.headline import headline_of
+from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
+from scrapy_ext.server.extraction.auto.page.text import code_text, is_no_code
 
 #: Elements within a line of text: they begin no block.
 INLINE: Final = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "code", "data", "del", "dfn", "em", "font",
     "i", "img", "ins", "kbd", "label", "mark", "nobr", "picture", "q", "rp", "rt", "ruby", "s", "samp", "small",
     "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
-})  # fmt: skip
-#: Inline elements that often style a part of a word: no space is put around their text.
-_WITHIN_WORDS: Final = frozenset({
-    "abbr", "b", "big", "cite", "code", "em", "font", "i", "mark", "nobr", "s", "small", "strong", "sub", "sup",
-    "u", "wbr",
 })  # fmt: skip
 _UNREAD: Final = frozenset(
     {"head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "video", "canvas"}
@@ -115,54 +114,60 @@ class Blocks(list[TextBlock]):
         self.root = Box(page, root, None)
         self._boxes = [self.root]
         self._line = _Line()
+        #: The end of the code that is being read, whose lines are one block.
+        self._end_of_code = 0
         #: Links and buttons around the current text.
         self._links = 0
         self._read_tree(root)
         self._sum()
 
     def _read_tree(self, root: int) -> None:
-        outline, hidden = self._page.outline, self._page.hidden
-        tags, texts, tails, ends, nodes = outline.tags, outline.texts, outline.tails, outline.ends, outline.nodes
-        # The elements that have begun, with the box around them and the links around that.
-        begun: list[tuple[int, Box, int]] = []
+        outline = self._page.outline
+        tags, texts, tails, ends = outline.tags, outline.texts, outline.tails, outline.ends
+        displays = self._page.displays
+        # The elements that have begun, whether they stand in a line, the box around them and the links around that.
+        begun: list[tuple[int, bool, Box, int]] = []
         box, position, end = self.root, root, ends[root]
         self._read(texts[root], 2 * root)
         position += 1
         while position < end or begun:
             if begun and ends[begun[-1][0]] == position:
-                last, around, links = begun.pop()
-                if tags[last] in INLINE:
-                    self._space(tags[last])
-                else:
+                last, inline, around, links = begun.pop()
+                if not inline:
                     self._end(box)
                     box = around
                 self._links = links
                 self._read(tails[last], 2 * last + 1)
                 continue
             tag = tags[position]
-            inline = tag in INLINE
-            if tag == "br" or tag in _UNREAD or (inline and nodes[position] in hidden):
+            inline = position < self._end_of_code or displays.get(position, tag in INLINE)
+            if tag == "br" or tag in _UNREAD or (inline and self._is_unseen(position)):
                 if tag == "br":
                     self._line.texts.append(_BREAK)
                 self._read(tails[position], 2 * position + 1)
                 position = ends[position]
                 continue
-            begun.append((position, box, self._links))
+            begun.append((position, inline, box, self._links))
             if inline:
-                self._space(tag)
+                if position in displays.apart:
+                    self._line.texts.append(" ")
                 self._name(position, tag)
             else:
                 self._end(box)
                 box = Box(self._page, position, box)
                 self._boxes.append(box)
+                if tag == "pre":
+                    self._end_of_code = ends[position]
             self._links += tag in ("a", "button")
             self._read(texts[position], 2 * position)
             position += 1
         self._end(self.root)
 
-    def _space(self, tag: str) -> None:
-        if tag not in _WITHIN_WORDS:
-            self._line.texts.append(" ")
+    def _is_unseen(self, position: int) -> bool:
+        outline = self._page.outline
+        if position < self._end_of_code and is_no_code(outline, position, outside=True):
+            return True
+        return outline.nodes[position] in self._page.hidden
 
     def _name(self, position: int, tag: str) -> None:
         if names := self._page.all_names[position]:
@@ -180,12 +185,12 @@ class Blocks(list[TextBlock]):
         line = self._line
         if not line.texts and not line.tags:
             return
-        text = "".join(line.texts)
-        if box.tag == "pre":
-            text = text.replace("\n", _BREAK)
-        text = " ".join(text.split())
+        text = one_line("".join(line.texts))
         if _BREAK in text:
             text = "\n".join(stripped for part in text.split(_BREAK) if (stripped := part.strip()))
+        if text and box.tag == "pre":
+            outline = self._page.outline
+            text = code_text(outline, outline.order[box.node], self._page.displays)
         if text and len(self) < self._limit:
             block = TextBlock(box, text, line)
             if block.words:
@@ -216,3 +221,33 @@ def _count_twins(boxes: list[Box]) -> None:
         counts[key] = counts.get(key, 0) + 1
     for box, key in zip(boxes, keys, strict=True):
         box.twins = counts[key]
+
+
+# Marks of the rules for articles on a page of any kind: which blocks they would take, and which they would leave out.
+#
+# On an article these rules are more precise than the model of blocks. On other pages they say where the prose is.
+
+
+class ArticleMarks:
+    """Marks of the blocks of a page, each a list with a value for each block."""
+
+    def __init__(self, page: Page, blocks: Blocks, focus: Focus | None = None) -> None:
+        focus = focus or Focus(page, page.meta("og:title", "twitter:title"), page.title)
+        ends = page.outline.ends
+        article = ArticleBox(page, focus)
+        runs = text_runs(runs_of(page, article.box, article.noise), focus.heading, headline_of(page, None, focus) or "")
+        taken = {2 * position for run in runs for position in run.texts}
+        taken.update(2 * position + 1 for run in runs for position in run.tails)
+        box = range(article.box, ends[article.box])
+        noise: set[int] = set()
+        for position in article.noise:
+            noise.update(range(position, ends[position]))
+        starts = [block.pieces[0] // 2 for block in blocks]
+        #: Whether the page itself names the box an article.
+        self.is_marked = article.marked
+        #: The share of the pieces of text of the block that are of the article.
+        self.shares = [len(taken.intersection(block.pieces)) / len(block.pieces) for block in blocks]
+        #: Whether the block begins in the box of the article.
+        self.inside = [start in box for start in starts]
+        #: Whether the block begins in an element that the rules leave out as a whole.
+        self.noise = [start in noise for start in starts]

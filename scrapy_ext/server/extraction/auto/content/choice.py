@@ -1,14 +1,139 @@
 """Choice of the blocks that are content: by the chance of each block, and by the kind of page.
 
+The chances are those of two models: gradient-boosted trees over the features of pages and blocks. The trees are plain
+numbers in ``block_model.json`` and ``kind_model.json``, made by ``benchmarks/quality/train_block_model.py`` from
+labelled pages (the labels are those of the WCXB of Murrough Foley, CC-BY-4.0; the models contain nothing of the pages).
+A tree is a leaf (a number, summed over all trees) or ``[feature, threshold, below, above]``, where rows with a number
+of at most ``threshold`` continue with ``below``.
+
 The text of an article is what the rules for articles take, as far as the page is one: they leave out more of what is
 around it. Pages of forums and products show much that is not their content, so that a doubtful block is taken less
-easily there. A text that a page repeats, such as a quoted post, is taken once.
+easily there. A text is taken as often as it stands there, but for copies at places for such, as a quoted post is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+from scrapy_ext.server.extraction.auto.content.blocks import Box, TextBlock
+from scrapy_ext.server.extraction.auto.page.text import Found
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+BLOCK_DATA: Final = "block_model.json"
+KIND_DATA: Final = "kind_model.json"
+#: A block whose sum over the first trees is further than SURE from zero gets twice that, instead of the sum over all
+#: trees: this saves a third of the time, and changes the choice for two words in 10,000.
+FIRST_TREES: Final = 60
+SURE: Final = 2.0
+
+
+class BlockModel(NamedTuple):
+    """The names of the numbers of a row, in order, and the trees over them."""
+
+    features: tuple[str, ...]
+    trees: tuple[Any, ...]
+
+    def likelihoods(self, rows: Sequence[Sequence[float]], of_page: Sequence[float] = ()) -> list[float]:
+        """Return the probability (0 to 1) of each row's block to be content; ``of_page`` is appended to every row."""
+        # Evaluated once for the page rather than for every row: a third of all comparisons.
+        first = len(self.features) - len(of_page)
+        trees = [_partly_evaluated(tree, first, of_page) for tree in self.trees]
+        begin, rest = _parted(trees[:FIRST_TREES]), _parted(trees[FIRST_TREES:])
+        return [_likelihood(row, begin, rest) for row in rows]
+
+
+class KindModel(NamedTuple):
+    """The names of the numbers of a page, in order, and the trees of each kind over them."""
+
+    features: tuple[str, ...]
+    trees: Mapping[str, tuple[Any, ...]]
+
+    def likelihoods(self, of_page: Sequence[float]) -> dict[str, float]:
+        """Return the probability of each kind of page; together they are 1."""
+        scores = {
+            kind: sum(_partly_evaluated(tree, 0, of_page) for tree in trees) for kind, trees in self.trees.items()
+        }
+        highest = max(scores.values())
+        weights = {kind: math.exp(score - highest) for kind, score in scores.items()}
+        total = sum(weights.values())
+        return {kind: weight / total for kind, weight in weights.items()}
+
+
+def _parted(trees: Sequence[Any]) -> tuple[float, list[Any]]:
+    """Return the sum of the trees that are leaves, and the other ones."""
+    known = float(sum(tree for tree in trees if tree.__class__ is not tuple))
+    return known, [tree for tree in trees if tree.__class__ is tuple]
+
+
+def _likelihood(row: Sequence[float], begin: tuple[float, list[Any]], rest: tuple[float, list[Any]]) -> float:
+    total = _sum_of(row, *begin)
+    total = total + _sum_of(row, *rest) if -SURE <= total <= SURE else 2 * total
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def _sum_of(row: Sequence[float], known: float, trees: list[Any]) -> float:
+    total = known
+    for tree in trees:
+        node = tree
+        while node.__class__ is tuple:
+            node = node[2] if row[node[0]] <= node[1] else node[3]
+        total += node
+    return total
+
+
+def _partly_evaluated(node: Any, first: int, known: Sequence[float]) -> Any:
+    """Evaluate the comparisons of a tree whose numbers are known: those from ``first`` on."""
+    while node.__class__ is tuple and node[0] >= first:
+        node = node[2] if known[node[0] - first] <= node[1] else node[3]
+    if node.__class__ is not tuple:
+        return node
+    return (node[0], node[1], _partly_evaluated(node[2], first, known), _partly_evaluated(node[3], first, known))
+
+
+@cache
+def block_model() -> BlockModel:
+    """Return the model of blocks of the package, read once."""
+    return read_block_model(_text_of(BLOCK_DATA))
+
+
+@cache
+def kind_model() -> KindModel:
+    """Return the model of kinds of pages of the package, read once."""
+    return read_kind_model(_text_of(KIND_DATA))
+
+
+def read_block_model(text: str) -> BlockModel:
+    """Return the model of blocks that a file holds."""
+    data = json.loads(text)
+    return BlockModel(tuple(data["features"]), tuple(map(_tree, data["trees"])))
+
+
+def read_kind_model(text: str) -> KindModel:
+    """Return the model of kinds of pages that a file holds."""
+    data = json.loads(text)
+    trees = {kind: tuple(map(_tree, of_kind)) for kind, of_kind in data["trees"].items()}
+    return KindModel(tuple(data["features"]), trees)
+
+
+def _text_of(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _tree(node: Any) -> Any:
+    """Convert a tree to tuples, which are faster than lists."""
+    if not isinstance(node, list):
+        return float(node)
+    feature, threshold, below, above = node
+    return (int(feature), float(threshold), _tree(below), _tree(above))
+
+
+# ── choice of the blocks: by the chance of each block, and by the kind of page ──
 
 #: Kinds of pages with rules of their own, by their names in the model of kinds.
 ARTICLE: Final = "article"
@@ -16,24 +141,23 @@ DOCUMENTATION: Final = "documentation"
 #: The exponent of the chances of blocks by kind of page: above 1, doubtful blocks are taken less easily.
 CARE: Final = {"forum": 1.4, "product": 1.4, DOCUMENTATION: 1.0}
 USUAL_CARE: Final = 1.1
-#: With less than this share of the words that the model takes, the rules for articles have missed the text.
+#: With less than this share of the words that the model takes, the rules for articles have missed the text, rather than
+#: left out what is around it.
 TOO_LITTLE: Final = 0.3
-#: The least words of a text that is a repetition, rather than the same label of two things.
-REPEATED_WORDS: Final = 10
-#: The chance of documentation from which repetitions stay: manuals repeat their examples.
-SURE: Final = 0.4
+#: With this chance of documentation, copies stay: manuals repeat their examples.
+SURE_OF_MANUAL: Final = 0.4
 
 
 class Candidate(NamedTuple):
     """A block as the choice sees it."""
 
-    text: str
     words: int
     #: The chance to be content by the model, from 0 to 1.
     chance: float
     #: The share that the rules for articles take, from 0 to 1.
     of_article: float
-    is_code: bool
+    #: Whether it is a copy of another block at a place for such (:func:`copies`).
+    is_copy: bool = False
 
 
 def choose(candidates: Sequence[Candidate], kinds: Mapping[str, float]) -> list[bool]:
@@ -43,7 +167,9 @@ def choose(candidates: Sequence[Candidate], kinds: Mapping[str, float]) -> list[
     care = sum(chance * CARE.get(kind, USUAL_CARE) for kind, chance in kinds.items())
     chances = [((1 - weight) * each.chance + weight * each.of_article) ** care for each in candidates]
     taken = most_likely(chances, words)
-    return taken if kinds.get(DOCUMENTATION, 0.0) >= SURE else _without_repetitions(candidates, taken)
+    if kinds.get(DOCUMENTATION, 0.0) >= SURE_OF_MANUAL:
+        return taken
+    return [is_taken and not each.is_copy for is_taken, each in zip(taken, candidates, strict=True)]
 
 
 def _weight_of_article(candidates: Sequence[Candidate], chance: float) -> float:
@@ -52,16 +178,6 @@ def _weight_of_article(candidates: Sequence[Candidate], chance: float) -> float:
     by_rules = sum(each.words for each in candidates if each.of_article > 0.5)
     # Squared, as the rules for articles do harm on other pages.
     return chance**2 if by_rules >= TOO_LITTLE * by_model else 0.0
-
-
-def _without_repetitions(candidates: Sequence[Candidate], taken: Sequence[bool]) -> list[bool]:
-    seen: set[str] = set()
-    kept = list(taken)
-    for at, each in enumerate(candidates):
-        if taken[at] and each.words >= REPEATED_WORDS and not each.is_code:
-            kept[at] = each.text not in seen
-            seen.add(each.text)
-    return kept
 
 
 def most_likely(chances: Sequence[float], words: Sequence[int]) -> list[bool]:
@@ -81,3 +197,54 @@ def most_likely(chances: Sequence[float], words: Sequence[int]) -> list[bool]:
         if score > best:
             best, least = score, chances[at]
     return [chance >= least for chance in chances]
+
+
+# Copies of a text at places where pages put what they show elsewhere: quotes, and versions for other screens.
+#
+# Such a place decides, and not that two texts are equal: the refrain of a song, and a date that several entries share,
+# are as often in the content as the page has them.
+
+
+#: The least words of a text that is a copy, rather than the same label of two things.
+COPIED_WORDS: Final = 10
+#: Earlier places of a text that are compared with a later one.
+MAX_PLACES: Final = 8
+MAX_NAMES_LENGTH: Final = 2_000
+_VARIANT: Final = load_vocabulary("page_parts").pattern("variant")
+_QUOTE: Final = re.compile(r"(?:^|[\s_-])(?:ips|bb|post|message)?(?:block)?quot(?:e|ed|ation)(?:$|[\s_-])")
+
+
+def copies(blocks: Sequence[TextBlock]) -> list[bool]:
+    """Return for each block whether it is such a copy of another one."""
+    is_variant = Found(_VARIANT)
+    found = [False] * len(blocks)
+    places: dict[str, list[int]] = {}
+    for at, block in enumerate(blocks):
+        if block.words < COPIED_WORDS or block.box.tag == "pre":
+            continue
+        earlier = places.setdefault(block.text, [])
+        for other in earlier[:MAX_PLACES]:
+            ours, others = _apart(block.box, blocks[other].box)
+            if _is_quoted(ours) != _is_quoted(others):
+                found[at if _is_quoted(ours) else other] = True
+            elif is_variant[_names(ours)] or is_variant[_names(others)]:
+                found[at] = True
+        earlier.append(at)
+    return found
+
+
+def _apart(first: Box, second: Box) -> tuple[list[Box], list[Box]]:
+    """Return the boxes around each of two that are not around the other."""
+    around_first, around_second = first.chain(), second.chain()
+    while around_first and around_second and around_first[-1] is around_second[-1]:
+        around_first.pop()
+        around_second.pop()
+    return around_first, around_second
+
+
+def _is_quoted(boxes: Iterable[Box]) -> bool:
+    return any(box.tag == "blockquote" or _QUOTE.search(box.names) for box in boxes)
+
+
+def _names(boxes: Iterable[Box]) -> str:
+    return " ".join(box.names for box in boxes if box.names)[:MAX_NAMES_LENGTH]

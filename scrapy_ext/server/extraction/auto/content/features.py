@@ -11,8 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.content.article_marks import ArticleMarks
-from scrapy_ext.server.extraction.auto.content.blocks import Blocks, Box, TextBlock
+from scrapy_ext.server.extraction.auto.content.blocks import ArticleMarks, Blocks, Box, TextBlock
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -11,6 +11,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
+from scrapy_ext.server.extraction.auto.page.sources import lowest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -21,6 +22,7 @@ MAX_NAME_LENGTH: Final = 120
 MAX_TEXT_LENGTH: Final = 300
 #: A line that begins with "by" and is longer is a sentence.
 MAX_LINE_LENGTH: Final = 100
+MAX_LABEL_LENGTH: Final = 15
 MAX_NODES: Final = 40
 #: How far from the heading, in elements, authors are shown at most; lines that nothing names, half as far.
 NEAR: Final = 60
@@ -30,7 +32,11 @@ LINK_BONUS: Final = 20
 _VOCABULARY: Final = load_vocabulary("authors")
 _METAS, _NAMES = map(_VOCABULARY.words, ("metas", "names"))
 _NAMED, _NOT_NAMED = _VOCABULARY.patterns("named", "not_named")
-_PROFILE, _LEADING, _SIGNATURE = _VOCABULARY.patterns("profile", "leading", "signature", flags=re.IGNORECASE)
+_PROFILE, _LEADING, _LINE_LEADING, _SIGNATURE = _VOCABULARY.patterns(
+    "profile", "leading", "line_leading", "signature", flags=re.IGNORECASE
+)
+#: Words that lead a line of authors in one language and are ordinary words in others.
+_LEADING_BY_LANGUAGE: Final = {"ro": re.compile(r"De\s+")}
 #: Text behind a name in the same line.
 _TRAILING = _VOCABULARY.pattern("trailing")
 _SEPARATORS = _VOCABULARY.pattern("separators")
@@ -41,6 +47,7 @@ _TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
 _OFFICE, _NO_NAME = _VOCABULARY.patterns("office", "no_name", flags=re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
+_COLON = re.compile("[:：]")
 
 
 def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] | None:
@@ -77,13 +84,17 @@ def authors_in(page: Page, article: Thing | None) -> list[Author]:
     """Return the authors of an article in structured data."""
     found: list[Author] = []
     for value in article.values("author", "creator") if article else ():
-        raw, url, email = one_line(text_of(value)), None, None
-        if isinstance(value, Thing):
-            url = page.link(value.text("url")) or page.link(value.id)
-            email = (value.text("email") or "").removeprefix("mailto:") or None
-        names = names_in(raw)
-        url = url if len(names) == 1 else None
-        found += [Author(name=name, nameRaw=raw, url=url, email=email) for name in names]
+        if not isinstance(value, Thing):
+            raw = one_line(text_of(value))
+            found += [Author(name=name, nameRaw=raw) for name in names_in(raw)]
+            continue
+        # A list of names is several people.
+        several = value.values("name")
+        raws = [one_line(text_of(each)) for each in (several if len(several) > 1 else [value])]
+        named = [(name, raw) for raw in raws for name in names_in(raw)]
+        url = page.link(value.text("url")) or page.link(value.id) if len(named) == 1 else None
+        email = (value.text("email") or "").removeprefix("mailto:") or None
+        found += [Author(name=name, nameRaw=raw, url=url, email=email) for name, raw in named]
     return found
 
 
@@ -98,16 +109,22 @@ def _of_metas(page: Page) -> list[Author]:
 
 def _shown(page: Page, focus: Focus) -> list[Author]:
     """Return the authors in the part named so that is nearest to the heading."""
-    best: tuple[float, list[Author]] | None = None
+    return lowest(_scored_parts(page, focus)) or []
+
+
+def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, list[Author]]]:
     for node in _nodes(page):
         distance = abs(focus.distance(node))
         if distance > NEAR or focus.elsewhere(node):
             continue
         found = _of_node(page, node)
-        score = distance - (LINK_BONUS if node.tag == "a" or node.get("itemprop") in {"author", "name"} else 0)
-        if found and (best is None or score < best[0]):
-            best = (score, found)
-    return best[1] if best else []
+        precise = node.tag == "a" or node.get("itemprop") in {"author", "name"}
+        if found:
+            yield distance - (LINK_BONUS if precise and not _is_aside(node, focus) else 0), found
+
+
+def _is_aside(node: HtmlElement, focus: Focus) -> bool:
+    return any(each.tag == "aside" and each not in focus.path for each in node.iterancestors())
 
 
 def _nodes(page: Page) -> list[HtmlElement]:
@@ -134,16 +151,24 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
         return []
     links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}
-    return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names_in(raw)]
+    names = names_in(raw, leading=_LINE_LEADING)
+    return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names]
 
 
 def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
+    of_language = _LEADING_BY_LANGUAGE.get(page.language or "", _LINE_LEADING)
     for node, text in page.lines:
-        if len(text) <= MAX_LINE_LENGTH and _LEADING.match(text) and abs(focus.distance(node)) <= NEAR // 2:
-            names = [name for name in names_in(text) if name[:1].isupper() and len(name.split()) <= 4]
+        leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
+        if leading is not None and len(text) <= MAX_LINE_LENGTH and abs(focus.distance(node)) <= NEAR // 2:
+            names = [name for name in names_in(text, leading) if _begins_name(name, text) and len(name.split()) <= 4]
             if names and not focus.elsewhere(node):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
+
+
+def _begins_name(name: str, line: str) -> bool:
+    """Return whether a text begins as a name; in scripts without capitals only behind a colon."""
+    return name[:1].isupper() or (not name[:1].islower() and _COLON.search(line[:MAX_LABEL_LENGTH]) is not None)
 
 
 def _of_signature(page: Page, focus: Focus) -> list[Author]:
@@ -161,12 +186,15 @@ def _of_signature(page: Page, focus: Focus) -> list[Author]:
     return [Author(name=name, nameRaw=raw) for name in names]
 
 
-def names_in(raw: str) -> list[str]:
-    """Return the names in a text such as ``By Jane Doe and John Roe, PhD | 3 May``."""
+def names_in(raw: str, leading: re.Pattern[str] = _LEADING) -> list[str]:
+    """Return the names in a text such as ``By Jane Doe and John Roe, PhD | 3 May``.
+
+    ``leading`` matches the words before them.
+    """
     if "://" in raw:
         return []
-    text = _TRAILING.sub("", _LEADING.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))).strip(" ,;:|")
-    parts = [part.strip(" ,;:|•·") for part in _SEPARATORS.split(text)]
+    text = _TRAILING.sub("", leading.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))).strip(" ,;:|")
+    parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
     if not _are_names(parts) or _OFFICE.search(text):
         parts = [text]
     names: list[str] = []

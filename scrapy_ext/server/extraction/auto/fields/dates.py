@@ -1,7 +1,8 @@
-"""Dates: read as people and machines write them, written as ISO 8601, never guessed; and the dates of a page.
+"""Dates and times: read as people and machines write them, written as ISO 8601, never guessed; and those of a page.
 
-A date without a time gets midnight and, like a time without a zone, no zone. Where day and month are ambiguous, and
-neither the language nor the country of the page decides, there is no date.
+A date without a time gets midnight and, like a time without a zone, no zone. Of several statements of one day, one with
+a time counts. Where day and month are ambiguous, and neither the language nor the country of the page decides, there is
+no date.
 """
 
 from __future__ import annotations
@@ -10,20 +11,110 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 import dateparser
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.sources import lowest
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+_VOCABULARY: Final = load_vocabulary("dates")
+
+# ── times of day beside dates: ``04:16 PM EST (-05:00)``, ``um 16.16 Uhr``, ``16h16``, ``下午4:16`` ──
+#
+# A time is read where it is surely one: beside its date, or with ``PM``, a zone or a word for the clock.
+
+_MORNING, _AFTERNOON = map(_VOCABULARY.text, ("morning", "afternoon"))
+_JOINING, _CLOCK, _BEFORE_DATE = map(_VOCABULARY.text, ("before_time", "clock", "before_date"))
+#: Hours from UTC of the zones with one meaning, by their names.
+_ZONES: Final = {zone: int(hours) for hours, zones in _VOCABULARY.groups("zones").items() for zone in zones}
+_OFFSET: Final = r"[+-]\d{2}:?\d{2}|(?<=GMT|UTC)[+-]\d{1,2}(?!\d)"
+_TIME: Final = rf"""
+    (?:(?P<am>{_MORNING})|(?P<pm>{_AFTERNOON}))?\s?
+    (?<!\d)(?P<hour>\d\d?)
+    (?:\s?[:：h時时시]\s?(?P<minute>\d\d)(?!\d)|\.(?P<dotted>\d\d)(?!\d|\.\d)|(?=\s?[apAP]\.?\s?[mM]\b))
+    (?:[:分분]\s?(?P<second>\d\d)(?!\d)(?:[.,]\d{{1,9}})?)?[分분]?
+    (?:\s?(?P<half>[apAP])\.?\s?[mM]\b\.?)?
+    (?:\s?(?P<clock>{_CLOCK})(?!\w))?
+    (?:\s?(?P<zone>[A-Za-z]{{1,4}}(?![\w/]))?\s?\(?(?P<offset>{_OFFSET})?\)?)?
+"""
+#: A time right after a date; with another sign between, it must show that it is one.
+_AFTER = re.compile(rf"(?P<far>\s*[|·•–—/-])?[\s,T]{{0,3}}(?P<joining>{_JOINING})?\s*{_TIME}", re.VERBOSE)
+_BEFORE = re.compile(rf"{_TIME}[\s,]{{1,3}}(?:{_BEFORE_DATE})?\s*$", re.VERBOSE)
+#: Characters before a date that may hold its time.
+MAX_BEFORE: Final = 40
+
+
+class ClockTime(NamedTuple):
+    """Time of day in 24 hours, its zone (None: unknown), and where it stands in the text."""
+
+    hour: int
+    minute: int
+    second: int
+    zone: timezone | None
+    start: int
+    end: int
+
+
+def time_beside(text: str, start: int, end: int) -> ClockTime | None:
+    """Return the time right after the date at ``start`` to ``end`` of a text, else that right before it."""
+    after = _AFTER.match(text, end)
+    if after is not None and (found := _clock_time(after)) is not None:
+        return found
+    before = _BEFORE.search(text, max(0, start - MAX_BEFORE), start)
+    return _clock_time(before) if before is not None else None
+
+
+def _clock_time(match: re.Match[str]) -> ClockTime | None:
+    parts = match.groupdict()
+    sure = (
+        any(parts.get(name) for name in ("half", "am", "pm", "clock", "offset", "joining")) or _zone(parts) is not None
+    )
+    if (parts["dotted"] or parts.get("far")) and not sure:
+        # ``5 May 2024 · 3:45`` may be the length of a film.
+        return None
+    hour, minute, second = int(parts["hour"]), int(parts["minute"] or parts["dotted"] or 0), int(parts["second"] or 0)
+    half = (parts["half"] or "").lower()
+    if (half == "p" or parts["pm"]) and hour < 12:
+        hour += 12
+    elif (half == "a" or parts["am"]) and hour == 12:
+        hour = 0
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    return ClockTime(hour, minute, second, _zone(parts), match.start(), match.end())
+
+
+def _zone(parts: dict[str, str | None]) -> timezone | None:
+    """Return the zone: that of the offset, which is more exact than a name before it."""
+    offset = parts["offset"]
+    if offset:
+        digits = offset[1:].replace(":", "")
+        hours, minutes = (int(digits[:2]), int(digits[2:])) if len(digits) == 4 else (int(digits), 0)
+        if hours > 14 or minutes > 59:
+            return None
+        difference = timedelta(hours=hours, minutes=minutes)
+        return _of(-difference if offset[0] == "-" else difference)
+    hours_of_name = _ZONES.get((parts["zone"] or "").lower())
+    return None if hours_of_name is None else _of(timedelta(hours=hours_of_name))
+
+
+def _of(difference: timedelta) -> timezone:
+    return timezone(difference) if difference else timezone.utc
+
+
+# ── dates ──
 
 #: Texts with a date are no longer.
 MAX_TEXT_LENGTH: Final = 200
 #: Lines without a name are dates when they are no longer than this, and have no more than this beside the date.
 MAX_LINE_LENGTH: Final = 50
 MAX_WORDS_LENGTH: Final = 20
+#: A line that begins as the names of authors do and is longer is a sentence.
+MAX_BYLINE_LENGTH: Final = 100
 #: Earlier years are placeholders.
 EARLIEST_YEAR: Final = 1971
 #: The furthest date in the future that is believed.
@@ -31,11 +122,10 @@ LATEST: Final = timedelta(days=366)
 
 _MONTH: Final = r"[^\W\d_]{3,12}\.?"
 _YEAR: Final = r"(?:19|20)\d\d"
-_VOCABULARY: Final = load_vocabulary("dates")
 #: Two digits are a year only beside the name of a month, and where no unit follows them.
 _SURE_MONTH: Final = _VOCABULARY.text("month")
 _SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
-#: Dates as people write them; times are read from machine-readable dates only.
+#: Dates as people write them.
 _WRITTEN = re.compile(
     rf"""
       (?<!\d)(?P<iso>{_YEAR}[-/.]\d\d?[-/.]\d\d?)(?!\d)
@@ -49,13 +139,12 @@ _WRITTEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_ISO_MOMENT = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})"
-    r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?.{0,10}",
-    re.IGNORECASE,
-)
-_COMPACT = re.compile(rf"({_YEAR})(\d{{2}})(\d{{2}})")
+_ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?=$|[T ])")
+#: What may follow a date for machines: the name of its zone in brackets.
+_ISO_END = re.compile(r"\s*(?:\[[\w/+-]{1,40}\])?")
+_COMPACT = re.compile(rf"({_YEAR})(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?(Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
+_BYLINE = load_vocabulary("authors").pattern("line_leading", re.IGNORECASE)
 _QUOTES: Final = "'’"
 _REGION = re.compile(r"[-_]([A-Za-z]{2})\b")
 #: Countries where the month comes first in numbers.
@@ -72,6 +161,11 @@ class Date(NamedTuple):
     iso: str
     raw: str
 
+    @property
+    def has_time(self) -> bool:
+        """True for a date with a time; midnight without a zone stands for none."""
+        return not self.iso.endswith("T00:00:00")
+
 
 def read(text: str | None, page: Page) -> Date | None:
     """Return the first date in a short text; None where there is none, or only ambiguous ones."""
@@ -86,23 +180,28 @@ def machine_date(raw: str) -> Date | None:
 
 
 def _of_machine(text: str) -> datetime | None:
-    compact = _COMPACT.fullmatch(text)
-    if compact:
-        return _moment([int(part) for part in compact.groups()])
-    match = _ISO_MOMENT.fullmatch(text)
+    text = _spelled_out(text)
+    match = _ISO_DATE.match(text)
     if match is None:
         return None
-    naive = _moment([int(part or 0) for part in match.groups()[:6]])
-    zone = match.group(7)
-    return naive.replace(tzinfo=_zone(zone)) if naive and zone else naive
+    day = _moment([int(part) for part in match.groups()])
+    if day is None or match.end() == len(text):
+        return day
+    time = time_beside(text, 0, match.end())
+    return _at(day, time) if time is not None and _ISO_END.fullmatch(text, time.end) else None
 
 
-def _zone(text: str) -> timezone:
-    if text.upper() in {"Z", "UTC", "GMT"}:
-        return timezone.utc
-    digits = text[1:].replace(":", "")
-    offset = timedelta(hours=int(digits[:2]) % 24, minutes=int(digits[2:]) % 60)
-    return timezone(-offset if text[0] == "-" else offset)
+def _spelled_out(text: str) -> str:
+    """Return ``2024-07-09T17:30Z`` for ``20240709T1730Z``; other texts as they are."""
+    compact = _COMPACT.fullmatch(text)
+    if compact is None:
+        return text
+    day, clock = "-".join(compact.groups()[:3]), ":".join(filter(None, compact.groups()[3:6]))
+    return f"{day}T{clock}{compact[7] or ''}" if clock else day
+
+
+def _at(day: datetime, time: ClockTime) -> datetime:
+    return day.replace(hour=time.hour, minute=time.minute, second=time.second, tzinfo=time.zone)
 
 
 def _moment(parts: list[int]) -> datetime | None:
@@ -130,7 +229,11 @@ def _of_people(text: str, page: Page) -> Date | None:
         else:
             moment = _with_month_name(found, page)
         if moment is not None:
-            return Date(_formatted(moment), found)
+            time = time_beside(text, match.start(), match.end())
+            if time is None:
+                return Date(_formatted(moment), found)
+            start, end = min(match.start(), time.start), max(match.end(), time.end)
+            return Date(_formatted(_at(moment, time)), text[start:end].strip(" ,"))
     return None
 
 
@@ -175,10 +278,14 @@ def _with_month_name(text: str, page: Page) -> datetime | None:
     return None if moment is None else _plausible(moment)
 
 
+#: Languages that dateparser has by other names.
+_DATEPARSER_NAMES: Final = {"no": "nb", "nn": "nb"}
+
+
 @lru_cache(maxsize=256)
 def _parsed(text: str, page_language: str | None) -> datetime | None:
     """Return the moment of a date with the name of a month. A page shows the same one several times."""
-    for language in dict.fromkeys((page_language, "en")):
+    for language in dict.fromkeys((_DATEPARSER_NAMES.get(page_language or "", page_language), "en")):
         try:
             moment: datetime | None = dateparser.parse(
                 text,
@@ -219,42 +326,68 @@ _MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "publish
 def published_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
     """Return the date of publication: of structured data, metadata, or a date near the heading."""
     stated = article.texts("datePublished", "dateCreated", "uploadDate") if article else []
-    return _first_date(page, [*stated, *_contents(page, _PUBLISHED_METAS)]) or _shown(page, focus, modified=False)
+    return _chosen(page, focus, [*stated, *_contents(page, _PUBLISHED_METAS)], modified=False)
 
 
 def modified_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
     """Return the date of the last change."""
     stated = article.texts("dateModified") if article else []
-    return _first_date(page, [*stated, *_contents(page, _MODIFIED_METAS)]) or _shown(page, focus, modified=True)
+    return _chosen(page, focus, [*stated, *_contents(page, _MODIFIED_METAS)], modified=True)
+
+
+def _chosen(page: Page, focus: Focus, stated: list[str], *, modified: bool) -> Date | None:
+    """Return the first stated date, else the shown one; another statement of its day that has a time is more exact."""
+    dates = [date for text in stated if (date := read(text, page))]
+    chosen = dates[0] if dates else _shown(page, focus, modified=modified)
+    if chosen is None or chosen.has_time:
+        return chosen
+    others = (*dates[1:], *_exact_times(page, focus, modified=modified))
+    return next((date for date in others if date.has_time and date.iso[:10] == chosen.iso[:10]), chosen)
+
+
+def _exact_times(page: Page, focus: Focus, *, modified: bool) -> Iterator[Date]:
+    for node in islice(page.tree.iter("time"), MAX_NODES):
+        date = machine_date(one_line(node.get("datetime"))[:MAX_TEXT_LENGTH])
+        if date and _is_wanted(page, node, modified=modified) is not None and not focus.elsewhere(node):
+            yield date
 
 
 def _contents(page: Page, names: Iterable[str]) -> Iterator[str]:
     return (content for name in names for content in page.metas.get(name, ())[:1])
 
 
-def _first_date(page: Page, texts: Iterable[str]) -> Date | None:
-    return next((date for text in texts if (date := read(text, page))), None)
-
-
 def _shown(page: Page, focus: Focus, *, modified: bool) -> Date | None:
     """Return the date that the page shows and names as wanted, the nearest to the heading first."""
-    best: tuple[float, Date] | None = None
+    return lowest(_scored_dates(page, focus, modified=modified))
+
+
+def _scored_dates(page: Page, focus: Focus, *, modified: bool) -> Iterator[tuple[float, Date]]:
     for node in _nodes(page, focus):
         sure = _is_wanted(page, node, modified=modified)
         distance = abs(focus.distance(node))
         if sure is None or not (sure or distance <= NEAR):
             continue
-        score = distance - (NEAR if sure else 0)
-        texts = (node.get("datetime") or "", node.get("content") or "", node_text(node, MAX_TEXT_LENGTH))
-        date = _first_date(page, texts)
-        if date and (best is None or score < best[0]):
-            best = (score, date)
-    return best[1] if best else None
+        date = next((date for text in _texts(node) if (date := read(text, page))), None)
+        if date:
+            yield distance - (NEAR if sure else 0), date
+
+
+def _texts(node: HtmlElement) -> tuple[str, ...]:
+    """Return the texts of a node that may be its date, the more exact ones first."""
+    inner = [time.get("datetime") for time in node.iter("time") if time.get("datetime")]
+    # Several times in it are those of several things.
+    own = inner[0] if len(inner) == 1 else node.get("datetime")
+    return (own or "", node.get("content") or "", node_text(node, MAX_TEXT_LENGTH))
 
 
 def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
     """Yield the nodes that may show a date: those named so, and short lines that are a date and little else."""
-    lines = [node for node, text in page.lines if len(text) <= MAX_LINE_LENGTH and is_mostly_date(text)]
+    lines = [
+        node
+        for node, text in page.lines
+        if (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text))
+        or (len(text) <= MAX_BYLINE_LENGTH and _BYLINE.match(text) and _NUMBERS.search(text))
+    ]
     candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
     for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:
         if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not focus.elsewhere(node):

@@ -10,6 +10,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.items import Image
 from scrapy_ext.server.extraction.auto.page import Page, Thing
+from scrapy_ext.server.extraction.auto.page.sources import highest
 
 MAX_IMAGES: Final = 100
 
@@ -92,14 +93,12 @@ def _best_source(node: HtmlElement) -> str | None:
 
 def _largest_of_set(srcset: str | None) -> str | None:
     """Return the widest candidate of a ``srcset``. Only commas before a space separate, as URLs contain commas too."""
-    best: tuple[float, str] | None = None
+    found: list[tuple[float, str]] = []
     for candidate in re.split(r",\s+", (srcset or "").strip())[:50]:
         width = _WIDTH.search(candidate)
-        source = candidate[: width.start()] if width else candidate
-        score = float(width.group(1)) if width else 0.0
-        if source.strip() and (best is None or score > best[0]):
-            best = (score, source.strip())
-    return best[1] if best else None
+        if source := (candidate[: width.start()] if width else candidate).strip():
+            found.append((float(width.group(1)) if width else 0.0, source))
+    return highest(found)
 
 
 def _small(node: HtmlElement) -> bool:

@@ -17,16 +17,16 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.page import Page, node_text
-from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, way_to
+from scrapy_ext.server.extraction.auto.page.layout import Parts, class_and_id, own_boxes, way_to
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_POSTS: Final = 500
 MAX_CANDIDATES: Final = 4_000
-#: The share of the text of the outer group that the inner one must have.
+#: The share of the text of the outer group that the inner one must have: the rest is the author, dates and buttons.
 MOST: Final = 0.5
 #: That share, where the inner one is clearly named as the text of a post and the outer one is not.
 MOST_OF_SURE: Final = 0.05
-#: Least average text, in characters, of boxes that only their dates identify.
+#: Least average text, in characters, of boxes that only their dates identify: lists of threads have titles alone.
 SHORTEST: Final = 60
 #: An element with this many texts of posts is none itself.
 FEWEST_HELD: Final = 2
@@ -42,26 +42,10 @@ _SIGNATURE: Final = _VOCABULARY.pattern("signature_line")
 _NO_BODY, _OUTSIDE = _VOCABULARY.patterns("no_body", "outside")
 _WANTED: Final = _VOCABULARY.words("wanted")
 _OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "header", "blockquote"})
-_NO_TAGS: Final = frozenset(
-    {
-        "html",
-        "body",
-        "a",
-        "span",
-        "button",
-        "input",
-        "textarea",
-        "img",
-        "meta",
-        "link",
-        "ul",
-        "ol",
-        "h1",
-        "h2",
-        "h3",
-        "i",
-    }
-)
+_NO_TAGS: Final = frozenset({
+    "html", "body", "a", "span", "button", "input", "textarea", "img", "meta", "link", "ul", "ol", "h1", "h2", "h3",
+    "i",
+})  # fmt: skip
 _CELLS: Final = frozenset({"td", "div", "li"})
 _DIGITS = re.compile(r"\d+")
 
@@ -112,8 +96,7 @@ def _without_boxes_of_several(groups: dict[str, list[HtmlElement]]) -> dict[str,
 
 
 def _names(node: HtmlElement) -> set[str]:
-    names = f"{node.get('class') or ''} {node.get('id') or ''}".lower()[:500].split()
-    return {_DIGITS.sub("#", name)[:60] for name in names[:15]}
+    return {_DIGITS.sub("#", name)[:60] for name in class_and_id(node)[:500].split()[:15]}
 
 
 def _worth(name: str) -> float:
@@ -204,7 +187,6 @@ def boxes_of(bodies: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
 def _lone_box(body: HtmlElement) -> HtmlElement:
     """Return the box of the only post of a page: up to an element that is named a post."""
     for ancestor, _ in zip(body.iterancestors(), range(6), strict=False):
-        names = f"{ancestor.get('class') or ''} {ancestor.get('id') or ''}".lower()
-        if ancestor.tag == "article" or re.search(rf"(?:^|[\s_-]){_POST}(?:$|[\s_-])", names):
+        if ancestor.tag == "article" or re.search(rf"(?:^|[\s_-]){_POST}(?:$|[\s_-])", class_and_id(ancestor)):
             return ancestor
     return body

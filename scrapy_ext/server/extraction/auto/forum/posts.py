@@ -1,36 +1,159 @@
-"""Posts of a thread: as its page shows them, and as its structured data has them."""
+"""Posts of a thread as its page shows them.
+
+The name of an author stands at the same kind of place in each post of a thread. So all short texts that may be one are
+collected with their kind (an attribute for it, an element named so, a link to a profile, the text after "by") and their
+place; the place that most posts have counts, and in a post without it the next best.
+"""
 
 from __future__ import annotations
 
 import copy
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
-import html_text
 from lxml.html import HtmlElement
 
 from scrapy_ext.compatibility.python import datetime_of_iso
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
-from scrapy_ext.server.extraction.auto.forum.authors import authors_of
 from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
-from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, one_line
-from scrapy_ext.server.extraction.auto.page.markup import text_of
-from scrapy_ext.server.extraction.auto.page.text import lines
+from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.layout import class_and_id, step_of
+from scrapy_ext.server.extraction.auto.page.text import layout_text, lines, whole_number
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+MAX_NAME_LENGTH: Final = 60
+#: A name is searched in so many elements of a post, without those of its text.
+MAX_AUTHOR_ELEMENTS: Final = 250
+#: The author of the only post of a page is also searched in so many elements before it.
+MAX_BEFORE: Final = 200
+#: An element with more others in it is not a name but a part with one.
+MAX_INSIDE: Final = 5
+#: Fewer posts may well have one author.
+SEVERAL: Final = 4
+
+_VOCABULARY: Final = load_vocabulary("forums")
+_ATTRIBUTES: Final = _VOCABULARY.words("author_attributes")
+_SURE, _LIKELY, _PROFILE = _VOCABULARY.patterns("author_name", "author_part", "profile_address")
+_NOT_OF_AUTHOR, _NO_AUTHOR, _EDITED = _VOCABULARY.patterns("not_of_author", "no_author", "edited", flags=re.IGNORECASE)
+_BY: Final = _VOCABULARY.pattern("by_author", re.IGNORECASE)
+_NAME_TAGS: Final = frozenset({"a", "span", "b", "strong", "div", "p", "dt", "h3", "h4", "h5", "h6", "cite", "li", "i"})
+#: Weights of the kinds of places.
+_WEIGHTS: Final = {
+    "attribute": 1.3, "stated": 1.2, "named link": 1.15, "named": 1.0, "profile": 0.9, "by": 0.7, "part": 0.6,
+}  # fmt: skip
+
+
+class _Place(NamedTuple):
+    kind: str
+    way: str
+
+
+def authors_of(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlElement, str]:
+    """Return the names of the authors of posts by the bodies of these, as far as the page shows them."""
+    found = {body: _names_in(_around(box, body), page) for body, box in boxes.items()}
+    if len(boxes) == 1:
+        body = next(iter(boxes))
+        at = page.order.get(body, 0)
+        if not found[body]:
+            found[body] = _names_in(page.elements[max(0, at - MAX_BEFORE) : at], page)
+    ranks = _ranks(list(found.values()), len(boxes))
+    names = {}
+    for body, by_place in found.items():
+        best = max(by_place, key=lambda place: ranks[place], default=None)
+        if best is not None:
+            names[body] = by_place[best]
+    return names
+
+
+def _around(box: HtmlElement, body: HtmlElement) -> Iterator[HtmlElement]:
+    """Yield the elements of a post without those of its text."""
+    inside = {*body.iter("*"), *body.iterancestors()} if body is not box else set()
+    return islice((node for node in box.iter("*") if node not in inside), MAX_AUTHOR_ELEMENTS)
+
+
+def _ranks(posts: list[dict[_Place, str]], number: int) -> dict[_Place, float]:
+    values: dict[_Place, list[str]] = defaultdict(list)
+    for by_place in posts:
+        for place, name in by_place.items():
+            values[place].append(name)
+    ranks = {}
+    for place, names in values.items():
+        # The same words in every post are a rank or a label.
+        alike = len(names) >= SEVERAL and len(set(names)) == 1
+        ranks[place] = _WEIGHTS[place.kind] * len(names) / number * (0.5 if alike else 1.0)
+    return ranks
+
+
+def _names_in(nodes: Iterator[HtmlElement] | list[HtmlElement], page: Page) -> dict[_Place, str]:
+    """Return the first name at each place."""
+    found: dict[_Place, str] = {}
+    for node in nodes:
+        for kind, text in _candidates(node, page):
+            name = _settled(text)
+            if name is not None:
+                found.setdefault(_Place(kind, f"{_step(node.getparent())}/{step_of(node)}"), name)
+    return found
+
+
+def _step(node: HtmlElement | None) -> str:
+    return step_of(node) if node is not None else ""
+
+
+def _candidates(node: HtmlElement, page: Page) -> Iterator[tuple[str, str]]:
+    for attribute in _ATTRIBUTES:
+        value = node.get(attribute)
+        if value:
+            yield "attribute", value
+    if next(islice(node.iter("*"), MAX_INSIDE, None), None) is not None:
+        return
+    if node.get("itemprop") == "name" and any("author" in page.names(box).split() for box in _boxes(node)):
+        yield "stated", node.get("content") or node_text(node, MAX_NAME_LENGTH + 1)
+    if node.tag not in _NAME_TAGS or _is_of_another(node, page):
+        return
+    text = node_text(node, MAX_NAME_LENGTH + 5)
+    named = any(_SURE.fullmatch(name) for name in page.names(node).split())
+    profile = node.tag == "a" and _PROFILE.search(node.get("href") or "") is not None
+    if not text:
+        return
+    if named or profile:
+        yield "named link" if named and profile else "named" if named else "profile", text
+    elif match := _BY.fullmatch(text):
+        yield "by", match.group(1)
+    elif not len(node) and any(_LIKELY.search(page.names(box)) for box in (node, *_boxes(node))):
+        yield "part", text
+
+
+def _boxes(node: HtmlElement) -> Iterator[HtmlElement]:
+    return islice(node.iterancestors(), 2)
+
+
+def _is_of_another(node: HtmlElement, page: Page) -> bool:
+    """Return whether a part is about who edited the post, answered it or was quoted."""
+    return any(_NOT_OF_AUTHOR.search(page.names(box)) or _EDITED.match(node_text(box, 60)) for box in _boxes(node))
+
+
+def _settled(text: str) -> str | None:
+    name = one_line(text).strip(" ,;:»·|-–—")
+    if match := _BY.fullmatch(name):
+        name = match.group(1)
+    fits = 1 < len(name) <= MAX_NAME_LENGTH and any(map(str.isalnum, name))
+    return name if fits and not _NO_AUTHOR.match(name) and not is_mostly_date(name) else None
+
+
+# ── posts ──
 
 MAX_TEXT_LENGTH: Final = 200_000
 #: Elements of a post that are read.
 MAX_ELEMENTS: Final = 600
 MAX_MEDIA: Final = 50
 MAX_HASHTAGS: Final = 50
-
-_VOCABULARY: Final = load_vocabulary("forums")
 _NUMBER_OF_POST = _VOCABULARY.pattern("number_of_post")
-#: Elements of a body in which its date may precede the text.
+#: The date of a post may precede its text within so many elements.
 MAX_LEADING: Final = 10
 #: Longer lines are no dates.
 MAX_DATE_LENGTH: Final = 100
@@ -41,7 +164,7 @@ _TIME_ATTRIBUTES: Final = ("datetime", "data-time", "data-timestamp", "data-date
 _PERMALINK, _JOINED, _LIKES = _VOCABULARY.patterns("permalink", "joined", "likes")
 _COUNT = re.compile(r"[+]?(-?\d{1,7})(?:\s*(?:likes?|points?|votes?|upvotes?|people|thanks))?", re.IGNORECASE)
 _DATED: Final = "//*[@data-time or @data-timestamp or @itemprop='datePublished' or @itemprop='dateCreated']"
-_SMALL = re.compile(r"smil|emoji|emoticon|avatar|icon|spacer|pixel|rank|badge|/flags?/", re.IGNORECASE)
+_SMALL = _VOCABULARY.pattern("small_image", re.IGNORECASE)
 _DROPPED = _VOCABULARY.pattern("dropped")
 _DROPPED_TAGS: Final = frozenset({"button", "form", "select", "iframe", "input", "textarea", "audio", "video", "nav"})
 _LOCATION, _MEMBER_SINCE = _VOCABULARY.patterns("location", "member_since", flags=re.IGNORECASE)
@@ -97,10 +220,10 @@ def _text(body: HtmlElement) -> str:
     if leading is not None:
         leading.drop_tree()
     for node in list(part.iterdescendants("*")):
-        names = f"{node.get('class') or ''} {node.get('id') or ''}".lower()
-        if (node.tag in _DROPPED_TAGS or _DROPPED.search(names)) and node.getparent() is not None:
+        is_dropped = node.tag in _DROPPED_TAGS or _DROPPED.search(class_and_id(node))
+        if is_dropped and node.getparent() is not None:
             node.drop_tree()
-    text = lines(str(html_text.extract_text(part)))[:MAX_TEXT_LENGTH]
+    text = lines(layout_text(part))[:MAX_TEXT_LENGTH]
     # A line of its own that separates the signature, as old forums put it below the text.
     signature = _SIGNATURE.search(text)
     return text[: signature.start()].rstrip() if signature and signature.start() else text
@@ -236,79 +359,10 @@ def _media(page: Page, body: HtmlElement) -> list[str]:
 
 
 def _tiny(node: HtmlElement) -> bool:
-    sizes = [
-        int(size)
-        for name in ("width", "height")
-        if (size := node.get(name) or "").isascii() and size.isdigit() and len(size) < 6
-    ]
+    sizes = [size for name in ("width", "height") if (size := whole_number(node.get(name), 5)) is not None]
     return bool(sizes) and max(sizes) <= 32
 
 
 def _hashtags(body: HtmlElement) -> list[str]:
     texts = (node_text(link, 60) for link in body.iter("a"))
     return list(dict.fromkeys(text for text in texts if re.fullmatch(r"#\w{1,50}", text)))[:MAX_HASHTAGS]
-
-
-THREAD_TYPES: Final = ("DiscussionForumPosting", "Question", "SocialMediaPosting")
-MAX_POSTS: Final = 500
-MAX_DEPTH: Final = 10
-
-_REACTIONS: Final = {
-    "LikeAction": "likes", "AgreeAction": "likes", "DislikeAction": "dislikes", "DisagreeAction": "dislikes",
-    "CommentAction": "replies", "ReplyAction": "replies", "ShareAction": "reposts",
-}  # fmt: skip
-
-
-def thread_of(page: Page) -> Thing | None:
-    """Return the entity that is the thread: its first post, with the others as its comments or answers."""
-    things = page.markup.things(*THREAD_TYPES)
-    return max(things[:5], key=lambda thing: len(thing.properties), default=None)
-
-
-def posts_in(page: Page, thread: Thing | None) -> list[Post]:
-    """Return the posts of a thread: the first and its answers, in the order of the structured data."""
-    if thread is None:
-        return []
-    found: list[Post] = []
-    for thing in _things(thread, MAX_DEPTH):
-        text = thing.text("text", "articleBody", "commentText", "description")
-        if text:
-            found.append(_post(page, thing, text))
-        if len(found) >= MAX_POSTS:
-            break
-    return found
-
-
-def _things(thread: Thing, depth: int) -> Iterator[Thing]:
-    yield thread
-    if depth > 0:
-        names = ("acceptedAnswer", "suggestedAnswer") if "Question" in thread.types else ("comment",)
-        for thing in thread.things(*names):
-            # A remark on an answer to a question is no post of its own.
-            yield from _things(thing, 0 if "Answer" in thing.types else depth - 1)
-
-
-def _post(page: Page, thing: Thing, text: str) -> Post:
-    date = read(thing.text("datePublished", "dateCreated"), page)
-    post = Post(text=text, date=in_utc(date.iso) if date else None)
-    post.url = page.link(thing.text("url") or thing.id)
-    post.id = thing.text("identifier")
-    author = next(iter(thing.values("author", "creator")), None)
-    post.author = (one_line(text_of(author)) or None) if author is not None else None
-    for counter in thing.things("interactionStatistic"):
-        names = {text.rpartition("/")[2] for text in counter.texts("interactionType")}
-        names |= {name for action in counter.things("interactionType") for name in action.types}
-        member = next((_REACTIONS[name] for name in names if name in _REACTIONS), None)
-        if member is not None:
-            setattr(post, member, _stated_count(counter.text("userInteractionCount")))
-    post.likes = post.likes if post.likes is not None else _stated_count(thing.text("upvoteCount"))
-    post.dislikes = post.dislikes if post.dislikes is not None else _stated_count(thing.text("downvoteCount"))
-    post.replies = (
-        post.replies if post.replies is not None else _stated_count(thing.text("commentCount", "answerCount"))
-    )
-    return post
-
-
-def _stated_count(text: str | None) -> int | None:
-    text = (text or "").strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -1,9 +1,8 @@
-"""Title and company of a job, as the heading of its page and the title of the document name them.
+"""Title, company and place of work of a job, as the heading of its page and the title of the document name them.
 
 The title of the document has the name of the job, mostly that of the company, and often that of the board: ``Cook at
-The Blue Door - Boats``. The heading is the line of the page that this title contains, headings before other lines.
-What is left of the title without it is the company, where a connecting word says so or the page has it as a line of its
-own.
+The Blue Door - Boats``. The heading is the line of the page that this title contains, headings before other lines. What
+is left of the title without it is the company, where a connecting word says so or the page has it as a line of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +15,10 @@ from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.labelled import Labels
+from scrapy_ext.server.extraction.auto.page.sources import highest, lowest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -42,7 +44,7 @@ _NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
 _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
 _COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
-#: Lines at the end of a page in which the copyright is searched.
+#: The copyright is searched in so many lines at the end of a page.
 MAX_LAST_LINES: Final = 60
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
 _EDGE: Final = " \t|–—•·»:,-/"
@@ -72,10 +74,11 @@ def titles_of(page: Page) -> list[str]:
 
 def _heading_in(page: Page, titles: list[str]) -> HtmlElement | None:
     """Return the heading or line that a title contains from one word to another: the most of it, by the best tag."""
+    return highest(_scored_headings(page, titles)) if any(map(letters_of, titles)) else None
+
+
+def _scored_headings(page: Page, titles: list[str]) -> Iterator[tuple[float, HtmlElement]]:
     wholes = [(letters_of(title), f" {' '.join(_words(title))} ") for title in titles]
-    if not any(whole for whole, _ in wholes):
-        return None
-    best: tuple[float, HtmlElement] | None = None
     for node, weight in _candidates(page):
         text = node_text(node, MAX_HEADING_LENGTH + 1)
         letters = letters_of(text)
@@ -85,10 +88,8 @@ def _heading_in(page: Page, titles: list[str]) -> HtmlElement | None:
             continue
         words = f" {' '.join(_words(text))} "
         share = max((len(letters) / len(whole) for whole, inside in wholes if whole and words in inside), default=0.0)
-        least = LEAST if weight <= _LINE else 0.0
-        if share > least and (best is None or weight + 2 * share > best[0]):
-            best = (weight + 2 * share, node)
-    return best[1] if best else None
+        if share > (LEAST if weight <= _LINE else 0.0):
+            yield weight + 2 * share, node
 
 
 def _candidates(page: Page) -> Iterator[tuple[HtmlElement, float]]:
@@ -255,3 +256,68 @@ def company_of_copyright(page: Page) -> str | None:
             if 1 < len(name) <= MAX_COMPANY_LENGTH // 2 and not _NO_COMPANY.fullmatch(name):
                 return one_line(name)
     return None
+
+
+# Place of work of a job: by its label, its name, the title of the page, a link to a map, or a line by the heading.
+
+
+MAX_LENGTH: Final = 120
+#: Greatest distance from the heading, in elements, of a line that is a place by its words alone.
+NEAR_HEADING: Final = 80
+MAX_LINKS: Final = 2_000
+_LOCATION, _CITY, _REGION, _COUNTRY = _VOCABULARY.patterns(
+    "location", "city_label", "region_label", "country_label", flags=re.IGNORECASE
+)
+_MAP: Final = _VOCABULARY.pattern("map_address", re.IGNORECASE)
+#: ``Leeds, UK``, ``Leeds, West Yorkshire, England``, ``Remote (Spain)``.
+_PLACE_LINE: Final = re.compile(
+    rf"(?:[^,;:|()]{{2,60}},\s*){{0,3}}(?:{_VOCABULARY.text('countries')})\W*"
+    rf"|[^\W\d][^,;:|()\d]{{1,40}},\s*[A-Z]{{2}}(?:,?\s*(?:USA?|\d{{5}}))?"
+    rf"|(?:[Rr]emote|REMOTE)\s*[(,–—-]\s*[^()]{{2,60}}\)?"
+)
+#: What follows a place in one line: ``Leeds, England — Sales``.
+_MORE: Final = re.compile(r"\s+[—–|•·/-]\s+")
+
+
+def labelled_place(labels: Labels) -> str | None:
+    """Return the place that a label names: city, region and country of labels of their own, else the location."""
+    parts = [labels.value(label, _fits) for label in (_CITY, _REGION, _COUNTRY)]
+    if parts[0] and any(parts[1:]):
+        return ", ".join(dict.fromkeys(part for part in parts if part))
+    return labels.value(_LOCATION, _fits) or parts[0]
+
+
+def mapped_place(page: Page, focus: Focus) -> str | None:
+    """Return the text of the link to a map that is nearest to the heading."""
+    links = (link for link in islice(page.tree.iter("a"), MAX_LINKS) if _MAP.search((link.get("href") or "")[:300]))
+    texts = ((link, node_text(link, MAX_LENGTH + 1)) for link in links)
+    fitting = ((link, text) for link, text in texts if _fits(text) and len(text) > 3 and not focus.elsewhere(link))
+    return lowest((abs(focus.distance(link)), text) for link, text in fitting)
+
+
+def place_by_heading(page: Page, focus: Focus) -> str | None:
+    """Return the line by the heading that is a place by its words, the nearest one first."""
+    return lowest(_place_lines(page, focus))
+
+
+def _place_lines(page: Page, focus: Focus) -> Iterator[tuple[float, str]]:
+    for node, text in page.lines:
+        distance = focus.distance(node)
+        if (
+            len(text) > MAX_LENGTH
+            or not -NEAR_HEADING // 4 <= distance <= NEAR_HEADING
+            or node.tag in {"option", "label", "button"}
+        ):
+            continue
+        if node is focus.heading or focus.elsewhere(node):
+            continue
+        pieces = _MORE.split(text)
+        part = next(
+            (part for part in (*pieces, text) if _PLACE_LINE.fullmatch(part) and part != focus.heading_text), None
+        )
+        if part is not None:
+            yield abs(distance), part
+
+
+def _fits(text: str) -> bool:
+    return 1 < len(text) <= MAX_LENGTH and any(map(str.isalpha, text)) and not is_mostly_date(text)

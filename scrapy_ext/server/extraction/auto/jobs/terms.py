@@ -1,14 +1,18 @@
-"""Terms of a job: type of employment, remote work, salary."""
+"""Terms of a job: type of employment, remote work, salary, and the day of its posting."""
 
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final, Protocol
 
-from scrapy_ext.server.extraction.auto.fields.money import currency_in, from_markup, from_text, iso_code
+from scrapy_ext.server.extraction.auto.fields.dates import Date
+from scrapy_ext.server.extraction.auto.fields.price_notation import code_of, normalised, place_of
+from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, from_markup
 from scrapy_ext.server.extraction.auto.items import BaseSalary
-from scrapy_ext.server.extraction.auto.page import Page, Thing, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -69,22 +73,11 @@ MAX_SALARY_LENGTH: Final = 200
 #: Signs without a width, which pages put around the dash of a range.
 _ZERO_WIDTH: Final = re.compile("[\u200b-\u200d\u2060\ufeff]")
 
-#: A number with thousands separators, or with a word for thousands.
-_AMOUNT: Final = (
-    r"(?:\d{1,3}(?:[.,'’ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?|\d{1,9}(?:[.,]\d{1,2})?)(?![\d%])(?:\s?(?:k|tsd|mil)\b)?"
-)
-_SIGN: Final = _VOCABULARY.text("sign")
-_DASH: Final = _VOCABULARY.text("dash")
-#: An amount, or two that are a range.
-_MONEY = re.compile(
-    rf"(?P<s1>{_SIGN})?\s?(?<![\d.,])(?P<low>{_AMOUNT})\s?(?P<s2>{_SIGN})?"
-    rf"(?:[^\d.,;()]{{0,12}}?{_DASH}\s?(?P<s3>{_SIGN})?\s?(?P<high>{_AMOUNT})\s?(?P<s4>{_SIGN})?)?",
-    re.IGNORECASE,
-)
+#: Between the ends of a range: a dash or a word, perhaps after the time that the first amount is for.
+_JOINED = re.compile(rf"[^\d.,;()]{{0,12}}?{_VOCABULARY.text('dash')}\s?", re.IGNORECASE)
 #: Words that make a lone amount the end of a range.
 _AT_LEAST = _VOCABULARY.pattern("at_least", re.IGNORECASE)
 _AT_MOST = _VOCABULARY.pattern("at_most", re.IGNORECASE)
-_THOUSANDS = re.compile(r"\s?(?:k|tsd|mil)\b", re.IGNORECASE)
 _RATES: Final = tuple(_VOCABULARY.table("rates").items())
 _RATE_WORDS: Final = tuple(
     (name, re.compile(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])", re.IGNORECASE)) for name, words in _RATES
@@ -116,21 +109,22 @@ def _of_amount(amount: Thing, job: Thing | None, url: str) -> BaseSalary | None:
     return BaseSalary(
         valueMin=low.amount if low else None,
         valueMax=high.amount if high else None,
-        currency=iso_code(raw_currency, url),
+        currency=code_of(raw_currency, place_of(url)),
         currencyRaw=raw_currency,
         rateType=_OF_UNIT.get(unit) or rate_in(unit),
     )
 
 
 def _bare(text: str, job: Thing | None, url: str) -> BaseSalary | None:
-    amount, currency = from_markup(text), job.text("salaryCurrency") if job else None
-    if amount is None:
+    amounts, currency = amounts_in(text[:MAX_SALARY_LENGTH]), job.text("salaryCurrency") if job else None
+    # Of several numbers that are no range, nothing says which is the salary.
+    if not amounts or (len(amounts) > 1 and not amounts[1].ends_range):
         return None
     return BaseSalary(
         raw=one_line(text),
-        valueMin=amount.amount,
-        valueMax=amount.amount,
-        currency=iso_code(currency, url),
+        valueMin=amounts[0].text,
+        valueMax=amounts[-1].text,
+        currency=code_of(currency, place_of(url)),
         currencyRaw=currency,
     )
 
@@ -140,27 +134,28 @@ def salary_in(text: str | None, url: str) -> BaseSalary | None:
     raw = one_line(_ZERO_WIDTH.sub("", text or ""))
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
-    found = [(match, currency) for match in _MONEY.finditer(raw) if (currency := _currency(match)) is not None]
-    match, currency = next((pair for pair in found if pair[0]["high"]), found[0] if found else (None, None))
-    if match is None:
+    text = normalised(raw)
+    amounts = [amount for amount in amounts_in(text, place_of(url)) if amount.sign]
+    if not amounts:
         return None
-    low, high = _value(match["low"]), _value(match["high"])
-    if low is not None and high is not None and _THOUSANDS.search(match["high"]) and low < 1000:
-        # 80-120k
-        low *= 1 if _THOUSANDS.search(match["low"]) else 1000
-    values = [value for value in (low, high) if value]
-    if not values:
-        return None
-    lone = len(values) == 1
-    before = raw[: match.start()]
+    low, high = _range(text, amounts)
+    before = text[: low.start]
     return BaseSalary(
         raw=raw,
-        valueMin=None if lone and _AT_MOST.search(before) else _formatted(min(values)),
-        valueMax=None if lone and _AT_LEAST.search(before) else _formatted(max(values)),
-        currency=iso_code(currency, url),
-        currencyRaw=currency,
+        valueMin=None if high is low and _AT_MOST.search(before) else _formatted(min(low.value, high.value)),
+        valueMax=None if high is low and _AT_LEAST.search(before) else _formatted(max(low.value, high.value)),
+        currency=code_of(low.sign, place_of(url)),
+        currencyRaw=low.sign,
         rateType=rate_in(raw),
     )
+
+
+def _range(text: str, amounts: list[Amount]) -> tuple[Amount, Amount]:
+    """Return the ends of the first range, or else the first amount as both."""
+    for low, high in pairwise(amounts):
+        if high.ends_range or _JOINED.fullmatch(text, low.end, high.start):
+            return low, high
+    return amounts[0], amounts[0]
 
 
 def rate_in(text: str) -> str | None:
@@ -168,23 +163,49 @@ def rate_in(text: str) -> str | None:
     return next((name for name, words in _RATE_WORDS if words.search(text)), None)
 
 
-def has_money(text: str) -> bool:
-    """Return whether the beginning of a text has an amount with a currency."""
-    return any(_currency(match) for match in _MONEY.finditer(text[:MAX_SALARY_LENGTH]))
-
-
-def _currency(match: re.Match[str]) -> str | None:
-    if not any(match[name] for name in ("s1", "s2", "s3", "s4")):
-        return None
-    return currency_in(_THOUSANDS.sub("", match.group()))
-
-
-def _value(text: str | None) -> Decimal | None:
-    money = from_text(_THOUSANDS.sub("", text)) if text else None
-    if text is None or money is None:
-        return None
-    return money.value * (1000 if _THOUSANDS.search(text) else 1)
-
-
 def _formatted(value: Decimal) -> str:
     return f"{value.normalize():f}"
+
+
+# ── dates of a job relative to the day of the download: ``Posted 3 days ago`` ──
+
+
+#: Greatest distance from the heading, in elements.
+NEAR: Final = 80
+MAX_LENGTH: Final = 50
+MAX_LINES: Final = 5_000
+
+_RELATIVE: Final = _VOCABULARY.pattern("relative_date", re.IGNORECASE)
+#: Units of less than a day, and of a day, by their first letters. What is longer names no day.
+_HOURS: Final = ("min", "h", "stunde")
+_DAYS: Final = ("d", "tag", "jour", "giorn")
+
+
+def relative_date(page: Page, focus: Focus) -> Date | None:
+    """Return the date of the line by the heading that is one, nearest first; without a day, the line alone counts."""
+    best: tuple[int, str] | None = None
+    for node, text in page.lines[:MAX_LINES]:
+        distance = focus.distance(node)
+        if len(text) > MAX_LENGTH or not -NEAR // 4 <= distance <= NEAR or (best and abs(distance) >= best[0]):
+            continue
+        if _RELATIVE.fullmatch(text) and not focus.elsewhere(node):
+            best = (abs(distance), text)
+    if best is None:
+        return None
+    return Date(_day(best[1]) or "", best[1])
+
+
+def _day(text: str) -> str | None:
+    match = _RELATIVE.fullmatch(text)
+    if match is None:
+        return None
+    now = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    days = 1 if match["yesterday"] else 0
+    if match["unit"]:
+        unit = match["unit"].lower()
+        number = int(match["number"]) if match["number"].isdigit() else 1
+        if unit.startswith(_DAYS):
+            days = number
+        elif not unit.startswith(_HOURS) or unit.startswith("heute"):
+            return None
+    return (now - timedelta(days=days)).isoformat()

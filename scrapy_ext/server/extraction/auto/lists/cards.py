@@ -13,12 +13,12 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
-from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
+from scrapy_ext.server.extraction.auto.fields.prices import Money, currency_in
 from scrapy_ext.server.extraction.auto.items import Author, Image
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
-from scrapy_ext.server.extraction.auto.page.text import HEADINGS
-from scrapy_ext.server.extraction.auto.products.prices import PriceTags
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, shown_text
+from scrapy_ext.server.extraction.auto.products.shown_prices import PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: The elements of an entry that are read.
@@ -95,7 +95,15 @@ class EntryContent:
             if len(text) > MAX_LINE_LENGTH or not (named or is_mostly_date(text)):
                 continue
             titled = _ISO.match(node.get("title") or "")
-            for candidate in (node.get("datetime"), node.get("content"), titled.group() if titled else None, text):
+            inner = node.find(".//time[@datetime]") if len(node) else None
+            exact = inner.get("datetime") if inner is not None else None
+            for candidate in (
+                node.get("datetime"),
+                exact,
+                node.get("content"),
+                titled.group() if titled else None,
+                text,
+            ):
                 if date := read(candidate, self._page):
                     return date
         return None
@@ -120,9 +128,9 @@ class EntryContent:
         # An element with a heading is a box around the whole.
         named = [node for node in named if next(node.iter(*HEADINGS), None) is None]
         for nodes in (named[:1], [node for node in self.elements if node.tag == "p"]):
-            texts = [text for node in nodes if len(text := node_text(node, MAX_SUMMARY_LENGTH)) >= SHORTEST_SUMMARY]
+            texts = [text for node in nodes if len(text := shown_text(node, MAX_SUMMARY_LENGTH)) >= SHORTEST_SUMMARY]
             if texts:
-                return "\n".join(dict.fromkeys(texts))[:MAX_SUMMARY_LENGTH]
+                return "\n".join(texts)[:MAX_SUMMARY_LENGTH]
         return None
 
     @cached_property

@@ -26,9 +26,10 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Entries of a group that are read to score it.
 SAMPLE: Final = 12
-#: The share of the best score that another group needs to belong to the same list.
+#: The share of the best score that another group needs to belong to the same list: sections of one list differ in what
+#: some of their entries lack.
 ALIKE: Final = 0.75
-#: Entries with more links on average are sections.
+#: Entries with more links on average are sections: a card has links for its image, name, author, tags and buttons.
 MOST_LINKS: Final = 14
 MAX_ITEMS: Final = 500
 #: The least number of entities of a list in structured data alone, and its probability.

@@ -2,15 +2,15 @@
 
 The converter is of this package, as the libraries were not made for hostile pages: markdownify and html-to-markdown let
 text such as ``<script>`` and ``[a](b)`` become HTML and links, keep links to scripts, and make one list of two;
-trafilatura escapes nothing (docs/architecture/dependencies.rst has more). Here text stays text, no HTML is written, and
+trafilatura escapes nothing (docs/architecture/decisions.rst has more). Here text stays text, no HTML is written, and
 time, size and nesting have bounds. And the text is that of ``pageContent``, block by block.
 """
 
 from __future__ import annotations
 
 from scrapy_ext.server.extraction.auto.markdown.document import Block
+from scrapy_ext.server.extraction.auto.markdown.parts import Selection, WholePage
 from scrapy_ext.server.extraction.auto.markdown.reading import MAX_LENGTH, MarkdownOptions, Reader
-from scrapy_ext.server.extraction.auto.markdown.selection import Selection, WholePage
 from scrapy_ext.server.extraction.auto.markdown.writing import written
 from scrapy_ext.server.extraction.auto.page import Page
 
@@ -31,7 +31,7 @@ def _selection(page: Page, options: MarkdownOptions) -> Selection:
     if options.content == "all":
         return WholePage(page)
     # Imported here: the content of a whole page needs no more than its tree.
-    from scrapy_ext.server.extraction.auto.content.main_content import chosen_blocks
-    from scrapy_ext.server.extraction.auto.markdown.selection import MainContent
+    from scrapy_ext.server.extraction.auto.content.page_content import chosen_blocks
+    from scrapy_ext.server.extraction.auto.markdown.parts import MainContent
 
     return MainContent(page, *chosen_blocks(page))

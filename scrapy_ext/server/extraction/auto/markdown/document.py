@@ -11,6 +11,9 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
+from scrapy_ext.server.extraction.auto.page.text import is_wide
+from scrapy_ext.server.extraction.auto.page.text import one_line as in_one_line
+
 #: Nesting of quotes (1) and lists (2) within each other, as parsers count it, which stop at 20. Deeper ones are
 #: dissolved.
 MAX_NESTING: Final = 14
@@ -112,22 +115,29 @@ def settled(spans: Iterable[Span]) -> list[Span]:
     A space or a break between two spans has the marks that both have, and spans of one style are one.
     """
     found: list[Span] = []
-    gap: SpanKind | None = None
+    #: White space before the next span, and whether a line break is in it.
+    space, is_broken = "", False
     for span in spans:
         if span.kind is SpanKind.BREAK:
-            gap = SpanKind.BREAK
+            is_broken = True
             continue
-        if span.kind is not SpanKind.TEXT:
-            _join(found, gap, span)
-            gap = None
-            continue
-        text = span.text
-        if text[:1].isspace():
-            gap = gap or SpanKind.TEXT
-        if words := " ".join(text.split()):
-            _join(found, gap, span._replace(text=words))
-            gap = SpanKind.TEXT if text[-1].isspace() else None
+        text = span.text if span.kind is SpanKind.TEXT else "."
+        space += text[: len(text) - len(text.lstrip())]
+        if words := in_one_line(text):
+            shown = span._replace(text=words) if span.kind is SpanKind.TEXT else span
+            _join(found, SpanKind.BREAK if is_broken else _gap(found, space, shown), shown)
+            space, is_broken = text[len(text.rstrip()) :], False
     return found
+
+
+def _gap(found: list[Span], space: str, span: Span) -> SpanKind | None:
+    """Return what the white space between two spans is: nothing, for a line break between characters of East Asia."""
+    if not space:
+        return None
+    is_of_text = bool(found) and found[-1].kind is span.kind is SpanKind.TEXT
+    if "\n" in space and is_of_text and is_wide(found[-1].text[-1]) and is_wide(span.text[0]):
+        return None
+    return SpanKind.TEXT
 
 
 def _join(found: list[Span], gap: SpanKind | None, span: Span) -> None:

@@ -18,9 +18,9 @@ from scrapy_ext.server.extraction.auto.markdown.document import (
 )
 from scrapy_ext.server.extraction.auto.markdown.reading import MAX_LENGTH
 from scrapy_ext.server.extraction.auto.markdown.writing import written
-from scrapy_ext.server.extraction.auto.pdf.document import usual_size
 from scrapy_ext.server.extraction.auto.pdf.items import LARGE, PdfText
 from scrapy_ext.server.extraction.auto.pdf.paragraphs import Paragraph as PdfParagraph
+from scrapy_ext.server.extraction.auto.pdf.paragraphs import usual_size
 
 #: Longest heading, in characters: longer texts in large letters are an introduction.
 _LONGEST_HEADING: Final = 200

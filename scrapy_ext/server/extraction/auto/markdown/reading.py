@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from scrapy_ext.server.extraction.auto.markdown.code import code_block
 from scrapy_ext.server.extraction.auto.markdown.document import (
     MAX_NESTING,
     PLAIN,
@@ -29,11 +28,18 @@ from scrapy_ext.server.extraction.auto.markdown.document import (
     one_line,
     settled,
 )
-from scrapy_ext.server.extraction.auto.markdown.images import image_of
-from scrapy_ext.server.extraction.auto.markdown.scripts import lowered, raised
-from scrapy_ext.server.extraction.auto.markdown.selection import UNREAD, Selection
-from scrapy_ext.server.extraction.auto.markdown.tables import Grid, grid_of
+from scrapy_ext.server.extraction.auto.markdown.parts import (
+    UNREAD,
+    Grid,
+    Selection,
+    code_block,
+    grid_of,
+    image_of,
+    lowered,
+    raised,
+)
 from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.page.text import whole_number
 
 #: Elements within a line. Others begin a block.
 _INLINE: Final = frozenset({
@@ -41,11 +47,6 @@ _INLINE: Final = frozenset({
     "font", "i", "img", "ins", "kbd", "label", "mark", "meter", "nobr", "output", "picture", "progress", "q", "rb",
     "rt", "ruby", "s", "samp", "small", "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
     "video", "wbr",
-})  # fmt: skip
-#: Of them, those that often style a part of a word: those that follow each other are not set apart by a space.
-_WITHIN_WORDS: Final = frozenset({
-    "abbr", "b", "bdi", "bdo", "big", "cite", "code", "em", "font", "i", "mark", "nobr", "s", "small", "strong", "sub",
-    "sup", "u", "wbr",
 })  # fmt: skip
 _STYLES: Final = {
     "b": "strong", "strong": "strong", "em": "emphasis", "i": "emphasis", "del": "struck", "s": "struck",
@@ -57,6 +58,9 @@ _LISTS: Final = frozenset({"ul", "ol", "menu", "dir", "dl"})
 _MAIL = re.compile(r"mailto:[\w.+%-]{1,100}@[\w.-]{1,200}", re.ASCII)
 _LARGEST_NUMBER: Final = 999_999_999
 _SIGN: Final = ":"
+#: Elements whose text is not read, and which are between the words around them.
+_CONTROLS: Final = frozenset({"input", "select", "textarea", "iframe"})
+_SPACE: Final = Span(SpanKind.TEXT, " ")
 
 #: Characters of text, addresses and structure that a document holds; the rest of a larger page is left out.
 MAX_LENGTH: Final = 1_000_000
@@ -99,7 +103,7 @@ class Reader:
     """Reader of a page. ``blocks`` returns its document."""
 
     def __init__(self, page: Page, selection: Selection, options: MarkdownOptions) -> None:
-        self._page, self._outline = page, page.outline
+        self._page, self._outline, self._displays = page, page.outline, page.displays
         self._selection, self._options = selection, options
         self._left = MAX_LENGTH
         self._root = _Container("root")
@@ -111,8 +115,6 @@ class Reader:
         self._code: list[str] | None = None
         #: Signs for a superscript or subscript, where the text is in one.
         self._script: Callable[[str], str] | None = None
-        #: Whether an inline element has ended since the last text.
-        self._after_inline = False
         #: Whether blocks are cells: their runs are one.
         self._in_cell = False
 
@@ -141,6 +143,8 @@ class Reader:
                     begun.pop()[1]()
                 return
             elif self._skips(position) or self._takes_whole(position):
+                if outline.tags[position] in _CONTROLS:
+                    self._append(_SPACE)
                 self._text(tails[position], 2 * position + 1)
                 position = ends[position]
             else:
@@ -174,7 +178,7 @@ class Reader:
     def _begun(self, position: int) -> Callable[[], None]:
         """Begin an element, and return the function that ends it."""
         tag = self._outline.tags[position]
-        if tag in _INLINE:
+        if self._displays.get(position, tag in _INLINE):
             return self._begun_inline(position, tag)
         self._flush()
         if self._in_cell:
@@ -192,9 +196,8 @@ class Reader:
         return self._flush
 
     def _begun_inline(self, position: int, tag: str) -> Callable[[], None]:
-        if self._after_inline and tag not in _WITHIN_WORDS:
-            self._append(Span(SpanKind.TEXT, " ", self._style))
-        self._after_inline = False
+        if position in self._displays.apart or tag == "button":
+            self._append(_SPACE)
         before, script = self._style, self._script
         closes = ""
         if name := _STYLES.get(tag):
@@ -214,7 +217,8 @@ class Reader:
             if closes:
                 self._append(Span(SpanKind.TEXT, closes, self._style))
             self._style, self._script = before, script
-            self._after_inline = tag not in _WITHIN_WORDS
+            if tag == "button":
+                self._append(_SPACE)
 
         return finish
 
@@ -311,10 +315,9 @@ class Reader:
         return finish
 
     def _start_of(self, position: int) -> int:
-        stated = self._outline.attributes[position].get("start", "1").strip()
-        is_number = stated.isascii() and stated.isdigit() and len(stated) <= 9
+        stated = whole_number(self._outline.attributes[position].get("start", "1").strip(), 9)
         size = self._outline.ends[position] - position
-        return int(stated) if is_number and int(stated) + size <= _LARGEST_NUMBER else 1
+        return 1 if stated is None or stated + size > _LARGEST_NUMBER else stated
 
     # ── what is taken whole ──
 
@@ -344,7 +347,7 @@ class Reader:
         outline = self._outline
         pieces = range(2 * position, 2 * outline.ends[position])
         if any(self._selection.has(piece) for piece in pieces if piece != 2 * position + 1):
-            block = code_block(outline, position)
+            block = code_block(self._page, position)
             if block is not None:
                 self._flush()
                 self._add(block._replace(text=self._cut(block.text)))
@@ -412,10 +415,8 @@ class Reader:
         if self._code is not None:
             self._code.append(text)
             return
-        if text.strip():
-            self._after_inline = False
-            if self._script is not None:
-                text = self._script(text)
+        if text.strip() and self._script is not None:
+            text = self._script(text)
         self._append(Span(SpanKind.TEXT, text, self._style))
 
     def _append(self, span: Span) -> None:
@@ -423,7 +424,6 @@ class Reader:
 
     def _flush(self) -> None:
         """End the run of text: make a block of it."""
-        self._after_inline = False
         if self._in_cell:
             # Blocks of a cell are words of one line.
             self._append(Span(SpanKind.TEXT, " "))

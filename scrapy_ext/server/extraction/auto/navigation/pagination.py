@@ -17,22 +17,23 @@ from typing import Final, NamedTuple
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.items import NamedLink, Request
-from scrapy_ext.server.extraction.auto.navigation.next_links import OF_PAGES, PAGE_NAME, SignsOfNext
-from scrapy_ext.server.extraction.auto.navigation.numbers import Address, address_of
-from scrapy_ext.server.extraction.auto.navigation.rows import PageRow, rows_of
-from scrapy_ext.server.extraction.auto.navigation.site_links import (
+from scrapy_ext.server.extraction.auto.navigation.links import (
     NOT_PAGES,
+    OF_PAGES,
+    PAGE_NAME,
+    SignsOfNext,
     is_of_other,
     link_name,
     links_of,
     paging_parts,
 )
+from scrapy_ext.server.extraction.auto.navigation.page_numbers import Address, PageRow, address_of, rows_of
 from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.urls import host_of, same_page
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("pagination")
-#: Attributes with the URL from which scripts load more of the list.
+#: Attributes with a URL: scripts load more of the list from there.
 _SCRIPTED: Final = _VOCABULARY.words("scripted")
 MAX_SCRIPTED: Final = 200
 _LOADS_MORE = _VOCABULARY.pattern("loads_more")
@@ -57,7 +58,7 @@ def scripted_next(page: Page, own: Address) -> Request | None:
 
 
 MAX_LINKS: Final = 6_000
-#: The least score of the link to the next page.
+#: The least score of the link to the next page: more than the best single sign, a text or a URL (2.5 each).
 ENOUGH: Final = 4.0
 #: Rows of page numbers with different URLs; this many, as beside the threads of a forum, are not about the page.
 MOST_ROWS: Final = 3

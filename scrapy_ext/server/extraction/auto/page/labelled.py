@@ -124,7 +124,7 @@ class Labels:
         self._page = page
         self._focus = focus
 
-    def value(self, labels: re.Pattern[str], fits: Callable[[str], bool] = bool) -> str | None:
+    def value(self, labels: re.Pattern[str], fits: Callable[[str], object] = bool) -> str | None:
         """Return the first value that fits of the labels that match whole: listed pairs first, then lines below."""
         pairs = (pair for pair in self._matching(labels) if fits(pair.value))
         return next((pair.value for pair in pairs if not self._focus.elsewhere(pair.node)), None)

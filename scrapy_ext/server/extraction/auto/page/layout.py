@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.text import Found, node_text
+from scrapy_ext.server.extraction.auto.page.sources import highest
+from scrapy_ext.server.extraction.auto.page.text import Found, layout_text, node_text, shown_text
+from scrapy_ext.server.extraction.auto.page.urls import parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 if TYPE_CHECKING:
@@ -60,6 +62,11 @@ class Parts:
         return verdict
 
 
+def class_and_id(node: HtmlElement) -> str:
+    """Return the class and the id of an element in lower case, also of a copy, which has no place in the page."""
+    return f"{node.get('class', '')} {node.get('id', '')}".lower()
+
+
 def step_of(node: HtmlElement) -> str:
     """Return the tag of an element and its first class without digits: equal for elements of the same markup."""
     names = (node.get("class") or "").split(None, 1)
@@ -98,9 +105,9 @@ _WORD = re.compile(r"[^\W_]+")
 _TITLE_NAMES: Final = ("title", "product-name", "productname", "product_name")
 _NO_HEADINGS: Final = frozenset({"meta", "link", "title", "input", "img"})
 MAX_HEADINGS: Final = 400
-#: The share of common words from which a heading belongs to a title.
+#: A heading belongs to a title with this share of common words: one of ten, as titles also name the site and section.
 ALIKE: Final = 0.1
-#: The least sum of that share and 0.5 for an ``<h1>``.
+#: The least sum of that share and 0.5 for an ``<h1>``: other headings need nearly half of the words.
 ENOUGH: Final = 0.4
 
 
@@ -112,7 +119,8 @@ class Focus:
 
     def __init__(self, page: Page, *names: str | None) -> None:
         self._page = page
-        self._names = [frozenset(_words(name)) for name in names if name]
+        # A name without letters, such as a title of "-", says nothing.
+        self._names = [words for name in names if name and (words := frozenset(_words(name)))]
         self.heading = self._find_heading()
         self.path = frozenset(self.heading.iterancestors()) if self.heading is not None else frozenset()
         is_elsewhere = Found(_ELSEWHERE)
@@ -123,7 +131,7 @@ class Focus:
 
     @cached_property
     def heading_text(self) -> str | None:
-        return node_text(self.heading, 500) or None if self.heading is not None else None
+        return shown_text(self.heading, 500) or None if self.heading is not None else None
 
     def distance(self, node: HtmlElement) -> int:
         """Return the number of elements between the heading and a node: negative before it, 0 without a heading."""
@@ -147,20 +155,65 @@ class Focus:
         return self._others.hold(node)
 
     def _find_heading(self) -> HtmlElement | None:
-        best: tuple[float, HtmlElement] | None = None
-        first_order = [node for node in self._page.tree.iter("h1") if node_text(node, 500)]
+        scored: list[tuple[float, HtmlElement]] = []
+        first_order = _of_content(self._page, [node for node in self._page.tree.iter("h1") if node_text(node, 500)])
         others = list(self._page.tree.iter("h2", "h3"))
         titles = [node for node in self._page.named(*_TITLE_NAMES) if len(node) <= 2 and node.tag not in _NO_HEADINGS]
         for position, node in enumerate([*first_order, *others, *titles][:MAX_HEADINGS]):
             words = frozenset(_words(node_text(node, 500)))
             likeness = max((len(words & name) / len(words | name) for name in self._names), default=0.0)
             score = likeness + (0.5 if node.tag == "h1" else 0.0) - position / 10_000
-            if likeness > ALIKE and (best is None or score > best[0]):
-                best = (score, node)
-        if best is not None and best[0] > ENOUGH:
-            return best[1]
+            if likeness > ALIKE and score > ENOUGH:
+                scored.append((score, node))
+        if scored:
+            return highest(scored)
         # A lone <h1> is the heading of the page, whatever the title is.
         return first_order[0] if len(first_order) == 1 else None
+
+
+#: Names of the logo of a site, as whole words.
+_LOGO = load_vocabulary("page_parts").pattern("logo")
+_OF_CONTENT: Final = frozenset({"article", "main"})
+
+
+def _of_content(page: Page, headings: list[HtmlElement]) -> list[HtmlElement]:
+    """Return the headings without the name of the site; all where there is nothing else.
+
+    Those in the header of the page are names of the site where others stand in its content.
+    """
+    found = [node for node in headings if not is_of_site(page, node)] or headings
+    if len(found) > 1 and any(_holder(node, _OF_CONTENT) is not None for node in found):
+        found = [node for node in found if not _is_in_header(node)] or found
+    return found
+
+
+def is_of_site(page: Page, heading: HtmlElement) -> bool:
+    """Return whether a heading is the name of the site: a link to its start, or named so. On that page it is not."""
+    if _is_start(page.url):
+        return False
+    links = [*heading.iterancestors("a"), *heading.iter("a")]
+    if any(_leads_to_start(page, link) and node_text(link, 500) == node_text(heading, 500) for link in links):
+        return True
+    return any(_LOGO.search(page.names(box)) for box in (heading, *small_boxes(heading, 1)))
+
+
+def _leads_to_start(page: Page, link: HtmlElement) -> bool:
+    url = page.link(link.get("href"))
+    return url is not None and _is_start(url) and site_of(url) == site_of(page.url)
+
+
+def _is_start(url: str) -> bool:
+    parts = parts_of(url)
+    return parts.path in ("", "/") and not parts.query
+
+
+def _is_in_header(node: HtmlElement) -> bool:
+    header = _holder(node, frozenset({"header"}))
+    return header is not None and _holder(header, _OF_CONTENT) is None
+
+
+def _holder(node: HtmlElement, tags: frozenset[str]) -> HtmlElement | None:
+    return next((ancestor for ancestor in node.iterancestors() if ancestor.tag in tags), None)
 
 
 def _words(text: str) -> list[str]:
@@ -171,7 +224,8 @@ def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-#: The share of the page's text that a ``<main>`` around the content has at least.
+#: The share of the page's text that a ``<main>`` around the content has at least: menus and footer may be longer than a
+#: short text, and some pages have an empty ``<main>``.
 SMALLEST_MAIN: Final = 0.2
 
 _LANDMARKS: Final = frozenset({"nav", "footer", "aside", "form", "button", "select", "iframe", "dialog"})
@@ -189,10 +243,7 @@ def between_landmarks(page: Page) -> str:
     for part in list(node.iterdescendants("*")):
         if part.getparent() is not None and _is_landmark(part, in_body=original.tag == "body"):
             part.drop_tree()
-    # Imported here: few pages are read for their text alone.
-    import html_text
-
-    return str(html_text.extract_text(node))
+    return layout_text(node)
 
 
 def _main(page: Page) -> HtmlElement:
@@ -208,7 +259,7 @@ def _is_landmark(node: HtmlElement, *, in_body: bool) -> bool:
         return True
     if node.get("role") in _ROLES or node.get("aria-hidden") == "true":
         return True
-    return node.tag in _BOXES and bool(_NAMED.search(f"{node.get('class', '')} {node.get('id', '')}".lower()))
+    return node.tag in _BOXES and bool(_NAMED.search(class_and_id(node)))
 
 
 def _length(node: HtmlElement) -> int:

@@ -2,6 +2,9 @@
 
 A :class:`Thing` is an entity of schema.org, whichever syntax it was written in. References between entities
 (``{"@id": …}``) are resolved one step at a time when a property is read, so that circular references do no harm.
+
+Microdata is read as the HTML standard defines it, with two additions that pages rely on: the attribute ``content``
+counts on any element, and an item without properties has a value. Each item is read once, where it comes first.
 """
 
 from __future__ import annotations
@@ -10,18 +13,123 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin
 
+import html_text
+from lxml import etree
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.lenient_json import JsonValue, loads
-from scrapy_ext.server.extraction.auto.page.microdata import MicrodataReader
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
 from scrapy_ext.server.extraction.auto.page.urls import absolute, parts_of
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page.page import Page
+
+#: Attributes that hold the value of an element, and whether it is an address.
+_VALUE_ATTRIBUTES: Final = {
+    "meta": ("content", False),
+    **dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), ("src", True)),
+    **dict.fromkeys(("a", "area", "link"), ("href", True)),
+    "object": ("data", True),
+    **dict.fromkeys(("data", "meter"), ("value", False)),
+    "time": ("datetime", False),
+}
+#: Elements without text for a reader.
+_NO_TEXT: Final = ("script", "style", "link", "meta")
+#: White space of HTML.
+_SPACE: Final = " \t\n\r\f"
+#: Depth of items in items, which references may make as deep as there are items.
+MAX_MICRODATA_DEPTH: Final = 30
+#: Items around one whose text is its value: the text of a page is read at most so many times.
+MAX_DEPTH_OF_TEXT: Final = 12
+
+
+class MicrodataReader:
+    """Reads the items of a tree; ``base_url`` is "" where addresses stay as they are."""
+
+    def __init__(self, tree: HtmlElement, base_url: str) -> None:
+        self._tree = tree
+        self._base_url = base_url
+        self._read: set[HtmlElement] = set()
+
+    def items(self) -> list[JsonValue]:
+        """Return the items that are no property of another, in the form of JSON-LD."""
+        scopes = self._tree.xpath("descendant-or-self::*[@itemscope]")
+        return [item for scope in scopes if (item := self._item(scope, 0))]
+
+    def _item(self, scope: HtmlElement, depth: int) -> dict[str, JsonValue] | None:
+        if scope in self._read or depth > MAX_MICRODATA_DEPTH:
+            return None
+        self._read.add(scope)
+        types = scope.get("itemtype", "").split()
+        item: dict[str, JsonValue] = {"@type": [*types]}
+        if types and (identity := scope.get("itemid")):
+            item["@id"] = identity.strip()
+        properties: dict[str, list[JsonValue]] = {}
+        for node in self._property_nodes(scope):
+            value = self._value(node, depth)
+            for name in node.get("itemprop").split():
+                properties.setdefault(name, []).append(value)
+        if not properties and scope.xpath("count(ancestor::*[@itemscope])") < MAX_DEPTH_OF_TEXT:
+            properties["@value"] = [self._plain_value(scope)]
+        return {**item, **properties}
+
+    def _property_nodes(self, scope: HtmlElement) -> Iterator[HtmlElement]:
+        """Yield the elements with properties of an item: those below it, and those below elements that it refers to."""
+        yield from _own_properties(scope)
+        for name in scope.get("itemref", "").split():
+            node = self._by_id.get(name)
+            if node is None:
+                continue
+            if node.get("itemprop") is not None:
+                yield node
+            if node.get("itemscope") is None:
+                yield from _own_properties(node)
+
+    @cached_property
+    def _by_id(self) -> dict[str, HtmlElement]:
+        """The first element of each id."""
+        return {node.get("id"): node for node in reversed(self._tree.xpath("//*[@id]"))}
+
+    def _value(self, node: HtmlElement, depth: int) -> JsonValue:
+        if node.get("itemscope") is not None:
+            return self._item(node, depth + 1)
+        return self._plain_value(node)
+
+    def _plain_value(self, node: HtmlElement) -> str:
+        attribute, is_address = _VALUE_ATTRIBUTES.get(node.tag, ("", False))
+        if attribute:
+            value = str(node.get(attribute, ""))
+            return urljoin(self._base_url, value.strip(_SPACE)) if is_address else value
+        return node.get("content") or _text(node)
+
+
+def _own_properties(scope: HtmlElement) -> Iterator[HtmlElement]:
+    """Yield the elements with properties below an element, without those of items below it."""
+    left = list(reversed(scope))
+    while left:
+        node = left.pop()
+        if not isinstance(node.tag, str):
+            continue
+        if node.get("itemprop") is not None:
+            yield node
+        if node.get("itemscope") is None:
+            left += reversed(node)
+
+
+def _text(node: HtmlElement) -> str:
+    if node.tag in _NO_TEXT:
+        return ""
+    copy = deepcopy(node)
+    copy.tail = None
+    etree.strip_elements(copy, *_NO_TEXT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
+    return str(html_text.etree_to_text(copy))
+
 
 #: Bounds. Of several hundred real pages, the largest block of JSON-LD has 130 thousand characters, and no page
 #: has more than 1,500 microdata properties.
@@ -42,6 +150,10 @@ _ELSEWHERE: Final = frozenset(
 )
 
 JSON_LD: Final = "application/ld+json"
+#: Parts of the name of a person, in their order.
+_NAME_PARTS: Final = ("givenName", "additionalName", "familyName")
+#: The beginning of JSON that was escaped as HTML.
+_ESCAPED_JSON = re.compile(r"[\s\ufeff]*[{\[][\s{\[]*&(?:amp;)?(?:quot|apos|#0*3[49]|#x2[27]);", re.IGNORECASE)
 
 
 @dataclass(slots=True, eq=False)
@@ -81,13 +193,16 @@ class Thing:
         return value
 
 
-def text_of(value: str | Thing) -> str:
+def text_of(value: str | Thing, depth: int = 3) -> str:
+    """Return a value as text: an entity as its name, value or URL, where the name may itself be an entity."""
     if isinstance(value, str):
         return plain(value)
     for name in ("name", "@value", "value", "text", "url", "contentUrl"):
-        for inner in value.properties.get(name, ()):
-            if isinstance(inner, str) and (text := plain(inner)):
+        for inner in value.values(name):
+            if (isinstance(inner, str) or (name == "name" and depth)) and (text := text_of(inner, depth - 1)):
                 return text
+        if name == "name" and (parts := [found for part in _NAME_PARTS if (found := value.text(part))]):
+            return " ".join(parts)
     return ""
 
 
@@ -141,12 +256,12 @@ class _Builder:
         self._left = MAX_THINGS
         self.syntax = "json-ld"
 
-    def roots(self, values: list[Any]) -> list[Thing]:
+    def roots(self, values: list[JsonValue]) -> list[Thing]:
         roots: list[Thing] = []
         # Lists and graphs may hold lists and graphs.
         level = values
         for _ in range(4):
-            deeper: list[Any] = []
+            deeper: list[JsonValue] = []
             for value in level[:MAX_THINGS]:
                 if isinstance(value, list):
                     deeper += value
@@ -158,7 +273,7 @@ class _Builder:
             level = deeper
         return [root for root in roots if root.properties]
 
-    def _thing(self, members: dict[str, Any], depth: int) -> Thing | None:
+    def _thing(self, members: dict[str, JsonValue], depth: int) -> Thing | None:
         if depth > MAX_THING_DEPTH or self._left <= 0:
             return None
         self._left -= 1
@@ -178,7 +293,7 @@ class _Builder:
             self._by_id.setdefault(thing.id, thing)
         return thing
 
-    def _values(self, values: list[Any], depth: int) -> list[str | Thing]:
+    def _values(self, values: list[JsonValue], depth: int) -> list[str | Thing]:
         found: list[str | Thing] = []
         for value in values[:MAX_VALUES]:
             if isinstance(value, dict):
@@ -193,7 +308,7 @@ class _Builder:
         return found
 
 
-def _types(value: Any) -> frozenset[str]:
+def _types(value: JsonValue) -> frozenset[str]:
     values = value if isinstance(value, list) else [value]
     return frozenset(_short(name) for name in values if isinstance(name, str))
 
@@ -204,12 +319,12 @@ def _short(name: str) -> str:
 
 
 def _json_ld(source: str) -> list[JsonValue]:
-    if "&quot;" in source and '"' not in source:
+    if _ESCAPED_JSON.match(source) or ("&quot;" in source and '"' not in source):
         source = html.unescape(source)
     return loads(source)
 
 
-def _microdata(page: Page) -> list[Any]:
+def _microdata(page: Page) -> list[JsonValue]:
     """Return the microdata of a page in the form of JSON-LD; nothing where there is so much that it would take long."""
     tree, base_url = page.tree, page.base_url
     marked = [

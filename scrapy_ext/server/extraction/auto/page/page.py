@@ -11,13 +11,18 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.computed_styles import ComputedStyles, take_styles
 from scrapy_ext.server.extraction.auto.page.labelled import LabelledPairs
 from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
 from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
-from scrapy_ext.server.extraction.auto.page.outline import Outline
-from scrapy_ext.server.extraction.auto.page.parsing import parsed
-from scrapy_ext.server.extraction.auto.page.records import Sources
+from scrapy_ext.server.extraction.auto.page.parsing import Outline, parsed
+from scrapy_ext.server.extraction.auto.page.sources import Sources
+from scrapy_ext.server.extraction.auto.page.styles import (
+    ComputedStyles,
+    Displays,
+    displays_of,
+    take_displays,
+    take_styles,
+)
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import absolute, bare
 
@@ -57,7 +62,8 @@ class Page:
     ``tree`` lacks scripts (their sources are in ``scripts``), styles, templates, comments. Whatever ``html``
     is, there is a tree: an empty one for an empty page, and the first ``MAX_HTML_LENGTH`` characters and
     ``MAX_ELEMENTS`` elements (about) of a page that is larger. Elements nested deeper than the parser's
-    limit (255) are lost with what follows them. Content after the end of the body is part of the body, as in browsers.
+    limit (255) are lost with what follows them. Content before and after the body is part of the body, as in browsers,
+    and that of declarative shadow roots stands in the place of their hosts.
     """
 
     def __init__(self, html: str, url: str, *, styles: bool = False) -> None:
@@ -68,6 +74,7 @@ class Page:
         self.base_url = self._base_url()
         self._links: dict[str, str | None] = {}
         self.styles = take_styles(self.tree) if styles else ComputedStyles()
+        self._computed_displays = take_displays(self.outline) if styles else None
 
     @cached_property
     def markup(self) -> Markup:
@@ -83,6 +90,11 @@ class Page:
     def visible_text(self) -> str:
         """The text between header, menus, side bars and footer."""
         return between_landmarks(self)
+
+    @cached_property
+    def displays(self) -> Displays:
+        """The elements that are laid out otherwise than their tags."""
+        return displays_of(self.outline, self._computed_displays)
 
     @property
     def order(self) -> dict[HtmlElement, int]:
@@ -112,9 +124,11 @@ class Page:
     def names(self, node: HtmlElement) -> str:
         """Return the ``class``, ``id`` and ``itemprop`` of an element in lower case: its author's words for it.
 
-        Attributes for tests (``data-testid`` and the like) count as well, as classes are often generated.
+        Attributes for tests (``data-testid`` and the like) count as well, as classes are often generated, and so do
+        the tags of custom elements.
         """
-        return self._names.get(node, "")
+        position = self.outline.order.get(node)
+        return "" if position is None else self.all_names[position]
 
     def named(self, *parts: str) -> list[HtmlElement]:
         """Return the elements whose names contain any of these parts (in lower case), in the order of the page."""
@@ -125,12 +139,13 @@ class Page:
     def all_names(self) -> list[str]:
         """The names of each element as :meth:`names` returns them, in the order of the page."""
         found = []
-        for attributes in self.outline.attributes:
+        for tag, attributes in zip(self.outline.tags, self.outline.attributes, strict=True):
+            custom = tag if "-" in tag else ""
             if not attributes:
-                found.append("")
+                found.append(custom)
                 continue
             get = attributes.get
-            names = f"{get('class', '')} {get('id', '')} {get('itemprop', '')}".strip().lower()
+            names = f"{get('class', '')} {get('id', '')} {get('itemprop', '')} {custom}".strip().lower()
             if not _NAMES_OF_TESTS.isdisjoint(attributes):
                 tests = (
                     value[:MAX_LINE_LENGTH].lower() for name, value in attributes.items() if name in _NAMES_OF_TESTS
@@ -138,10 +153,6 @@ class Page:
                 names = " ".join((names, *tests)).lstrip()
             found.append(names)
         return found
-
-    @cached_property
-    def _names(self) -> dict[HtmlElement, str]:
-        return {node: names for node, names in zip(self.elements, self.all_names, strict=True) if names}
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:

@@ -1,14 +1,108 @@
-"""Parsing of any HTML into a tree: within bounds, without what no reader sees, and with the scripts apart."""
+"""Parsing of any HTML into a tree and its outline: within bounds, without what no reader sees, the scripts apart.
+
+The content of declarative shadow roots of web components (``<template shadowrootmode>``) stands in the place of their
+hosts, and that of the hosts in the slots, as a browser shows them.
+"""
 
 from __future__ import annotations
 
 import re
-from itertools import chain
+from collections.abc import Iterator
+from itertools import chain, dropwhile, takewhile
 from typing import Final, NamedTuple
 
 from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
+
+#: Elements of HTML that can have a shadow root, beside all custom elements.
+_HOSTS: Final = frozenset({
+    "article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main",
+    "nav", "p", "section", "span",
+})  # fmt: skip
+_MODES: Final = frozenset({"open", "closed"})
+
+
+def compose(tree: HtmlElement) -> None:
+    """Replace the content of each host by that of its shadow root, and slots by what the host has for them."""
+    # In the order of the page: what is in an outer slot can be for a slot of the component around it.
+    templates = [node for node in tree.iter("template") if (node.get("shadowrootmode") or "").lower() in _MODES]
+    composed = set()
+    for template in templates:
+        host = template.getparent()
+        if host is not None and host not in composed and (host.tag in _HOSTS or "-" in host.tag):
+            composed.add(host)
+            _compose(host, template)
+    if composed:
+        etree.strip_tags(tree, "slot")
+
+
+def _compose(host: HtmlElement, template: HtmlElement) -> None:
+    following = template.tail
+    _add_text_before(template, following)
+    template.tail = None
+    host.remove(template)
+    slots: dict[str, HtmlElement] = {}
+    for slot in _slots(template):
+        slots.setdefault((slot.get("name") or "").strip(), slot)
+    _fill(host, slots)
+    host.text = template.text
+    for node in list(template):
+        host.append(node)
+
+
+def _add_text_before(node: HtmlElement, text: str | None) -> None:
+    before, parent = node.getprevious(), node.getparent()
+    if before is not None:
+        before.tail = (before.tail or "") + (text or "")
+    else:
+        parent.text = (parent.text or "") + (text or "")
+
+
+def _slots(node: HtmlElement) -> Iterator[HtmlElement]:
+    """Yield the slots in an element, without those of shadow roots in it."""
+    for child in node:
+        if child.tag == "template":
+            continue
+        if child.tag == "slot":
+            yield child
+        yield from _slots(child)
+
+
+def _fill(host: HtmlElement, slots: dict[str, HtmlElement]) -> None:
+    """Move what a host contains to the slots of its root; what has no slot is not shown."""
+    filled: set[str] = set()
+    _add_text(host.text, slots, filled)
+    for node in list(host):
+        name, following = (node.get("slot") or "").strip(), node.tail
+        node.tail = None
+        host.remove(node)
+        slot = slots.get(name)
+        if slot is not None:
+            _begin(slot, name, filled)
+            slot.append(node)
+        _add_text(following, slots, filled)
+
+
+def _add_text(text: str | None, slots: dict[str, HtmlElement], filled: set[str]) -> None:
+    slot = slots.get("")
+    if not text or slot is None:
+        return
+    _begin(slot, "", filled)
+    if len(slot):
+        slot[-1].tail = (slot[-1].tail or "") + text
+    else:
+        slot.text = (slot.text or "") + text
+
+
+def _begin(slot: HtmlElement, name: str, filled: set[str]) -> None:
+    """Remove what a slot shows as long as there is nothing for it."""
+    if name not in filled:
+        filled.add(name)
+        slot.text = None
+        for node in list(slot):
+            slot.remove(node)
+
 
 #: The part of a page that is read, in characters. The largest of several hundred real pages has 5.1 million.
 MAX_HTML_LENGTH: Final = 6_000_000
@@ -16,11 +110,24 @@ MAX_HTML_LENGTH: Final = 6_000_000
 MAX_ELEMENTS: Final = 60_000
 
 _UNSEEN: Final = ("style", "template", "svg", "object", "math")
+#: Elements of a head.
+_OF_HEAD: Final = frozenset({
+    "base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style", "template", "title",
+})  # fmt: skip
 #: Longer values are images or data of scripts, or an attack.
 MAX_VALUE_LENGTH: Final = 10_000
 #: Characters that a tree cannot hold; those of them that are one byte are searched much faster.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _UNWRITABLE_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\r"))
+#: Soft hyphens and characters without width, at which a word may be parted into lines; they are not shown. The joiners
+#: of Arabic and Indic letters and of emoji are not among them.
+_UNSHOWN: Final = (
+    b"\xc2\xad", b"&shy;", b"&#173;", b"&#xad;", b"&#xAD;", b"&#x00AD;", b"&#x00ad;",
+    b"\xe2\x80\x8b", b"&#8203;", b"&#x200b;", b"&#x200B;", b"&ZeroWidthSpace;",
+    b"\xe2\x81\xa0", b"&#8288;", b"&#x2060;", b"&NoBreak;", b"\xef\xbb\xbf", b"&#65279;", b"&#xfeff;", b"&#xFEFF;",
+)  # fmt: skip
+_UNSHOWN_SIGNS: Final = [each.decode() for each in _UNSHOWN if not each.startswith(b"&")]
+_ESCAPED_UNSHOWN = re.compile(b"&(?:%b)" % b"|".join(each[1:] for each in _UNSHOWN if each.startswith(b"&")))
 _EMPTY: Final = b"<html><body></body></html>"
 
 
@@ -46,6 +153,7 @@ def parsed(html: str) -> Parsed:
     """Return the tree of a page without scripts, styles, templates and comments; an empty one for an empty page."""
     source, tree = _parse_within_bounds(html)
     scripts = _take_scripts(tree)
+    compose(tree)
     etree.strip_elements(tree, *_UNSEEN, with_tail=False)
     _strip_noscript(tree)
     elements = list(tree.iter("*"))
@@ -53,7 +161,7 @@ def parsed(html: str) -> Parsed:
 
 
 def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
-    source = _encoded(html[:MAX_HTML_LENGTH])
+    source = _without_unshown(html[:MAX_HTML_LENGTH])
     tree = _parse(source)
     for _ in range(8):
         elements = int(tree.xpath("count(//*)"))
@@ -63,6 +171,15 @@ def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
         source = source[: min(len(source) // 2, len(source) * MAX_ELEMENTS // elements)]
         tree = _parse(source)
     return source, tree
+
+
+def _without_unshown(html: str) -> bytes:
+    source = _encoded(html)
+    # Most pages have none: these searches take a fifteenth of the time of the replacements.
+    if any(map(html.__contains__, _UNSHOWN_SIGNS)) or _ESCAPED_UNSHOWN.search(source):
+        for unshown in _UNSHOWN:
+            source = source.replace(unshown, b"")
+    return source
 
 
 def _encoded(html: str) -> bytes:
@@ -88,19 +205,22 @@ def _parse(source: bytes) -> HtmlElement:
     except etree.LxmlError:
         # Nothing in it but comments or white space.
         tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
-    _move_trailing_content(tree)
+    _move_content(tree)
     return tree
 
 
-def _move_trailing_content(tree: HtmlElement) -> None:
-    """Move content after ``</body>`` or ``</html>`` into the body, as browsers do: on some pages that is most of it.
+def _move_content(tree: HtmlElement) -> None:
+    """Move content before ``<body>``, and after ``</body>`` or ``</html>``, into the body, as browsers do: on some
+    pages that is most of it, or all.
 
-    The parser puts it beside the body, and makes another root of content after the end of the first.
+    The parser leaves an element that it does not know, such as ``<main>``, in the head of a page whose body has no
+    tag. It puts content after the body beside it, and makes another root of content after the end of the first.
     """
     body = tree.find("body")
+    leading = _content_before(tree, body)
     following = [*(body.itersiblings() if body is not None else ()), *tree.itersiblings()]
     if body is None:
-        if not following:
+        if not leading and not following:
             return
         body = etree.SubElement(tree, "body")
     text, body.tail = body.tail or "", None
@@ -108,10 +228,29 @@ def _move_trailing_content(tree: HtmlElement) -> None:
         body[-1].tail = (body[-1].tail or "") + text
     else:
         body.text = (body.text or "") + text
+    _insert_first(body, leading)
     for node in following:
         body.append(node)
-    if following:
+    if leading or following:
         etree.strip_tags(body, "html", "head", "body")
+
+
+def _content_before(tree: HtmlElement, body: HtmlElement | None) -> list[HtmlElement]:
+    """Return the elements of the head from the first that belongs into a body, and those between head and body."""
+    head = tree.find("head")
+    of_head = head if head is not None else ()
+    found = list(dropwhile(lambda node: node.tag in _OF_HEAD, of_head))
+    before = takewhile(lambda node: node is not body, tree)
+    return [*found, *(node for node in before if node is not head and node.tag != "frameset")]
+
+
+def _insert_first(body: HtmlElement, nodes: list[HtmlElement]) -> None:
+    if not nodes:
+        return
+    text, body.text = body.text or "", None
+    for place, node in enumerate(nodes):
+        body.insert(place, node)
+    nodes[-1].tail = (nodes[-1].tail or "") + text
 
 
 def _attributes(elements: list[HtmlElement]) -> list[dict[str, str]]:
@@ -143,3 +282,84 @@ def _take_scripts(tree: HtmlElement) -> list[Script]:
     ]
     etree.strip_elements(tree, "script", with_tail=False)
     return scripts
+
+
+# ── its outline: one walk over the elements that all later passes read from ──
+#
+# lxml makes a new Python string, or looks for the object of an element, at each access to an attribute, a text or a
+# parent, and a search with XPath takes as long as all these accesses together. With many passes over a page, that takes
+# longer than the passes. Here each is read once, into lists by the position of the element in the document. All
+# elements inside of one follow it, up to ``ends``, so that a pass over a part of the tree is a loop over numbers, and
+# leaving out a part is a jump.
+
+
+class Outline:
+    """The elements of a tree in document order, the root at position 0.
+
+    It has the text and attributes of the tree as they were when it was made, and is not changed with it.
+    """
+
+    __slots__ = ("attributes", "ends", "nodes", "order", "parents", "tags", "tails", "texts")
+
+    def __init__(self, nodes: list[HtmlElement], attributes: list[dict[str, str]]) -> None:
+        # The nodes are kept, because lxml would otherwise create the Python object of an element anew at each access.
+        self.nodes = nodes
+        self.attributes = attributes
+        self.order = order = {node: position for position, node in enumerate(nodes)}
+        self.tags: list[str] = [node.tag for node in nodes]
+        self.texts: list[str | None] = [node.text for node in nodes]
+        self.tails: list[str | None] = [node.tail for node in nodes]
+        #: The positions of the parents; -1 for the root.
+        self.parents: list[int] = [-1, *(order[node.getparent()] for node in nodes[1:])]
+        #: The positions after the last element inside of each.
+        self.ends = _ends(self.parents)
+
+    def children(self, position: int) -> Iterator[int]:
+        """Yield the positions of the children of an element."""
+        ends, child, end = self.ends, position + 1, self.ends[position]
+        while child < end:
+            yield child
+            child = ends[child]
+
+    def around(self, position: int) -> Iterator[int]:
+        """Yield the positions of an element and of those around it, from the inside."""
+        while position >= 0:
+            yield position
+            position = self.parents[position]
+
+    def pieces(self, position: int) -> Iterator[str]:
+        """Yield the texts in an element in their order, where no element inside of it has others inside."""
+        if text := self.texts[position]:
+            yield text
+        for child in range(position + 1, self.ends[position]):
+            if text := self.texts[child]:
+                yield text
+            if tail := self.tails[child]:
+                yield tail
+
+    def texts_in(self, position: int) -> Iterator[str]:
+        """Yield the texts in an element in their order, however deep they are."""
+        if text := self.texts[position]:
+            yield text
+        begun: list[int] = []
+        for child in range(position + 1, self.ends[position]):
+            while begun and self.ends[begun[-1]] <= child:
+                if tail := self.tails[begun.pop()]:
+                    yield tail
+            if text := self.texts[child]:
+                yield text
+            begun.append(child)
+        while begun:
+            if tail := self.tails[begun.pop()]:
+                yield tail
+
+
+def _ends(parents: list[int]) -> list[int]:
+    ends = [0] * len(parents)
+    # From the end, so that the first of an element's children to come is its last one.
+    for position in range(len(parents) - 1, -1, -1):
+        end = ends[position] = ends[position] or position + 1
+        parent = parents[position]
+        if parent >= 0 and not ends[parent]:
+            ends[parent] = end
+    return ends

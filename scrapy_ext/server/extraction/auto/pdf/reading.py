@@ -12,13 +12,48 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from scrapy_ext.server.extraction.auto.page.text import one_line
-from scrapy_ext.server.extraction.auto.pdf.document import PdfDocument, PdfPage, TextLine, UnreadablePdfError
+
+
+class UnreadablePdfError(Exception):
+    """A PDF without a text to extract. The message continues a sentence: "... is a PDF that needs a password"."""
+
+
+class TextLine(NamedTuple):
+    """A line of a page. Places are in points from the left and from the top of the page."""
+
+    text: str
+    left: float
+    right: float
+    #: Of the line on which the letters stand.
+    base: float
+    #: Height of the letters, from the lowest to the highest of the font.
+    size: float
+
+    @property
+    def width_of_letter(self) -> float:
+        return (self.right - self.left) / max(len(self.text), 1)
+
+
+class PdfPage(NamedTuple):
+    """A page, with its lines in the order in which the document prints them."""
+
+    height: float
+    lines: list[TextLine]
+
+
+class PdfDocument(NamedTuple):
+    """A document. ``information``: title, author and so on by their names in the file."""
+
+    pages: list[PdfPage]
+    information: dict[str, str]
+    language: str | None
+
 
 #: What is read of a document, in pages, characters, lines, and seconds of processor time.
 MAX_PAGES: Final = 1000
@@ -54,7 +89,7 @@ def read(data: bytes) -> PdfDocument:
         document.close()
 
 
-def _opened(data: bytes) -> Any:
+def _opened(data: bytes) -> pdfium.PdfDocument:
     # A file without pages fails without an error of its own, so that PDFium would return that of the document before.
     raw.FPDF_LoadMemDocument(_NO_PDF, len(_NO_PDF), None)
     try:
@@ -65,11 +100,11 @@ def _opened(data: bytes) -> Any:
         raise UnreadablePdfError("cannot be read: it is damaged, or no PDF") from None
 
 
-def _information(document: Any, name: str) -> str:
+def _information(document: pdfium.PdfDocument, name: str) -> str:
     return _string(lambda buffer, size: raw.FPDF_GetMetaText(document, name.encode(), buffer, size))
 
 
-def _language(document: Any) -> str | None:
+def _language(document: pdfium.PdfDocument) -> str | None:
     return _string(lambda buffer, size: raw.FPDFCatalog_GetLanguage(document, buffer, size)) or None
 
 
@@ -83,7 +118,7 @@ def _string(write: Callable[[Any, int], int]) -> str:
     return bytes(buffer)[: size - 2].decode("utf-16-le", "replace").translate(_NO_CONTROLS)
 
 
-def _pages(document: Any) -> Iterator[PdfPage]:
+def _pages(document: pdfium.PdfDocument) -> Iterator[PdfPage]:
     ends = time.process_time() + MAX_SECONDS
     length = lines = 0
     for number in range(min(len(document), MAX_PAGES)):
@@ -97,7 +132,7 @@ def _pages(document: Any) -> Iterator[PdfPage]:
             return
 
 
-def _page(document: Any, number: int, most: int, most_lines: int) -> PdfPage | None:
+def _page(document: pdfium.PdfDocument, number: int, most: int, most_lines: int) -> PdfPage | None:
     """Return a page; None for one that cannot be read."""
     page = raw.FPDF_LoadPage(document, number)
     if not page:

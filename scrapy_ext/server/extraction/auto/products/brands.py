@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -11,6 +12,7 @@ import html_text
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.sources import lowest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -65,8 +67,8 @@ def brand_of(page: Page, product: Thing | None, focus: Focus) -> str | None:
     return page.sources.first(
         "brand",
         ("listed label", lambda: _of_pairs(page, focus, _BRAND, listed=True)),
-        ("named part", lambda: _of_named_nodes(page, focus)),
-        ("link", lambda: _of_links(page, focus)),
+        ("named part", lambda: lowest(_of_named_nodes(page, focus))),
+        ("link", lambda: lowest(_of_links(page, focus))),
         ("script", lambda: _brand_of_scripts(page, focus)),
         ("beginning of the title", lambda: _of_beginning_of_title(page, focus)),
         ("link in the title", lambda: _of_links_in_title(page, focus)),
@@ -133,8 +135,8 @@ def _of_pairs(page: Page, focus: Focus, labels: re.Pattern[str], *, listed: bool
     return None
 
 
-def _of_named_nodes(page: Page, focus: Focus) -> str | None:
-    best: tuple[float, str] | None = None
+def _of_named_nodes(page: Page, focus: Focus) -> Iterator[tuple[float, str]]:
+    """Yield the brands of elements named so: where they are sure, in a title or near the heading."""
     titles = f"{focus.heading_text} {page.title} {page.meta('og:title')}".casefold()
     for node in page.named(*_BRAND_NAMES)[:MAX_BRAND_NODES]:
         if not _NAME.search(page.names(node)) or focus.elsewhere(node):
@@ -146,14 +148,11 @@ def _of_named_nodes(page: Page, focus: Focus) -> str | None:
             continue
         distance = abs(focus.distance(node))
         if sure or distance <= NEAR or brand.casefold() in titles:
-            score = distance - (1000 if sure else 0)
-            if best is None or score < best[0]:
-                best = (score, brand)
-    return best[1] if best else None
+            yield distance - (1000 if sure else 0), brand
 
 
-def _of_links(page: Page, focus: Focus) -> str | None:
-    best: tuple[int, str] | None = None
+def _of_links(page: Page, focus: Focus) -> Iterator[tuple[float, str]]:
+    """Yield the texts of links to pages of brands, with their distance from the heading."""
     heading, site = (focus.heading_text or "").casefold(), (page.meta("og:site_name") or "").casefold()
     for node in page.tree.iter("a") if focus.heading is not None else ():
         href = node.get("href")
@@ -162,9 +161,8 @@ def _of_links(page: Page, focus: Focus) -> str | None:
         distance = focus.distance(node)
         if -BEFORE_HEADING <= distance <= AFTER_HEADING and not focus.elsewhere(node):
             brand = cleaned(_text(node))
-            if brand and brand.casefold() not in {heading, site} and (best is None or abs(distance) < best[0]):
-                best = (abs(distance), brand)
-    return best[1] if best else None
+            if brand and brand.casefold() not in {heading, site}:
+                yield abs(distance), brand
 
 
 def _brand_of_scripts(page: Page, focus: Focus, *, of_shops: bool = False) -> str | None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.items import AggregateRating
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
+from scrapy_ext.server.extraction.auto.page.sources import highest
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
-from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, OUT_OF_STOCK, availability_of
+from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, OUT_OF_STOCK, availability_in, availability_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
+#: Of an availability that the page does not state.
+UNSTATED: Final = ""
 MAX_STATEMENTS: Final = 2_000
 #: Longer texts are terms of sale.
 MAX_STATEMENT_LENGTH: Final = 150
@@ -28,19 +33,30 @@ LINES_AFTER_HEADING: Final = 250
 CLEARLY_NEARER: Final = 12
 
 _VOCABULARY: Final = load_vocabulary("products")
-_OUT_OF_STOCK, _IN_STOCK, _ORDER = _VOCABULARY.patterns("out_of_stock", "in_stock", "order", flags=re.IGNORECASE)
+_OUT_OF_STOCK, _ORDER = _VOCABULARY.patterns("out_of_stock", "order", flags=re.IGNORECASE)
 _AVAILABILITY_NAMES: Final = _VOCABULARY.words("availability_names")
-_UNSHOWN = re.compile(r"(?:^|[\s_-])(?:modal|popup|pop-up|dialog|hidden|hide|d-none|is-hidden|tooltip)(?:$|[\s_-])")
+_UNSHOWN = _VOCABULARY.pattern("unshown")
 _BUTTONS: Final = ("button", "input", "a", "form")
 _ORDER_NAME = _VOCABULARY.pattern("order_name")
 
 
-def availability_on(page: Page, focus: Focus, *, priced: bool) -> str | None:
+def availability_on(page: Page, focus: Focus, *, priced: bool, unclear: bool = False) -> str | None:
     """Return ``InStock`` or ``OutOfStock`` as the page shows it; None when it shows neither, or both.
 
     A plain statement counts first, then a button to order the product, then short texts. A product with a price
-    (``priced``) and no statement is in stock.
+    (``priced``) and no statement is in stock. Where structured data has a word for it that is not known
+    (``unclear``), a button is no sign.
     """
+    shown = stated_availability(page, focus, unclear=unclear)
+    if shown != UNSTATED:
+        return shown
+    if _out_of_stock_in_lines(page, focus):
+        return OUT_OF_STOCK
+    return IN_STOCK if priced else None
+
+
+def stated_availability(page: Page, focus: Focus, *, unclear: bool = False) -> str | None:
+    """Return the availability by statements and buttons; None where they contradict each other, else ``UNSTATED``."""
     stated = availability_of(page.meta("product:availability", "og:availability", "availability"))
     if stated:
         return stated
@@ -52,13 +68,9 @@ def availability_on(page: Page, focus: Focus, *, priced: bool) -> str | None:
     # Pages with variants, or with texts for every case, say both: the one nearer to the heading counts.
     if seen and abs(seen[IN_STOCK] - seen[OUT_OF_STOCK]) >= CLEARLY_NEARER:
         return min(seen, key=seen.__getitem__)
-    if _orderable(page, focus):
+    if not unclear and _orderable(page, focus):
         return IN_STOCK
-    if seen:
-        return None
-    if _out_of_stock_in_lines(page, focus):
-        return OUT_OF_STOCK
-    return IN_STOCK if priced else None
+    return None if seen else UNSTATED
 
 
 def _stated(page: Page, focus: Focus) -> dict[str, int]:
@@ -67,9 +79,8 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
         text = node_text(node, MAX_STATEMENT_LENGTH + 1)
         if not 0 < len(text) <= MAX_STATEMENT_LENGTH or _hidden(page, node) or focus.elsewhere(node):
             continue
-        gone = _OUT_OF_STOCK.search(text)
-        if gone or _IN_STOCK.search(text):
-            state = OUT_OF_STOCK if gone else IN_STOCK
+        state = availability_in(text)
+        if state is not None:
             seen[state] = min(seen.get(state, MAX_STATEMENTS), abs(focus.distance(node)))
     return seen
 
@@ -121,7 +132,9 @@ def _is_unshown(node: HtmlElement) -> bool:
 #: Shorter texts are no description.
 MIN_LENGTH: Final = 40
 MAX_DESCRIPTIONS: Final = 60
-#: Length from which a longer text is not better.
+#: The fewest words of a paragraph that is a description without being named so.
+FEWEST_WORDS: Final = 4
+#: A longer text is no better.
 ENOUGH: Final = 4_000
 
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
@@ -146,21 +159,48 @@ def description_of(page: Page, product: Thing | None, focus: Focus) -> ProductDe
             return ProductDescription(text, html_of(clean))
     if product is not None and stated:
         return ProductDescription(stated, stated_html(product, stated, page.base_url))
-    return ProductDescription(plain(page.meta("og:description", "description")) or None)
+    return ProductDescription(plain(page.meta("og:description", "description")) or _paragraphs(page, focus))
+
+
+def _paragraphs(page: Page, focus: Focus) -> str | None:
+    """Return the paragraphs of one element that follow the heading: of several elements, those with the most text."""
+    if focus.heading is None:
+        return None
+    found: dict[HtmlElement | None, list[str]] = {}
+    for node in islice(page.tree.iter("p"), MAX_STATEMENTS):
+        if not 0 < focus.distance(node) <= LINES_AFTER_HEADING or focus.elsewhere(node):
+            continue
+        text = node_text(node)
+        if _describes(node, text) and not _hidden(page, node) and not _is_notice(page, node):
+            found.setdefault(node.getparent(), []).append(text)
+    best = max(found.values(), key=lambda texts: sum(map(len, texts)), default=None)
+    return "\n".join(best) if best else None
+
+
+def _describes(node: HtmlElement, text: str) -> bool:
+    """Return whether a paragraph may describe a product: some words that are no price, state of the stock or link."""
+    links = sum(len(node_text(link)) for link in node.iter("a"))
+    return (
+        len(text.split()) >= FEWEST_WORDS
+        and links * 2 < len(text)
+        and availability_in(text) is None
+        and currency_in(text) is None
+        and next(node.iter("button", "input", "select", "label"), None) is None
+    )
 
 
 def _node(page: Page, focus: Focus) -> HtmlElement | None:
     """Return the named part with the most text that is neither the whole page nor about something else."""
-    best: tuple[int, HtmlElement] | None = None
+    return highest(_scored_parts(page, focus))
+
+
+def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, HtmlElement]]:
     for node in page.named(*_DESCRIPTION_NAMES)[:MAX_DESCRIPTIONS]:
         if node in focus.path or node.tag in {"meta", "a", "button"} or _NO_DESCRIPTION.search(page.names(node)):
             continue
         length = len("".join(node.itertext()))
         if MIN_LENGTH <= length <= MAX_VALUE_LENGTH and not focus.elsewhere(node) and not _is_notice(page, node):
-            score = min(length, ENOUGH) + ENOUGH * _sureness(page, node)
-            if best is None or score > best[0]:
-                best = (score, node)
-    return best[1] if best else None
+            yield min(length, ENOUGH) + ENOUGH * _sureness(page, node), node
 
 
 def _is_notice(page: Page, node: HtmlElement) -> bool:
@@ -181,7 +221,7 @@ _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
 #: ``4.5 out of 5``, in several languages.
 _OUT_OF = _VOCABULARY.pattern("out_of")
 _REVIEWS = _VOCABULARY.pattern("reviews", re.IGNORECASE)
-_RATING_NAMES: Final = ("rating", "stars", "review")
+_RATING_NAMES: Final = _VOCABULARY.words("rating_names")
 MAX_RATING: Final = 1000.0
 MAX_RATINGS: Final = 300
 #: Longer texts are reviews themselves.

@@ -1,4 +1,6 @@
-"""Identifiers of a product: of the shop (sku), of the manufacturer (mpn), global ones (gtin)."""
+"""Identifiers of a product: of the shop (sku), of the manufacturer (mpn), and global ones with valid check digits
+(GTIN; ISBN of books, ISMN of music, ISSN of periodicals).
+"""
 
 from __future__ import annotations
 
@@ -9,25 +11,140 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from lxml.html import HtmlElement
+from stdnum import ean, isbn, ismn, issn
 
 from scrapy_ext.server.extraction.auto.items import Gtin
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.markup import JSON_LD
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
-from scrapy_ext.server.extraction.auto.products.gtins import gtins_on
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+#: Longest text that is read as a number, and longest line with a label and a number, in characters.
+MAX_TEXT_LENGTH: Final = 100
+MAX_LINE_LENGTH: Final = 120
+MAX_NODES: Final = 100
+#: Bounds of scripts: characters, and numbers. More numbers are those of other products.
+MAX_SCRIPT_LENGTH: Final = 1_000_000
+MAX_MATCHES: Final = 20
+
+_VOCABULARY: Final = load_vocabulary("products")
+_LABELS = _VOCABULARY.pattern("gtin", re.IGNORECASE)
+_IN_LINE = _VOCABULARY.pattern("labelled_gtin", re.IGNORECASE)
+_GTIN_NAMES: Final = _VOCABULARY.words("gtin_names")
+_GTIN_NAME = _VOCABULARY.pattern("gtin_name")
+_PROPERTIES: Final = ("gtin13", "gtin12", "gtin14", "gtin8", "gtin", "isbn")
+_GTIN_ATTRIBUTES: Final = ("content", "data-gtin", "data-ean", "data-upc", "data-barcode", "data-isbn")
+_IN_SCRIPT = re.compile(
+    r"""["'](?:product_?)?(?:gtin(?:8|1[234])?|ean(?:_?code|13)?|upc|isbn(?:13)?|barcode)\\*["']\s*:\s*\\*["']?(\d{12,14})\b""",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(r"\s*[,;|/]\s*")
+
+_OTHER = re.compile(r"[^0-9A-Za-z]")
+#: A label that ends in the number of digits: ``EAN13: 7350053850019``.
+_GTIN_LABEL = re.compile(r"(?:isbn|ean|gtin)(8|1[0-4])", re.IGNORECASE)
+_NUMBER = re.compile(r"\D*(\d+)\D*")
+#: The check digit of an ISBN may be an X, which stands for ten.
+_WITH_X = re.compile(r"(?:isbn)?(\d{9}x)", re.IGNORECASE)
+_BY_LENGTH: Final = {8: "gtin8", 12: "upc", 13: "gtin13", 14: "gtin14"}
+
+
+def gtins_of(product: Thing | None) -> list[Gtin]:
+    """Return the numbers of structured data, each once."""
+    return _valid(_stated(product))
+
+
+def gtins_on(page: Page, product: Thing | None, focus: Focus) -> list[Gtin]:
+    """Return the numbers by the labels of the page and of structured data, else those in attributes or scripts."""
+    stated = [*_labelled(page, focus), *_stated(product)]
+    return _valid(stated) or _valid(_named(page, focus)) or _of_scripts(page)
+
+
+def _stated(product: Thing | None) -> Iterator[str]:
+    for holder in (product, *product.things("offers")) if product else ():
+        for name in _PROPERTIES:
+            yield from holder.texts(name)
+
+
+def _labelled(page: Page, focus: Focus) -> Iterator[str]:
+    for value in _in_pairs(page, focus, _LABELS):
+        yield value
+        yield from _SEVERAL.split(value[:MAX_LINE_LENGTH])
+    for node, text in page.lines:
+        match = _IN_LINE.search(text) if len(text) <= MAX_LINE_LENGTH else None
+        if match and not focus.elsewhere(node):
+            yield match.group(1)
+
+
+def _named(page: Page, focus: Focus) -> Iterator[str]:
+    for node in page.named(*_GTIN_NAMES)[:MAX_NODES]:
+        if _GTIN_NAME.search(page.names(node)) and not focus.elsewhere(node):
+            yield from (node.get(name) or "" for name in _GTIN_ATTRIBUTES)
+            yield node_text(node, MAX_TEXT_LENGTH)
+
+
+def _of_scripts(page: Page) -> list[Gtin]:
+    """Return the number in scripts, if there is only one: several are those of other products."""
+    found = _valid(_in_scripts(page, _IN_SCRIPT, MAX_MATCHES))
+    return found if len(found) == 1 else []
+
+
+def _in_scripts(page: Page, pattern: re.Pattern[str], most: int) -> set[str]:
+    """Return the numbers in the scripts of a page, of each the first ``most``."""
+    found: set[str] = set()
+    for script in page.scripts:
+        # Structured data has been read as such.
+        source = "" if script.type == JSON_LD else script.source[:MAX_SCRIPT_LENGTH]
+        found.update(match.group(1) for match in islice(pattern.finditer(source), most))
+    return found
+
+
+def _valid(texts: Iterable[str]) -> list[Gtin]:
+    found: dict[str, Gtin] = {}
+    for text in texts:
+        gtin = gtin_of(text[:MAX_TEXT_LENGTH])
+        if gtin is not None and gtin.value.strip("0"):
+            found.setdefault(gtin.value, gtin)
+    return list(found.values())
+
+
+def gtin_of(text: str) -> Gtin | None:
+    """Return the number in a text. Numbers with letters between their digits are those of shops."""
+    code = _OTHER.sub("", text)
+    label = _GTIN_LABEL.search(code)
+    if label:
+        rest = code[: label.start()] + code[label.end() :]
+        if sum(char.isdigit() for char in rest) == int(label.group(1)):
+            code = rest
+    if (match := _WITH_X.fullmatch(code)) and isbn.is_valid(match.group(1)):
+        return Gtin(type="isbn10", value=match.group(1).upper())
+    match = _NUMBER.fullmatch(code)
+    number = match.group(1) if match else ""
+    kind = _kind(number)
+    return Gtin(type=kind, value=number) if kind else None
+
+
+def _kind(number: str) -> str | None:
+    if ismn.is_valid(number):
+        return "ismn"
+    # Python's stdnum also takes the nine digits of its predecessor.
+    if len(number) in (10, 13) and isbn.is_valid(number):
+        return f"isbn{len(number)}"
+    if issn.is_valid(number):
+        return "issn"
+    return _BY_LENGTH.get(len(number)) if ean.is_valid(number) else None
+
+
+# ── identifiers of a product: of the shop (sku), of the manufacturer (mpn), global ones (gtin) ──
+
 
 #: Shorter codes are sizes and counts.
 MIN_CODE_LENGTH: Final = 4
 MAX_CODE_LENGTH: Final = 64
 MAX_CODE_NODES: Final = 300
 #: Longest text with a label and a code.
-MAX_LINE_LENGTH: Final = 120
 #: Part of a script that is read, in characters.
-MAX_SCRIPT_LENGTH: Final = 1_000_000
-
-_VOCABULARY: Final = load_vocabulary("products")
 _SKU, _MPN = _VOCABULARY.patterns("sku", "mpn", flags=re.IGNORECASE)
 #: A label and a code, with or without a colon between them: ``Produkta kods 545642356``.
 _LABELLED_SKU, _LABELLED_MPN = _VOCABULARY.patterns("labelled_sku", "labelled_mpn", flags=re.IGNORECASE)
@@ -92,19 +209,29 @@ def _stated_skus(product: Thing | None) -> Iterator[str]:
 
 def _skus(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
     """Yield candidates for the shop's number on the page, the most reliable first."""
-    for node in page.named(*_CODE_NAMES)[:MAX_CODE_NODES]:
-        if node.tag != "option" and not focus.elsewhere(node):
-            yield from _codes_of_node(node, _LABELLED_SKU)
-    for pair in page.labelled.of(_SKU):
-        if not focus.elsewhere(pair.node):
-            yield pair.value
-    for node, text in page.lines:
-        match = _LABELLED_SKU.fullmatch(text) if len(text) <= MAX_LINE_LENGTH and _DIGIT.search(text) else None
-        if match and not focus.elsewhere(node):
-            yield match.group(1)
+    yield from _in_names(page, focus, _CODE_NAMES, _LABELLED_SKU)
+    yield from _in_pairs(page, focus, _SKU)
+    yield from _in_lines(page, focus, _LABELLED_SKU)
     if product is not None:
         yield from product.texts("productID", "productId")
     yield from page.metas.get("product:retailer_item_id", ())
+
+
+def _in_names(page: Page, focus: Focus, names: Iterable[str], labelled: re.Pattern[str]) -> Iterator[str]:
+    for node in page.named(*names)[:MAX_CODE_NODES]:
+        if node.tag != "option" and not focus.elsewhere(node):
+            yield from _codes_of_node(node, labelled)
+
+
+def _in_pairs(page: Page, focus: Focus, labels: re.Pattern[str]) -> Iterator[str]:
+    return (pair.value for pair in page.labelled.of(labels) if not focus.elsewhere(pair.node))
+
+
+def _in_lines(page: Page, focus: Focus, labelled: re.Pattern[str]) -> Iterator[str]:
+    for node, text in page.lines:
+        match = labelled.fullmatch(text) if len(text) <= MAX_LINE_LENGTH and _DIGIT.search(text) else None
+        if match and not focus.elsewhere(node):
+            yield match.group(1)
 
 
 def _codes_of_node(node: HtmlElement, labelled: re.Pattern[str]) -> Iterator[str]:
@@ -120,12 +247,7 @@ def _codes_of_node(node: HtmlElement, labelled: re.Pattern[str]) -> Iterator[str
 
 def _only_in_scripts(page: Page, pattern: re.Pattern[str]) -> set[str]:
     """Return the number in scripts, if there is only one: several are those of other products."""
-    found: set[str] = set()
-    for script in page.scripts:
-        # Structured data has been read as such.
-        source = "" if script.type == JSON_LD else script.source[:MAX_SCRIPT_LENGTH]
-        matches = pattern.finditer(source)
-        found.update(match.group(1) for match in islice(matches, MAX_CODE_NODES))
+    found = _in_scripts(page, pattern, MAX_CODE_NODES)
     return found if len(found) == 1 else set()
 
 
@@ -137,17 +259,10 @@ def _stated_mpns(product: Thing | None) -> Iterator[str]:
 
 def _mpns(page: Page, focus: Focus) -> Iterator[str]:
     """Yield candidates for the manufacturer's number on the page, the most reliable first."""
-    for pair in page.labelled.of(_MPN):
-        if not focus.elsewhere(pair.node):
-            yield pair.value
+    yield from _in_pairs(page, focus, _MPN)
     yield from page.metas.get("product:mfr_part_no", ())
-    for node, text in page.lines:
-        match = _LABELLED_MPN.fullmatch(text) if len(text) <= MAX_LINE_LENGTH and _DIGIT.search(text) else None
-        if match and not focus.elsewhere(node):
-            yield match.group(1)
-    for node in page.named(*_MPN_NAMES)[:MAX_CODE_NODES]:
-        if node.tag != "option" and not focus.elsewhere(node):
-            yield from _codes_of_node(node, _LABELLED_MPN)
+    yield from _in_lines(page, focus, _LABELLED_MPN)
+    yield from _in_names(page, focus, _MPN_NAMES, _LABELLED_MPN)
     yield from _only_in_scripts(page, _MPN_IN_SCRIPT)
 
 

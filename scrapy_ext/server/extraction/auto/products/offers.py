@@ -6,18 +6,29 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import parse_qsl
 
 from scrapy_ext.server.extraction.auto.fields import images
-from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup
+from scrapy_ext.server.extraction.auto.fields.price_notation import code_of, place_on
+from scrapy_ext.server.extraction.auto.fields.prices import Money, from_markup
 from scrapy_ext.server.extraction.auto.items import ProductVariant
 from scrapy_ext.server.extraction.auto.page import Page, Thing, one_line
-from scrapy_ext.server.extraction.auto.products.gtins import gtins_of
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
+from scrapy_ext.server.extraction.auto.products.identifiers import gtins_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 PRODUCT_TYPES: Final = (
     "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",
     "Car", "Motorcycle", "Book",
 )  # fmt: skip
 MAX_VARIANTS: Final = 200
+#: The parameters of a URL that are compared.
+MAX_QUERY: Final = 20
+#: Longest words about availability in structured data, longest sign of a currency, and how far a denial stands before
+#: what it denies, in characters.
+MAX_WORDS: Final = 100
+MAX_SIGN: Final = 6
+MAX_DENIAL: Final = 20
 #: Properties in which variants differ.
 _OF_VARIANTS: Final = ("sku", "mpn", "gtin13", "gtin12", "gtin14", "gtin8", "gtin", "productID", "color", "size", "url")
 
@@ -56,23 +67,54 @@ def _group(page: Page, chosen: Thing, variants: list[Thing]) -> Thing:
     if chosen in variants or not chosen.things("offers", "offer"):
         at_page = [each for each in variants if any(_is_own(page, part) for part in (each, *each.things("offers")))]
         # A URL that all of them share is that of the group.
-        first = at_page if len(at_page) == 1 else []
-        properties["offers"] = [offer for each in (*first, *variants) for offer in each.values("offers", "offer")]
+        own = at_page if len(at_page) == 1 else named_by(page.url, variants)
+        properties["offers"] = [offer for each in own or variants for offer in each.values("offers", "offer")]
     return Thing(chosen.types, properties, chosen.id, chosen.by_id)
+
+
+#: Properties of an offer or variant: the query of a URL names it by one of them.
+_NAMING: Final = ("sku", "productID", "mpn", "gtin13", "gtin12", "gtin14", "gtin8", "gtin", "color", "size")
+
+
+def named_by(url: str, things: list[Thing]) -> list[Thing]:
+    """Return those of several offers or variants that the query of a page's URL names; empty where it names none."""
+    query = _query(url)
+    marks = query | {pair.partition("=")[2] for pair in query}
+    names = [_names_of(thing) for thing in things]
+    # What all of them share names none.
+    shared = frozenset.intersection(*names) if names else frozenset()
+    return [thing for thing, own in zip(things, names, strict=True) if marks & (own - shared)]
+
+
+def _names_of(thing: Thing) -> frozenset[str]:
+    """Return the values that name an offer or variant in a URL: its numbers, and the parameters of its own URL."""
+    parts = [thing, *thing.things("itemOffered"), *thing.things("offers", "offer")]
+    names = {one_line(text).casefold() for part in parts for name in _NAMING for text in part.texts(name)}
+    pairs = {pair for part in parts for url in part.texts("url") for pair in _query(url)}
+    return frozenset((names | pairs) - {""})
+
+
+def _query(url: str) -> frozenset[str]:
+    """Return the parameters of a URL, as ``name=value`` in lower case."""
+    return frozenset(
+        f"{name}={value}".casefold() for name, value in parse_qsl(parts_of(url).query)[:MAX_QUERY] if value
+    )
 
 
 IN_STOCK: Final = "InStock"
 OUT_OF_STOCK: Final = "OutOfStock"
 
+_VOCABULARY: Final = load_vocabulary("products")
 #: Values of schema.org's ItemAvailability and what sites write instead, in lower case without punctuation.
 _AVAILABILITY: Final = {
-    **dict.fromkeys(("instock", "limitedavailability", "instoreonly", "onlineonly", "preorder", "presale"), IN_STOCK),
-    **dict.fromkeys(("backorder", "madetoorder", "available", "availablefororder", "1", "true", "yes"), IN_STOCK),
-    **dict.fromkeys(("outofstock", "soldout", "discontinued", "oos", "unavailable", "notavailable"), OUT_OF_STOCK),
-    **dict.fromkeys(("0", "false", "no", "pending"), OUT_OF_STOCK),
+    word: IN_STOCK if state == "in" else OUT_OF_STOCK
+    for state, words in _VOCABULARY.groups("availability").items()
+    for word in words
 }
+_OUT_WORDS, _IN_WORDS, _NEGATION = _VOCABULARY.patterns("out_of_stock", "in_stock", "negation", flags=re.IGNORECASE)
+_CODE = re.compile(r"[A-Za-z]{3}")
 _ZERO = re.compile(r"0+(?:[.,]0+)?")
-_REGULAR_TYPES: Final = ("listprice", "msrp", "srp", "strikethroughprice", "regularprice", "suggestedretailprice")
+_REGULAR_TYPES: Final = _VOCABULARY.words("regular_price_types")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +125,44 @@ class Offer:
     regular_price: Money | None = None
     currency: str | None = None
     availability: str | None = None
+    #: Something is stated about the availability, in words that are not known.
+    is_unclear: bool = False
     #: There are prices, and all of them are zero.
     is_zero: bool = False
 
 
 def availability_of(text: str | None) -> str | None:
-    """Return ``InStock`` or ``OutOfStock`` for a value of structured data (``https://schema.org/SoldOut``)."""
+    """Return ``InStock`` or ``OutOfStock`` for a value of structured data: ``https://schema.org/SoldOut``, or words."""
     if not text:
         return None
-    word = re.sub(r"[\W_]", "", re.split(r"[/#]", text.strip().rstrip("/"))[-1]).lower()
-    return _AVAILABILITY.get(word)
+    word = re.sub(r"[\W_]", "", re.split(r"[/#:]", text.strip().rstrip("/"))[-1]).lower()
+    return _AVAILABILITY.get(word) or availability_in(text[:MAX_WORDS])
 
 
-def offer_of(product: Thing) -> Offer:
-    """Return one offer for all those of a product: the first that has a price, in stock if any of them is."""
+def availability_in(text: str) -> str | None:
+    """Return ``InStock`` or ``OutOfStock`` as a text for readers says; None where it says neither, or denies it."""
+    if _OUT_WORDS.search(text):
+        return OUT_OF_STOCK
+    available = _IN_WORDS.search(text)
+    if available is None or _NEGATION.search(text, max(0, available.start() - MAX_DENIAL), available.start()):
+        return None
+    return IN_STOCK
+
+
+def offer_of(product: Thing, url: str = "") -> Offer:
+    """Return one offer for all those of a product: the first that has a price, in stock if any of them is.
+
+    Where the URL of the page names one of several by its address or its number, that one counts.
+    """
     things = list(_offers(product))
-    read = [_read(thing) for thing in things]
+    read = [_read(thing) for thing in named_by(url, things) or things]
     priced = next((offer for offer in read if offer.price), Offer())
     states = {offer.availability for offer in read} - {None}
     availability = IN_STOCK if IN_STOCK in states else OUT_OF_STOCK if states else None
     currency = priced.currency or next((offer.currency for offer in read if offer.currency), None)
     is_zero = any(offer.is_zero for offer in read) and not priced.price
-    return Offer(priced.price, priced.regular_price, currency, availability, is_zero)
+    is_unclear = availability is None and any(offer.is_unclear for offer in read)
+    return Offer(priced.price, priced.regular_price, currency, availability, is_unclear, is_zero)
 
 
 def _offers(product: Thing) -> Iterable[Thing]:
@@ -117,7 +175,7 @@ def _offers(product: Thing) -> Iterable[Thing]:
 
 
 def _read(thing: Thing) -> Offer:
-    stated = thing.text("price", "lowPrice")
+    stated = thing.text("price", "lowPrice", "minPrice")
     price = from_markup(stated)
     regular: Money | None = None
     currency = _currency(thing)
@@ -130,12 +188,14 @@ def _read(thing: Thing) -> Offer:
             price = price or amount
             currency = currency or _currency(specification)
     is_zero = price is None and bool(_ZERO.fullmatch((stated or "").strip()))
-    return Offer(price, regular, currency, availability_of(thing.text("availability")), is_zero)
+    state = thing.text("availability")
+    availability = availability_of(state)
+    return Offer(price, regular, currency, availability, bool(state) and availability is None, is_zero)
 
 
 def _currency(thing: Thing) -> str | None:
-    code = one_line(thing.text("priceCurrency")).upper()
-    return code if re.fullmatch(r"[A-Z]{3}", code) else None
+    code = one_line(thing.text("priceCurrency"))
+    return code.upper() if _CODE.fullmatch(code) else code if 0 < len(code) <= MAX_SIGN else None
 
 
 def variants_of(page: Page, product: Thing | None) -> list[ProductVariant] | None:
@@ -160,7 +220,7 @@ def _variant(page: Page, thing: Thing) -> ProductVariant:
         style=thing.text("pattern"),
         price=offer.price.amount if offer.price else None,
         regularPrice=offer.regular_price.amount if offer.regular_price else None,
-        currency=offer.currency,
+        currency=code_of(offer.currency, place_on(page)),
         availability=offer.availability,
         images=pictures or None,
         mainImage=pictures[0] if pictures else None,

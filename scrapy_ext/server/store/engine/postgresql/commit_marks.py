@@ -10,10 +10,13 @@ disk to new ones, and reports those as committed.
 from __future__ import annotations
 
 import secrets
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_ext.server.store.engine.postgresql.errors import CommitWaitsError
+
+if TYPE_CHECKING:
+    import asyncpg
 
 #: Not part of the schema, since it has no data of the platform.
 _CREATE: Final = """
@@ -39,14 +42,14 @@ class Mark(NamedTuple):
     number: int
 
 
-async def prepare(connection: Any) -> None:
+async def prepare(connection: asyncpg.Connection) -> None:
     """Create the table if it is missing, and remove the marks of old connections."""
     if await connection.fetchval("SELECT to_regclass('last_commits')") is None:
         await connection.execute(_CREATE)
     await connection.execute(_EXPIRE)
 
 
-def new_mark(connection: Any) -> Mark:
+def new_mark(connection: asyncpg.Connection) -> Mark:
     """Return the mark of a connection's next transaction."""
     writer = _WRITERS.get(connection)
     if writer is None:
@@ -54,7 +57,7 @@ def new_mark(connection: Any) -> Mark:
     return Mark(writer, secrets.randbits(62) + 1)
 
 
-async def is_set(connection: Any, mark: Mark) -> bool:
+async def is_set(connection: asyncpg.Connection, mark: Mark) -> bool:
     """Wait for the end of a transaction; return true when it was committed.
 
     The look-up is a commit of its own, after the other one: once a synchronous standby has it, it has both.
@@ -65,7 +68,7 @@ async def is_set(connection: Any, mark: Mark) -> bool:
     return bool(found == mark.number)
 
 
-def check_replicated(connection: Any) -> None:
+def check_replicated(connection: asyncpg.Connection) -> None:
     """Raise an error if the last commit of a connection was answered before the synchronous standby had it.
 
     PostgreSQL warns of that when an administrator cancels the wait.

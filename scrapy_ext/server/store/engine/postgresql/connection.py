@@ -94,7 +94,7 @@ async def _opened(
     return connection
 
 
-async def _prepare(connection: Any, session: Mapping[str, str]) -> None:
+async def _prepare(connection: asyncpg.Connection, session: Mapping[str, str]) -> None:
     await connection.set_type_codec("text", schema="pg_catalog", encoder=encode_text, decoder=_decode, format="text")
     commit, process = await connection.fetchrow("SELECT current_setting('synchronous_commit'), pg_backend_pid()")
     # A commit returns after the sync of its data; stricter settings of the server remain.
@@ -105,7 +105,7 @@ async def _prepare(connection: Any, session: Mapping[str, str]) -> None:
         await connection.execute(";".join(f"SET {name} = '{value}'" for name, value in session.items()))
 
 
-async def _check_pooler(connection: Any, url: DatabaseUrl) -> None:
+async def _check_pooler(connection: asyncpg.Connection, url: DatabaseUrl) -> None:
     """Raise :class:`StoreError` if a pooler gives each transaction another session: two connections have the same."""
     process = await connection.fetchval("SELECT pg_backend_pid()")
     if process == connection.get_server_pid():
@@ -135,7 +135,7 @@ def _decode(text: str) -> str:
     return text
 
 
-async def _check(connection: Any, url: DatabaseUrl) -> None:
+async def _check(connection: asyncpg.Connection, url: DatabaseUrl) -> None:
     version = connection.get_server_version()
     if version.major < OLDEST:
         raise StoreError(f"{url} is PostgreSQL {version.major}: {OLDEST} or later is needed. Upgrade it.")

@@ -49,7 +49,7 @@ class LoopThread:
         return await result
 
     def _start(self, coroutine: Coroutine[Any, Any, T], result: asyncio.Future[T]) -> None:
-        def deliver(done: asyncio.Task[T]) -> None:
+        def report(done: asyncio.Task[T]) -> None:
             self._running.discard(done)
             error = done.exception()
             with contextlib.suppress(RuntimeError):  # the loop of the caller has ended
@@ -57,7 +57,7 @@ class LoopThread:
 
         task = self._loop.create_task(coroutine)
         self._running.add(task)
-        task.add_done_callback(deliver)
+        task.add_done_callback(report)
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the thread until :meth:`close`."""

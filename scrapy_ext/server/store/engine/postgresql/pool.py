@@ -9,11 +9,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS
 from scrapy_ext.server.store.engine.postgresql.primary import Primary
+
+if TYPE_CHECKING:
+    import asyncpg
 
 #: Seconds without use after which a connection is replaced: a firewall in between may have dropped it.
 _IDLE_SECONDS: Final = 300.0
@@ -79,7 +82,7 @@ class Pool:
             if connection.epoch != self._primary.epoch:
                 connection.terminate()
 
-    def release(self, connection: Any) -> None:
+    def release(self, connection: asyncpg.Connection) -> None:
         """Return a connection to the pool. One that is in a transaction is closed."""
         self._used.pop(connection, None)
         if not connection.is_closed():

@@ -29,7 +29,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
@@ -61,6 +61,9 @@ from scrapy_ext.server.store.engine.postgresql.transaction import (
     SeveralStatements,
 )
 from scrapy_ext.telemetry.spans import inner_span
+
+if TYPE_CHECKING:
+    import asyncpg
 
 T = TypeVar("T")
 
@@ -333,7 +336,7 @@ class _Commit:
         self.sent = math.inf
         self.mark: Mark | None = None
 
-    async def run(self, connection: Any, transaction: PostgresqlTransaction) -> None:
+    async def run(self, connection: asyncpg.Connection, transaction: PostgresqlTransaction) -> None:
         if transaction.unset_mark is not None:
             await connection.execute(SET_MARK, *transaction.unset_mark)
         self.is_sent = True

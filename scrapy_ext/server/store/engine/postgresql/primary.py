@@ -58,7 +58,7 @@ class Connection(asyncpg.Connection):  # type: ignore[misc] # the driver has no 
         self.add_log_listener(_note_warning)
 
 
-def _note_warning(connection: Any, message: asyncpg.PostgresLogMessage) -> None:
+def _note_warning(connection: asyncpg.Connection, message: asyncpg.PostgresLogMessage) -> None:
     """The driver calls this before the statement returns that was warned of."""
     if isinstance(message, asyncpg.PostgresWarning):
         connection.warning = str(message)
@@ -123,7 +123,7 @@ class Primary:
         with contextlib.suppress(*DATABASE_ERRORS):
             self._adopt(*await self._found(open_)).terminate()
 
-    def _adopt(self, server: DatabaseServer | None, connection: Any, identity: Identity) -> Any:
+    def _adopt(self, server: DatabaseServer | None, connection: asyncpg.Connection, identity: Identity) -> Any:
         """Take a server for the primary; return its connection."""
         if identity != self._identity:
             self._identity = identity
@@ -162,7 +162,7 @@ class Primary:
             raise
         return connection, identity
 
-    async def _identified(self, connection: Any, server: DatabaseServer | None) -> Identity:
+    async def _identified(self, connection: asyncpg.Connection, server: DatabaseServer | None) -> Identity:
         """Return the identity of a server; raise :class:`StandbyError` if it is not the primary."""
         name = str(server or self._url)
         try:
@@ -213,7 +213,7 @@ def _drop(trial: _Trial) -> None:
     trial.add_done_callback(close)
 
 
-def is_current(connection: Any, url: DatabaseUrl) -> bool:
+def is_current(connection: asyncpg.Connection, url: DatabaseUrl) -> bool:
     """Return false if another server has become the primary since the connection was opened."""
     return bool(connection.epoch == primary_of(url).epoch)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy_ext.server.store.engine.interface import Row
 from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark
 from scrapy_ext.server.store.engine.postgresql.connection import encode_text
+
+if TYPE_CHECKING:
+    import asyncpg
 
 #: Timeout of migrations and of VACUUM.
 MAINTENANCE_SECONDS: Final = 7 * 86400.0
@@ -23,20 +26,20 @@ class PostgresqlTransaction:
     #: PostgreSQL defers and combines writes of pages, and moved rows need a vacuum.
     sorted_runs = False
 
-    def __init__(self, connection: Any, mark: Mark | None = None) -> None:
+    def __init__(self, connection: asyncpg.Connection, mark: Mark | None = None) -> None:
         self._connection = connection
         #: Number of changed rows.
         self.changed = 0
         #: The mark to set before the commit; None once it is set.
         self.unset_mark = mark
 
-    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+    async def fetch(self, sql: str, *arguments: object) -> list[Row]:
         return list(map(tuple, await self._connection.fetch(sql, *arguments)))
 
-    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
+    async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
         return await self.fetch(sql, *arguments, list(keys))
 
-    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+    async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
         if self.unset_mark is not None and _LOCKS.search(sql):
             # Within another statement the mark needs no round trip of its own.
             row = await self._connection.fetchrow(_marking_lock(sql, len(arguments)), *arguments, *self.unset_mark)
@@ -45,7 +48,7 @@ class PostgresqlTransaction:
         row = await self._connection.fetchrow(sql, *arguments)
         return None if row is None else tuple(row)
 
-    async def execute(self, sql: str, *arguments: Any) -> int:
+    async def execute(self, sql: str, *arguments: object) -> int:
         if self.unset_mark is not None and _CHANGES.match(sql):
             marking = _marking_change(sql, len(arguments))
             changed = await self._connection.fetchval(marking, *arguments, *self.unset_mark)
@@ -99,11 +102,11 @@ class OneStatement(PostgresqlTransaction):
 
     _used = False
 
-    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+    async def fetch(self, sql: str, *arguments: object) -> list[Row]:
         self._use()
         return await super().fetch(sql, *arguments)
 
-    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+    async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
         self._use()
         return await super().fetchrow(sql, *arguments)
 
@@ -126,13 +129,13 @@ _LOCKS: Final = re.compile(r"\bFOR (UPDATE|SHARE)\s*$")
 
 @cache
 def _marking_lock(sql: str, arguments: int) -> str:
-    return f"WITH held AS ({sql}), marked AS ({_set_mark(arguments)}) SELECT * FROM held"  # noqa: S608 - a store's own
+    return f"WITH held AS ({sql}), marked AS ({_set_mark(arguments)}) SELECT * FROM held"
 
 
 @cache
 def _marking_change(sql: str, arguments: int) -> str:
     changed = f"WITH changed AS ({sql} RETURNING 1)"
-    return f"{changed}, marked AS ({_set_mark(arguments)}) SELECT count(*) FROM changed"  # noqa: S608 - likewise
+    return f"{changed}, marked AS ({_set_mark(arguments)}) SELECT count(*) FROM changed"
 
 
 def _set_mark(arguments: int) -> str:
@@ -156,7 +159,7 @@ def _unnested(sql: str, types: Sequence[str]) -> str:
     arrays = ", ".join(f"${place}::{name}[]" for place, name in enumerate(types, 1))
     columns = ", ".join(f"c{place}" for place in range(1, len(types) + 1))
     chosen = re.sub(r"\$(\d+)", r"given.c\1", group)
-    return f"{head}SELECT {chosen} FROM unnest({arrays}) AS given ({columns}){tail}"  # noqa: S608 - a store's own statement
+    return f"{head}SELECT {chosen} FROM unnest({arrays}) AS given ({columns}){tail}"
 
 
 def _for_postgresql(sql: str) -> str:

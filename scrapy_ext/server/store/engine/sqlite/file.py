@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from scrapy_ext.compatibility import sqlite
-from scrapy_ext.server.store.engine.errors import SchemaError, StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.engine.errors import OTHER_PLACE, SchemaError, StoreBusyError, StoreError, StoreFullError
 
 #: Maximum wait for a lock of another process.
 BUSY_SECONDS: Final = 30.0
@@ -121,9 +121,7 @@ def translated(error: sqlite3.Error, path: Path) -> StoreError:
     if code in (sqlite.READONLY, sqlite.CANTOPEN, sqlite.PERM, sqlite.AUTH):
         # The system makes a failing disk read-only.
         kind = StoreFullError if code == sqlite.READONLY else StoreError
-        return kind(
-            f"{path} cannot be written ({error}). Check the permissions of the data directory, or use another one."
-        )
+        return kind(f"{path} cannot be written ({error}). Check the permissions of the data directory. {OTHER_PLACE}")
     if code in (sqlite.NOTADB, sqlite.CORRUPT):
         return StoreError(
             f"{path} is damaged or not a database ({error}). Move it elsewhere to start empty, or restore a backup."

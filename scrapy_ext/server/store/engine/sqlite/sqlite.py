@@ -247,21 +247,22 @@ class _SqliteSnapshot:
 
 
 class _Job(Generic[T]):
-    """A queued operation, and its outcome."""
+    """A queued operation, and its result or failure."""
 
     def __init__(self, start: Start[T], loop: asyncio.AbstractEventLoop) -> None:
         self.start = start
         self.loop = loop
         self.future: asyncio.Future[T] = loop.create_future()
-        self.outcome: T | BaseException | None = None
+        self.result: T
+        self.failure: BaseException | None = None
 
-    def deliver(self) -> None:
+    def report(self) -> None:
         if self.future.done():  # its caller was cancelled
             return
-        if isinstance(self.outcome, BaseException):
-            self.future.set_exception(self.outcome)
+        if self.failure is not None:
+            self.future.set_exception(self.failure)
         else:
-            self.future.set_result(self.outcome)  # type: ignore[arg-type]
+            self.future.set_result(self.result)
 
 
 class _Writer(threading.Thread):
@@ -359,12 +360,12 @@ class _Writer(threading.Thread):
             failure = translated(error, self._path)
             self.measures.failed(failure)
             for job in group:
-                job.outcome = failure
+                job.failure = failure
         except BaseException as error:
             for job in group:
-                job.outcome = error
+                job.failure = error
         with contextlib.suppress(RuntimeError):  # the loop of the callers has ended
-            group[0].loop.call_soon_threadsafe(_deliver, group)
+            group[0].loop.call_soon_threadsafe(_report, group)
 
     def _commit(self, group: list[_Job[Any]]) -> None:
         connection = self._connection
@@ -375,14 +376,14 @@ class _Writer(threading.Thread):
             for job in group:
                 connection.execute("SAVEPOINT operation")
                 try:
-                    job.outcome = drive(job.start(transaction))
+                    job.result, job.failure = drive(job.start(transaction)), None
                 except sqlite3.IntegrityError as error:
-                    job.outcome = translated(error, self._path)
+                    job.failure = translated(error, self._path)
                     connection.execute("ROLLBACK TO operation")
                 except sqlite3.Error:
                     raise
                 except Exception as error:
-                    job.outcome = error
+                    job.failure = error
                     connection.execute("ROLLBACK TO operation")
                 connection.execute("RELEASE operation")
             connection.execute("COMMIT")
@@ -398,6 +399,6 @@ async def _nothing(_: Transaction) -> None:
     """Cause a commit, after which the writer checks the log."""
 
 
-def _deliver(group: list[_Job[Any]]) -> None:
+def _report(group: list[_Job[Any]]) -> None:
     for job in group:
-        job.deliver()
+        job.report()

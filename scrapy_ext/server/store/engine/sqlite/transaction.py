@@ -53,10 +53,10 @@ class SqliteTransaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+    async def fetch(self, sql: str, *arguments: object) -> list[Row]:
         return self._connection.execute(_native(sql), arguments).fetchall()
 
-    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
+    async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
         found: list[Row] = []
         for first in range(0, len(keys), _KEYS[-1]):
             part = list(keys[first : first + _KEYS[-1]])
@@ -65,13 +65,13 @@ class SqliteTransaction:
             found += self._connection.execute(_with_any(sql, size), (*arguments, *part)).fetchall()
         return found
 
-    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+    async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
         cursor = self._connection.execute(_native(sql), arguments)
         row: Row | None = cursor.fetchone()
         cursor.close()
         return row
 
-    async def execute(self, sql: str, *arguments: Any) -> int:
+    async def execute(self, sql: str, *arguments: object) -> int:
         return self._connection.execute(_native(sql), arguments).rowcount
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:

@@ -29,6 +29,7 @@ def statuses(result: dict[str, Any]) -> list[str]:
     return [entry["status"] for entry in result["actions"]]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "button", [css("#go"), {"type": "xpath", "value": "//button"}, {"type": "text", "value": "Search now"}]
 )
@@ -105,6 +106,7 @@ def test_a_failing_action_does_not_fail_the_page_and_those_after_it_are_skipped(
     assert "nothing" in result["browserHtml"]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("action", "why"),
     [

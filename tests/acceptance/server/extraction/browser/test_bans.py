@@ -67,6 +67,7 @@ def test_an_http_request_that_is_challenged_gets_the_page_by_browser(refusing: R
     assert retries(serving)["browser"] == before + 1
 
 
+@pytest.mark.long
 def test_extraction_by_http_of_a_challenged_page_has_the_page(refusing: RefusingSite, serving: Service) -> None:
     refusing.challenges = True
     options: dict[str, Any] = {"pageContent": True, "pageContentOptions": {"extractFrom": "httpResponseBody"}}
@@ -91,6 +92,7 @@ def test_a_page_is_read_behind_its_challenge(refusing: RefusingSite, serving: Se
     assert all(action["status"] == "success" for action in result.get("actions", ()))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("output", ["httpResponseBody", "browserHtml", "screenshot"])
 def test_a_captcha_is_520_with_retry_after(refusing: RefusingSite, output: str) -> None:
     refusing.banned = {"127.0.0.1"}
@@ -109,6 +111,7 @@ def test_a_captcha_is_520_with_retry_after(refusing: RefusingSite, output: str) 
     assert refusing.calls["127.0.0.1"] == calls + (1 if by_http else 2)
 
 
+@pytest.mark.long
 def test_a_page_arrives_by_the_browser_through_the_proxy_that_is_left(refusing: RefusingSite, tmp_path: Path) -> None:
     refusing.banned = set(SOURCES[:2])
     certificate = self_signed(tmp_path)
@@ -134,6 +137,7 @@ def rules() -> Iterator[tuple[str, ...]]:
         yield tuple(f"*:*={proxy.address}?name=p{number}" for number, proxy in enumerate(running))
 
 
+@pytest.mark.long
 def test_requests_at_once_through_proxies_pass_a_challenge_and_reuse_its_cookies(
     refusing: RefusingSite, rules: tuple[str, ...]
 ) -> None:
@@ -156,6 +160,7 @@ def test_requests_at_once_through_proxies_pass_a_challenge_and_reuse_its_cookies
         assert [scope.organisation for scope in service.service._bans.learned._cleared] == ["tests"]
 
 
+@pytest.mark.long
 def test_a_challenge_of_a_post_does_not_stop_pages_of_the_browser(
     refusing: RefusingSite, rules: tuple[str, ...]
 ) -> None:
@@ -180,6 +185,7 @@ def test_after_a_429_that_bans_the_browser_is_no_second_further_try(
         refusing.ban = ban
 
 
+@pytest.mark.long
 def test_a_session_keeps_its_proxy_where_the_browser_is_the_first_try(
     refusing: RefusingSite, rules: tuple[str, ...]
 ) -> None:
@@ -197,6 +203,7 @@ def test_a_session_keeps_its_proxy_where_the_browser_is_the_first_try(
             bans.learned.passed_by_http(scope)
 
 
+@pytest.mark.long
 def test_a_page_that_keeps_itself_busy_is_loaded_once_and_not_the_fault_of_a_proxy(
     site: Target, rules: tuple[str, ...]
 ) -> None:
@@ -209,6 +216,7 @@ def test_a_page_that_keeps_itself_busy_is_loaded_once_and_not_the_fault_of_a_pro
         assert sum(each.failed for each in service.service.pool.totals()) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wait", ["setTimeout(() => location.reload(), 300)", "location.reload()"])
 def test_a_refusal_behind_a_challenge_is_the_result_of_http(site: Target, wait: str) -> None:
     challenge = CHALLENGE.replace("setTimeout(() => location.reload(), 300)", wait).encode()
@@ -230,6 +238,7 @@ def test_a_refusal_behind_a_challenge_is_the_result_of_http(site: Target, wait: 
         assert not list(service.service._bans.learned._in_vain.cooling())
 
 
+@pytest.mark.long
 def test_a_suspicion_of_the_browser_alone_is_the_result(site: Target) -> None:
     url = site.page("/members", "<h1>For members only</h1>", 403)
     with Service(allow_hosts=(site.host,), domain_rate=0.0001, limits=LIMITS) as service:
@@ -240,6 +249,7 @@ def test_a_suspicion_of_the_browser_alone_is_the_result(site: Target) -> None:
         assert len(site.calls_of("/members")) == 1
 
 
+@pytest.mark.long
 def test_a_page_whose_html_is_large_has_a_screenshot(site: Target) -> None:
     url = site.page("/large", "<h1>Large</h1>" + "<p>word</p>" * 1000)
     with Service(allow_hosts=(site.host,), limits=msgspec.structs.replace(LIMITS, html_bytes=5000)) as service:
@@ -247,6 +257,7 @@ def test_a_page_whose_html_is_large_has_a_screenshot(site: Target) -> None:
         assert service.extract(url=url, screenshot=True, browserHtml=True).status == 521
 
 
+@pytest.mark.long
 def test_a_pdf_that_is_fetched_after_the_browser_counts_once_more(site: Target) -> None:
     url = site.page("/file", b"%PDF-1.4", Content_Type="application/pdf")
     with Service(allow_hosts=(site.host,), domain_rate=0.0001, limits=LIMITS) as service:
@@ -255,6 +266,7 @@ def test_a_pdf_that_is_fetched_after_the_browser_counts_once_more(site: Target) 
         assert len(site.calls_of("/file")) == 1
 
 
+@pytest.mark.long
 def test_a_page_without_javascript_does_not_wait_for_a_challenge(refusing: RefusingSite) -> None:
     refusing.banned, ban, refusing.ban = {"127.0.0.1"}, refusing.ban, (403, ENDLESS)
     limits = msgspec.structs.replace(LIMITS, challenge=600)

@@ -39,6 +39,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.long(keep=3)
 def test_products_are_read_as_they_look_whatever_the_page_does(service: Service, site: Target, name: str) -> None:
     url = site.page(f"/looks/{list(HOSTILE).index(name)}", PAGE.replace("HOSTILE", HOSTILE[name]))
     result = service.result(url=url, product=True)
@@ -54,6 +55,7 @@ def test_the_html_that_is_handed_out_has_no_looks_in_it(service: Service, site: 
     assert "$79.00" in result["browserHtml"]
 
 
+@pytest.mark.long
 def test_a_page_of_too_many_elements_is_extracted_from_without_its_looks(service: Service, site: Target) -> None:
     url = site.page("/looks/many", PAGE.replace("HOSTILE", "").replace("</body>", "<i></i>" * 31_000 + "</body>"))
     item = service.result(url=url, product=True)["product"]

@@ -43,6 +43,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_that_a_page_loads_reaches_a_private_address(
     attacked: Service, site: Target, forbidden: Target, attack: str
@@ -60,6 +61,7 @@ def test_nothing_that_a_page_loads_reaches_a_private_address(
     assert forbidden.connections == 0
 
 
+@pytest.mark.long
 def test_the_same_pages_do_reach_a_server_that_is_allowed(service: Service, site: Target) -> None:
     # Otherwise the test above would show nothing.
     code = "".join(

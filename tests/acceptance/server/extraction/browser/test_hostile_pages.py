@@ -35,6 +35,7 @@ def _the_next_request_is_served(service: Service, site: Target) -> Any:
 
 
 @pytest.mark.parametrize(("when", "output"), [("at once", "screenshot"), ("after load", "browserHtml")])
+@pytest.mark.long
 def test_a_page_that_computes_for_ever_is_520_and_harms_no_other(
     service: Service, site: Target, when: str, output: str
 ) -> None:
@@ -70,16 +71,19 @@ def test_a_page_that_never_ends_is_what_has_arrived_of_it(service: Service, site
     assert "beginning" in result["browserHtml"]
 
 
+@pytest.mark.long
 def test_a_target_that_never_answers_is_520(service: Service, site: Target) -> None:
     service.problem(520, "/download/temporary-error", url=site.handle("/silent", _says_nothing), browserHtml=True)
 
 
+@pytest.mark.long
 def test_the_time_for_all_actions_is_bounded(service: Service, site: Target) -> None:
     waits = [{"action": "waitForTimeout", "timeout": seconds} for seconds in (0.1, 30, 30)]
     result = service.result(url=site.page("/waits", "<h1>waits</h1>"), browserHtml=True, actions=waits)
     assert [entry["status"] for entry in result["actions"]] == ["success", "returned", "skipped"]
 
 
+@pytest.mark.long
 def test_a_page_of_endless_bytes_is_cut_off(service: Service, site: Target) -> None:
     async def flood(call: object, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
@@ -125,6 +129,7 @@ def some_and_all(names: Iterable[str], *some: str) -> pytest.MarkDecorator:
     )
 
 
+@pytest.mark.long
 def test_pages_that_never_rest_ask_for_much_or_lead_elsewhere_are_read(service: Service, site: Target) -> None:
     answers = answers_to(service, site, READABLE, includeIframes=True)
     html = {name: str(answer.json.get("browserHtml")) for name, answer in answers.items()}
@@ -155,6 +160,7 @@ def test_pages_that_grow_are_bounded(service: Service, site: Target, names: tupl
 
 
 @pytest.mark.parametrize("kind", ["heap", "buffers"])
+@pytest.mark.long
 def test_a_page_that_eats_memory_crashes_alone(service: Service, site: Target, kind: str) -> None:
     service.result(url=site.page("/before", "here before"), browserHtml=True)
     launches = service.service.browser.launches
@@ -264,10 +270,10 @@ IMAGE_BOMBS = {
 SLOW_BOMBS = ("an SVG of uses in uses", "an SVG with a large filter")
 
 
-@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "bomb", [pytest.param(name, marks=[pytest.mark.full] if name in SLOW_BOMBS else []) for name in IMAGE_BOMBS]
 )
+@pytest.mark.long
 def test_a_picture_that_becomes_huge_ends_in_an_answer_and_harms_no_other(
     service: Service, site: Target, bomb: str
 ) -> None:

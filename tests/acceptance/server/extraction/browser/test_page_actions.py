@@ -135,6 +135,7 @@ def test_goto_does_not_lead_to_what_may_not_be_fetched_nor_does_it_fail_the_page
     assert forbidden.connections == 0
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("way", ["goto", "click", "replace"])
 def test_a_page_that_is_led_astray_by_a_redirect_is_taken_back(
     service: Service, site: Target, forbidden: Target, way: str
@@ -266,6 +267,7 @@ addEventListener('scroll', async () => { if (left-- <= 0) return; await fetch('/
 document.body.insertAdjacentHTML('beforeend', '<div class=part style="height:1500px"></div>') })</script>"""
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("bound", "parts"), [({"maxScrollCount": 2}, 2), ({"maxPageHeight": 4000}, 2), ({"maxScrollDelay": 10}, 5)]
 )
@@ -279,6 +281,7 @@ def test_scrolling_goes_on_as_the_page_loads_more_up_to_a_bound(
     assert result["browserHtml"].count('class="part"') == parts
 
 
+@pytest.mark.long
 def test_scrolling_a_page_without_end_ends_with_its_time(service: Service, site: Target) -> None:
     site.page("/grow", "x")
     url = site.page("/endless", GROWS.replace("PARTS", "Infinity"))

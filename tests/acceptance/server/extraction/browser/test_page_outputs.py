@@ -355,6 +355,7 @@ def test_a_certificate_that_nobody_signed_is_521(tls_site: Target) -> None:
     assert "certificate" in detail
 
 
+@pytest.mark.long
 def test_one_rule_of_the_operator_can_stand_in_for_the_whole_web(tls_site: Target) -> None:
     with Service(connect_to=(f"*:443=127.0.0.1:{tls_site.port}",), verify_tls=False) as running:
         result = running.result(url="https://www.shop.example/", browserHtml=True)
@@ -404,6 +405,7 @@ def test_a_window_that_cannot_be_is_400(service: Service, viewport: dict[str, ob
     )
 
 
+@pytest.mark.long
 def test_a_wide_and_high_page_is_cut_to_what_a_picture_may_have(service: Service, site: Target) -> None:
     url = site.page("/wide", "<body style='margin:0'><div style='width:10000px;height:12000px'>wide</div>")
     shot = service.result(url=url, screenshot=True, screenshotOptions={"fullPage": True})
@@ -433,6 +435,7 @@ def test_cookies_of_the_site_are_returned_in_the_form_of_request_cookies(
     assert sorted((site.calls_of("/again")[-1].header("cookie") or "").split("; ")) == ["a=1", "b=2"]
 
 
+@pytest.mark.long
 def test_more_frames_than_are_included_leave_the_page_whole(service: Service, site: Target) -> None:
     site.page("/one", "<p>framed</p>")
     url = site.page("/many", "<h1>top</h1>" + "<iframe src=/one></iframe>" * 8)

@@ -194,6 +194,7 @@ def test_a_session_that_is_not_used_expires_and_is_not_another_one_afterwards(si
         assert site.calls_of("/one")[0].header("cookie") is None
 
 
+@pytest.mark.long
 def test_storage_beyond_the_limit_of_bytes_is_not_kept(site: Target) -> None:
     with serving(site, msgspec.structs.replace(SHORT_LIMITS, session_bytes=3000)) as service:
         mine = session()
@@ -265,6 +266,7 @@ def test_responses_that_filters_match_are_captured(service: Service, site: Targe
     assert service.result(url=url, browserHtml=True, networkCapture=none)["networkCapture"] == []
 
 
+@pytest.mark.long
 def test_captured_bodies_are_bounded(site: Target) -> None:
     with serving(site, msgspec.structs.replace(SHORT_LIMITS, capture_bytes=1000)) as service:
         site.page("/api/1", "x" * 600, Content_Type="text/plain")
@@ -307,6 +309,7 @@ opening.onsuccess = () => {
 </script>"""
 
 
+@pytest.mark.long
 def test_a_large_database_of_a_page_is_not_kept_and_the_rest_of_its_storage_is(service: Service, site: Target) -> None:
     mine = session()
     service.result(url=site.page("/fill", FILL), browserHtml=True, actions=FULL, **mine)
@@ -315,6 +318,7 @@ def test_a_large_database_of_a_page_is_not_kept_and_the_rest_of_its_storage_is(s
     assert [cookie["name"] for cookie in result["responseCookies"]] == ["small"]
 
 
+@pytest.mark.long
 def test_a_small_database_is_kept(service: Service, site: Target) -> None:
     mine = session()
     small = FILL.replace("2 ** 20", "2 ** 10")
@@ -323,6 +327,7 @@ def test_a_small_database_is_kept(service: Service, site: Target) -> None:
     assert "12 items, cart 3" in html
 
 
+@pytest.mark.long
 def test_the_large_storage_of_a_frame_leaves_that_of_the_page(service: Service, site: Target) -> None:
     mine = session()
     site.page("/frame", "<script>localStorage.setItem('cart', 'x'.repeat(4_000_000))</script>")
@@ -346,6 +351,7 @@ def compressed(site: Target, path: str, mebibytes: int) -> None:
     site.raw(path, head.encode() + body)
 
 
+@pytest.mark.long
 def test_a_captured_body_is_not_read_if_it_has_no_room_after_decompression(
     site: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,8 +364,12 @@ def test_a_captured_body_is_not_read_if_it_has_no_room_after_decompression(
         return body
 
     monkeypatch.setattr(Response, "body", noted)
-    fetching = "<script>for (let i = 0; i < 8; i++) fetch('/api/large?' + i).then((it) => it.text())</script>"
-    with serving(site, msgspec.structs.replace(SHORT_LIMITS, capture_bytes=4 * 2**20)) as service:
+    fetching = """<script>
+    const all = [...Array(8).keys()].map((i) => fetch('/api/large?' + i).then((it) => it.text()))
+    Promise.allSettled(all).then(() => document.body.append('all are read'))
+    </script>"""
+    until_read = [{"action": "waitForSelector", "selector": {"type": "text", "value": "all are read"}, "timeout": 30}]
+    with serving(site, msgspec.structs.replace(SHORT_LIMITS, capture_bytes=4 * 2**20, actions=60)) as service:
         compressed(site, "/api/large", 5)
         url = site.page("/eight", f"<p>here{fetching}")
         result = service.result(url=url, browserHtml=True, networkCapture=BODIES)
@@ -367,7 +377,7 @@ def test_a_captured_body_is_not_read_if_it_has_no_room_after_decompression(
         assert ["httpResponseBody" in entry for entry in result["networkCapture"]] == [False] * 8
         assert read == []
         compressed(site, "/api/large", 1)
-        found = service.result(url=url, browserHtml=True, networkCapture=BODIES)["networkCapture"]
+        found = service.result(url=url, browserHtml=True, networkCapture=BODIES, actions=until_read)["networkCapture"]
         assert sum("httpResponseBody" in entry for entry in found) == 3
         assert read == [2**20] * 3
 
@@ -381,6 +391,7 @@ def test_a_compressed_body_of_a_frame_of_another_site_is_captured(service: Servi
     assert len(base64.b64decode(found["httpResponseBody"])) == 2**20
 
 
+@pytest.mark.long
 def test_captured_headers_count(site: Target) -> None:
     with serving(site, msgspec.structs.replace(SHORT_LIMITS, capture_bytes=2000)) as service:
         site.page("/api/1", "x", X_Long="x" * 1500)

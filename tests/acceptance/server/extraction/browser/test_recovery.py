@@ -24,7 +24,7 @@ import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import parent_of
-from scrapy_ext.server.observability.metrics import lines
+from scrapy_ext.server.metrics import lines
 from tests.acceptance.server.extraction.browser.processes import browsers, children, of_this_run, renderers
 from tests.support.eventually import eventually, eventually_async
 from tests.support.extraction_service import Service, head

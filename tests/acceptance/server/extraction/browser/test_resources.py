@@ -27,6 +27,7 @@ _ACTION = [{"action": "waitForTimeout", "timeout": 0.01}]
     ],
     ids=["html", "extraction", "screenshot", "actions"],
 )
+@pytest.mark.long(keep=2)
 def test_pictures_and_fonts_are_loaded_for_screenshots_and_actions_only(
     service: Service, site: Target, fields: dict[str, Any], pictures: bool
 ) -> None:

@@ -9,6 +9,7 @@ from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("way", ["itself", "redirect", "script"])
 def test_a_page_that_robots_txt_refuses_is_521_also_where_others_lead_to_it(way: str) -> None:
     site = Target().start()

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 #: Starts a browser as the server does; writes the arguments of the processes that show pages, and their namespaces.
 START = """
 import asyncio, logging, os, sys
@@ -34,6 +36,7 @@ AS_ANOTHER = (
 )
 
 
+@pytest.mark.long
 def test_the_log_says_whether_pages_are_shown_in_the_sandbox(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     root = os.geteuid() == 0

@@ -66,6 +66,7 @@ def test_every_answer_names_the_fields_that_only_this_service_knows(service: Ser
             "omitHttpRequestHeaders",
             "followRedirect",
             "fieldSources",
+            "includeShadowRoots",
             "responseCookies",
             "viewport",
             "session",
@@ -172,8 +173,25 @@ def test_a_coded_body_that_is_cut_short_is_a_result_and_one_that_is_none_is_521(
     assert body_of(service.result(url=cut, **BODY)) == b"plain" * 1000
     none = target.page("/cut-shorter", gzip.compress(b"plain" * 1000)[:10], Content_Encoding="gzip")
     service.problem(520, "/download/temporary-error", url=none, **BODY)
-    plain = target.page("/not-coded", "plain", Content_Encoding="gzip")
-    service.problem(521, "/download/internal-error", url=plain, **BODY)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "GZip", "deflate", "br", "zstd", "gzip, br", "deflate, gzip"])
+@pytest.mark.parametrize("status", [200, 403, 503])
+def test_a_body_without_the_coding_of_its_header_comes_as_it_is_without_that_header(
+    service: Service, target: Target, coding: str, status: int
+) -> None:
+    for name, body in {"page": b"<h1>Access denied</h1>", "pdf": b"%PDF-1.7\n\0\1\2", "latin": b"\xe4" * 70}.items():
+        url = target.page(f"/not-coded-{name}", body, status, Content_Encoding=coding)
+        result = service.result(url=url, httpResponseHeaders=True, **BODY)
+        assert (result["statusCode"], body_of(result)) == (status, body)
+        assert "content-encoding" not in {header["name"].lower() for header in result["httpResponseHeaders"]}
+
+
+def test_a_body_that_was_coded_once_though_its_header_says_twice_is_the_text(service: Service, target: Target) -> None:
+    for codings in ("gzip, gzip", "br, gzip", "zstd, deflate, gzip"):
+        url = target.page("/once", gzip.compress(b"<h1>text</h1>"), Content_Encoding=codings)
+        result = service.result(url=url, httpResponseHeaders=True, **BODY)
+        assert body_of(result) == b"<h1>text</h1>"
 
 
 def test_the_length_of_what_head_does_not_send_is_not_held_against_it(service: Service, target: Target) -> None:
@@ -665,7 +683,7 @@ def test_an_answer_that_is_not_http_is_521(service: Service, target: Target, ans
 
 
 def test_a_body_that_does_not_decode_is_521(service: Service, target: Target) -> None:
-    url = target.page("/lie", b"not gzip at all", Content_Encoding="gzip")
+    url = target.page("/lie", b"\xff\x00" * 100, Content_Encoding="deflate")
     service.problem(521, "/download/internal-error", url=url, **BODY)
 
 

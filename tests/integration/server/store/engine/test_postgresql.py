@@ -134,6 +134,7 @@ async def test_what_cannot_be_known_is_reported(store: Store, cutter: Cutter, mo
     assert (await store.items.stats(KEY)).totals.input_values == 1
 
 
+@pytest.mark.long
 async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.5)
     monkeypatch.setattr(connection_module, "_CONNECT_SECONDS", 1.0)
@@ -153,6 +154,7 @@ async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, mo
         await store.close()
 
 
+@pytest.mark.long
 async def test_opening_a_connection_that_hangs_is_tried_again(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = 0
     connect = asyncpg.connect

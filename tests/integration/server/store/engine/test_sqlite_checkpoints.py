@@ -64,6 +64,7 @@ async def test_commits_go_on_while_the_log_is_written_back_and_begun_anew(
     assert in_database_alone(tmp_path / "platform.db") == number // 100
 
 
+@pytest.mark.long
 async def test_the_log_of_a_small_database_stays_short_and_is_emptied_at_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

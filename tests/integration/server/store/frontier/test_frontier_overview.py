@@ -52,6 +52,13 @@ async def test_frontiers_and_slots_are_paged_by_name(store: Store) -> None:
     assert [each.name for each in await store.frontier_overview.slots(1, "b", "0", 2)] == ["1", DEAD_LETTERS]
 
 
+async def test_journals_of_crawls_are_no_queues(store: Store) -> None:
+    for name in ("0", "assignment", "commits-1-7"):
+        await store.frontier.add(Slot(1, "f", name), requests(0, 3))
+    (found,) = await store.frontier_overview.frontiers(1, "", 2)
+    assert (found.slots, found.queued.requests, found.dead.requests) == (1, 3, 0)
+
+
 async def test_a_long_queue_is_counted_up_to_a_bound(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frontier_overview, "COUNTED", 2)
     slot = Slot(1, "f", "0")

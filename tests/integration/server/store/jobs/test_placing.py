@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.jobs.rows import MAX_METADATA_BYTES, StoredJob

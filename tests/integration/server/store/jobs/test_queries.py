@@ -81,6 +81,7 @@ def expected(jobs: list[StoredJob], which: JobFilter) -> list[StoredJob]:
 
 
 @pytest.mark.parametrize("few", [0, 2000])
+@pytest.mark.long(keep=2)
 async def test_every_filter_lists_and_counts_the_same_jobs_whichever_way_they_are_read(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:

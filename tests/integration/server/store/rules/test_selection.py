@@ -12,8 +12,8 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.retention import rule_of
 from scrapy_ext.api.platform.rules import DAY_MS, JobConditions
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs.counts import Move, count_moves
-from scrapy_ext.server.store.rules.purposes import DELIVERY, RETENTION, delivered_by, removed_by
+from scrapy_ext.server.store.jobs.states import Move, count_moves
+from scrapy_ext.server.store.rules.rows import DELIVERY, RETENTION, delivered_by, removed_by
 from scrapy_ext.server.store.rules.selection import START, Left, Wanted, match_of, match_page
 from tests.support.stored_jobs import add_finished, add_items, new_job
 from tests.support.stores import Clock

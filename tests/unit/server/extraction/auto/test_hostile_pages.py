@@ -6,6 +6,7 @@ Sizes are such that work by the square of them, let alone more, would run into t
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -122,29 +123,59 @@ HOSTILE = {
 MUCH_AS_ANOTHER = {"productNavigation", "articleList", "jobPostingNavigation", "jobPosting"}
 
 
+@pytest.fixture
+def parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse a page, and read its markup, once for all kinds."""
+    monkeypatch.setattr("scrapy_ext.server.extraction.auto.page.page.Page", lru_cache(1)(Page))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_pages_give_an_item_with_the_url(name: str, kind: str) -> None:
-    item = extract(kind, BROKEN[name], URL)
+    check_item(kind, BROKEN[name])
+
+
+def check_item(kind: str, html: str) -> None:
+    item = extract(kind, html, URL)
     assert item["url"] == URL
     json.dumps(item).encode()
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.full) if kind in MUCH_AS_ANOTHER else kind for kind in KINDS]
-)
+#: Kinds that hostile pages are read for, beside ``product``.
+OTHERS = [kind for kind in KINDS if kind != "product" and kind not in MUCH_AS_ANOTHER]
+
+
+@pytest.mark.usefixtures("parsed_once")
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_pages_give_an_item_in_time(name: str, kind: str) -> None:
-    item = extract(kind, HOSTILE[name], URL)
-    assert item["url"] == URL
-    json.dumps(item).encode()
+def test_hostile_pages_give_a_product_and_an_item_of_another_kind_in_turn_in_time(name: str) -> None:
+    check_product_and_more(HOSTILE[name])
+    check_item(OTHERS[list(HOSTILE).index(name) % len(OTHERS)], HOSTILE[name])
 
 
-@pytest.mark.parametrize("name", [*BROKEN, *HOSTILE])
-def test_sources_attributes_and_text_of_hostile_pages_come_in_time(name: str) -> None:
+@pytest.mark.long
+@pytest.mark.usefixtures("parsed_once")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_pages_give_items_of_the_other_kinds_in_time(name: str) -> None:
+    for kind in OTHERS:
+        check_item(kind, HOSTILE[name])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_each_kind_by_itself_gives_an_item_in_time(name: str, kind: str) -> None:
+    check_item(kind, HOSTILE[name])
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_sources_attributes_and_text_of_broken_pages(name: str) -> None:
+    check_product_and_more(BROKEN[name])
+
+
+def check_product_and_more(html: str) -> None:
     asked = {"price": {"type": "number"}, "tags": {"type": "array"}, "kind": {"type": "string", "enum": ["a", "xyz"]}}
-    html = BROKEN.get(name) or HOSTILE.get(name) or ""
     found = extract_more("product", html, URL, sources=True, attributes=asked, text=True)
+    assert found.item["url"] == URL
     assert set(found.attributes or ()) == set(asked)
     json.dumps(found).encode()
 

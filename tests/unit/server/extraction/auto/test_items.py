@@ -12,8 +12,11 @@ import zyte_common_items
 from scrapy_ext.server.extraction.auto import items
 from scrapy_ext.server.extraction.auto.items import Article, Author, DetailsMetadata, Item, as_dict
 
+#: Those without a name in the schema are only extended.
 RECORDS = [
-    each for each in vars(items).values() if isinstance(each, type) and issubclass(each, Item) and each is not Item
+    each
+    for name, each in vars(items).items()
+    if isinstance(each, type) and issubclass(each, Item) and each is not Item and not name.startswith("_")
 ]
 #: Fields that nothing extracts.
 LEFT_OUT = {"validationMessages", "searchText", "body", "headers", "aiOverview"}

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from scrapy_ext.server.extraction.bans.detection import Ban, Received, ban_of
-from scrapy_ext.server.extraction.bans.outline import LARGEST, Outline
+from scrapy_ext.server.extraction.bans.detection import LARGEST, Ban, Outline, Received, ban_of
 
 URL = "https://shop.example/item/1"
 

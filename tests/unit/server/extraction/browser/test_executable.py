@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.extraction.browser.executable import BrowserNotFoundError, clean_environment, find_browser
+from scrapy_ext.server.computing.environment import clean_environment
+from scrapy_ext.server.extraction.browser import BrowserNotFoundError, find_browser
 
 NOWHERE = Path("/nonexistent/ms-playwright/chromium-99/chrome-linux/chrome")
 

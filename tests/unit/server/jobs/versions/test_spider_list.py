@@ -44,7 +44,7 @@ class PagesSpider(BaseSpider):
 
 
 def test_arguments_have_the_explanations_of_all_docstrings_of_a_spider() -> None:
-    spider = _spider("pages", PagesSpider)
+    spider = _spider("pages", PagesSpider, [])
     assert spider.summary == "Products of a shop."
     assert {argument.name: argument.help for argument in spider.arguments} == {
         "url": "Listing to start at: a category.",
@@ -67,6 +67,6 @@ def test_a_docstring_that_is_long_or_no_text_does_no_harm() -> None:
         def __init__(self, a: str = "") -> None:
             pass
 
-    (argument,) = _spider("odd", Odd).arguments
+    (argument,) = _spider("odd", Odd, []).arguments
     assert argument.help == "x" * 200
-    assert _spider("none", None_).arguments[0].help == ""
+    assert _spider("none", None_, []).arguments[0].help == ""

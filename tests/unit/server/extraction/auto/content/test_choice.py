@@ -1,15 +1,19 @@
-"""Choice of the blocks of a page that are content, by their chances and the kind of the page."""
+"""Choice of the blocks of a page that are content: by their chances, the kind of the page, and the place of copies."""
 
 from __future__ import annotations
 
-from scrapy_ext.server.extraction.auto.content.choice import Candidate, choose, most_likely
+import pytest
+
+from scrapy_ext.server.extraction.auto.content.blocks import Blocks
+from scrapy_ext.server.extraction.auto.content.choice import Candidate, choose, copies, most_likely
+from scrapy_ext.server.extraction.auto.page import Page
 
 SURE_OF_ARTICLE = {"article": 1.0}
 NO_ARTICLE = {"service": 1.0}
 
 
-def block(chance: float, of_article: float = 0.0, text: str = "text", words: int = 50) -> Candidate:
-    return Candidate(text, words, chance, of_article, is_code=False)
+def block(chance: float, of_article: float = 0.0, words: int = 50, *, is_copy: bool = False) -> Candidate:
+    return Candidate(words, chance, of_article, is_copy)
 
 
 def test_a_doubtful_block_is_taken_only_where_no_sure_one_is() -> None:
@@ -20,38 +24,65 @@ def test_a_doubtful_block_is_taken_only_where_no_sure_one_is() -> None:
 
 
 def test_on_an_article_the_rules_for_articles_decide() -> None:
-    blocks = [block(0.9, 1.0, "a"), block(0.8, 0.0, "b"), block(0.3, 1.0, "c")]
+    blocks = [block(0.9, 1.0), block(0.8, 0.0), block(0.3, 1.0)]
     assert choose(blocks, SURE_OF_ARTICLE) == [True, False, True]
     assert choose(blocks, NO_ARTICLE) == [True, True, False]
 
 
 def test_where_the_kind_is_uncertain_the_model_decides() -> None:
-    blocks = [block(0.9, 1.0, "a"), block(0.8, 0.0, "b"), block(0.1, 1.0, "c")]
+    blocks = [block(0.9, 1.0), block(0.8, 0.0), block(0.1, 1.0)]
     assert choose(blocks, {"article": 0.4, "listing": 0.6}) == [True, True, False]
 
 
 def test_rules_for_articles_that_miss_most_of_the_text_do_not_decide() -> None:
-    blocks = [block(0.9, 0.0, "a", words=300), block(0.9, 0.0, "b", words=300), block(0.1, 1.0, "c", words=20)]
+    blocks = [block(0.9, 0.0, words=300), block(0.9, 0.0, words=300), block(0.1, 1.0, words=20)]
     assert choose(blocks, SURE_OF_ARTICLE) == [True, True, False]
 
 
 def test_a_doubtful_block_of_a_forum_or_product_is_taken_less_easily() -> None:
-    blocks = [block(0.9, text="a"), block(0.45, text="b")]
+    blocks = [block(0.9), block(0.45)]
     assert choose(blocks, {"documentation": 1.0}) == [True, True]
     assert choose(blocks, {"forum": 1.0}) == choose(blocks, {"product": 1.0}) == [True, False]
 
 
-def test_a_text_that_the_page_repeats_is_taken_once() -> None:
-    post, label = block(0.9, text="a post that is quoted"), block(0.9, text="Size", words=1)
-    assert choose([post, label, post, label], {"forum": 1.0}) == [True, True, False, True]
-
-
-def test_repeated_examples_of_documentation_and_code_stay() -> None:
-    example = block(0.9, text="an example")
-    code = example._replace(is_code=True)
-    assert choose([example, example], {"documentation": 1.0}) == [True, True]
-    assert choose([code, code], {"forum": 1.0}) == [True, True]
+def test_a_copy_is_left_out_but_not_of_documentation_which_repeats_its_examples() -> None:
+    blocks = [block(0.9), block(0.9, is_copy=True)]
+    assert choose(blocks, {"forum": 1.0}) == [True, False]
+    assert choose(blocks, {"documentation": 1.0}) == [True, True]
 
 
 def test_pages_without_blocks_have_no_content() -> None:
     assert choose([], SURE_OF_ARTICLE) == choose([], {}) == []
+
+
+TEXT = "The ferry leaves the harbour at nine in the morning and comes back at noon."
+
+
+def found(html: str) -> list[bool]:
+    return copies(Blocks(Page(html, "https://a.example/b")))
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<p>{TEXT}</p><p>other words</p><p>{TEXT}</p>",
+        f"<section class=a><p>{TEXT}</p></section><section class=b><div><p>{TEXT}</p></div></section>",
+        f"<blockquote>{TEXT}</blockquote><p>other</p><blockquote>{TEXT}</blockquote>",
+        f"<div class=js-selectToQuote><p>{TEXT}</p></div><div class=js-selectToQuote><p>{TEXT}</p></div>",
+        f"<div class=mobile><p>{TEXT}</p><p>{TEXT}</p></div>",
+    ],
+)
+def test_a_text_that_is_only_equal_to_another_is_no_copy(html: str) -> None:
+    assert not any(found(html))
+
+
+def test_a_quote_of_another_text_is_a_copy() -> None:
+    assert found(f"<p>{TEXT}</p><blockquote><p>{TEXT}</p></blockquote>") == [False, True]
+    assert found(f"<div class='bbcode quote'>{TEXT}</div><p>{TEXT}</p>") == [True, False]
+
+
+def test_the_version_for_another_screen_is_a_copy() -> None:
+    assert found(f"<div class='d-none d-md-block'><p>{TEXT}</p></div><div class=d-md-none><p>{TEXT}</p></div>") == [
+        False,
+        True,
+    ]

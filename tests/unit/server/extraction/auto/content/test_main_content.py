@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.content.article_marks import ArticleMarks
-from scrapy_ext.server.extraction.auto.content.blocks import Blocks
+from scrapy_ext.server.extraction.auto.content.blocks import ArticleMarks, Blocks
+from scrapy_ext.server.extraction.auto.content.choice import block_model, kind_model
 from scrapy_ext.server.extraction.auto.content.features import Features, heading_bits, name_bits
-from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, main_content, text_of
-from scrapy_ext.server.extraction.auto.content.models import block_model, kind_model
+from scrapy_ext.server.extraction.auto.content.page_content import MAX_BLOCKS, main_content, text_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 URL = "https://www.example.org/shop/rope"
@@ -41,8 +40,10 @@ def test_a_block_ends_where_a_block_level_element_begins() -> None:
     assert texts("<div>before<p>a <b>bold</b> word</p>after</div>") == ["before", "a bold word", "after"]
 
 
-def test_words_in_elements_side_by_side_stay_apart_and_styled_letters_together() -> None:
+def test_words_in_elements_side_by_side_stay_apart_and_parts_of_words_together() -> None:
     assert texts("<p><span>Price</span><span>12</span> <b>R</b>ope</p>") == ["Price 12 Rope"]
+    assert texts("<p><span>Wa</span><span>ter</span> <span>5</span><span>.</span><span>50</span></p>") == ["Water 5.50"]
+    assert texts("<p>bus<a href=x>es</a>, <a href=x>red</a><a href=y>blue</a></p>") == ["buses, red blue"]
 
 
 def test_a_block_knows_where_in_the_page_its_text_stands() -> None:

@@ -6,10 +6,8 @@ import json
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.content.article_marks import ArticleMarks
-from scrapy_ext.server.extraction.auto.content.blocks import Blocks
-from scrapy_ext.server.extraction.auto.content.features import Features
-from scrapy_ext.server.extraction.auto.content.models import (
+from scrapy_ext.server.extraction.auto.content.blocks import ArticleMarks, Blocks
+from scrapy_ext.server.extraction.auto.content.choice import (
     FIRST_TREES,
     BlockModel,
     KindModel,
@@ -17,6 +15,7 @@ from scrapy_ext.server.extraction.auto.content.models import (
     read_block_model,
     read_kind_model,
 )
+from scrapy_ext.server.extraction.auto.content.features import Features
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 PROSE = "The rope is laid from three strands of polyester, does not float, and keeps its strength when it is wet. "

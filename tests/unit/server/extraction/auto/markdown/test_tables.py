@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrapy_ext.server.extraction.auto import extract_more
-from scrapy_ext.server.extraction.auto.markdown.tables import MAX_COLUMNS
+from scrapy_ext.server.extraction.auto.markdown.parts import MAX_COLUMNS
 from tests.support.markdown import read
 
 

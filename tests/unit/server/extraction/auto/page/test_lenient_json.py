@@ -49,3 +49,31 @@ def test_what_is_no_json_gives_nothing_that_is_an_object(text: str) -> None:
 
 def test_constants_that_are_no_json_count_as_nothing() -> None:
     assert loads('{"a": NaN, "b": Infinity}') == [{"a": None, "b": None}]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "https://x.example" // one\n, "b": "2"}', {"a": "https://x.example", "b": "2"}),
+        ('{"a": "1" // one\n "b": "2"}', {"a": "1", "b": "2"}),
+        ('{"a": 1 // one\n, "b": 2 /* two */}', {"a": "1", "b": "2"}),
+        ('{"a": "/* no */ // comment", "b": "2",}', {"a": "/* no */ // comment", "b": "2"}),
+        ("{'a': 'it\\'s', 'b': 'say \"hi\"'}", {"a": "it's", "b": 'say "hi"'}),
+        ("{'a': 'Ann's mug', 'b': '2'}", {"a": "Ann's mug", "b": "2"}),
+        ('{"a": 19,90, "b": "2"}', {"a": None, "b": "2"}),
+        ('{"a": 1.299,00}', {"a": None}),
+        ('{"a": [19,90],}', {"a": ["19", "90"]}),
+        ('{"a": 12.50 EUR, "b": 1 299}', {"a": "12.50 EUR", "b": "1 299"}),
+        ('{"a": "x\\x27y",}', {"a": "x'y"}),
+        ('{"a": true "b": false}', {"a": True, "b": False}),
+        ('"{\\"a\\": \\"1\\"}"', {"a": "1"}),
+        ('{"a": "1" b: "2"}', {"a": "1", "b": "2"}),
+    ],
+)
+def test_strings_and_comments_are_distinguished(text: str, value: object) -> None:
+    assert loads(text) == [value]
+
+
+def test_hostile_json_takes_linear_time() -> None:
+    for piece in ('"//', '"/*', "'//x\n", '":"', '" ' * 30, "/*", '{"a":1,', "\\'"):
+        loads("{" + piece * (200_000 // len(piece)))

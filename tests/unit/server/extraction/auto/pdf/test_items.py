@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.pdf.document import PdfDocument, PdfPage, TextLine, UnreadablePdfError
 from scrapy_ext.server.extraction.auto.pdf.items import PdfText, article, page_content
+from scrapy_ext.server.extraction.auto.pdf.reading import PdfDocument, PdfPage, TextLine, UnreadablePdfError
 
 URL = "https://example.com/report.pdf"
 BODY = "A paragraph of the text of this report, which is long enough to be one."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.pdf.line_ends import LineEnds
+from scrapy_ext.server.extraction.auto.pdf.paragraphs import LineEnds
 
 
 def text_of(*lines: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrapy_ext.server.extraction.auto.pdf.document import PdfPage, TextLine
 from scrapy_ext.server.extraction.auto.pdf.paragraphs import paragraphs_of, text_of
+from scrapy_ext.server.extraction.auto.pdf.reading import PdfPage, TextLine
 
 LETTER = 5.0
 #: Full lines of a column with 40 letters.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.pdf.document import UnreadablePdfError
-from scrapy_ext.server.extraction.auto.pdf.reading import read
+from scrapy_ext.server.extraction.auto.pdf.reading import UnreadablePdfError, read
 from tests.support.pdfs import file_of, with_password
 
 

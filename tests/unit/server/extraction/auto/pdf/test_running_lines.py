@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrapy_ext.server.extraction.auto.pdf.document import PdfPage, TextLine
-from scrapy_ext.server.extraction.auto.pdf.running_lines import without_running_lines
+from scrapy_ext.server.extraction.auto.pdf.paragraphs import without_running_lines
+from scrapy_ext.server.extraction.auto.pdf.reading import PdfPage, TextLine
 
 
 def line(text: str, base: float) -> TextLine:

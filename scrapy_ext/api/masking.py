@@ -1,0 +1,134 @@
+"""Masking of secrets in what people read: logs, request records, stats, snapshots, lists and pages.
+
+Whoever shows or stores a text calls these functions; nothing else decides what is a secret. Credentials are known by
+their places (users in URLs), by the names of their values (settings, arguments, parameters of URLs), and, in the log of
+a crawl, by the values of its settings. What a job needs to run is never masked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote, unquote_plus
+
+from scrapy_ext.api.extraction.forms import is_private_header
+
+#: Text in place of a secret, in logs and in JSON; pages have their own.
+HIDDEN: Final = "(hidden)"
+#: Levels of nested settings that are searched for secrets.
+_MAX_DEPTH: Final = 5
+
+# ── URLs ──
+
+#: User and password before a host, also with an @ in the password. A password with a slash is known by its colon, which
+#: no port follows.
+_USER_IN_URL: Final = re.compile(r"""(?<=://)(?:[^\s/?#"'<>]*@|[^\s/?#"'<>:@\[]*:(?![0-9]*[/?#])[^\s"'<>@]*@)""")
+#: The same without a scheme, as proxies are listed: name:password@host:port.
+_USER_OF_HOST: Final = re.compile(r"""(?<![\w/@:.%+-])[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)""")
+_URL: Final = re.compile(r"""[a-z][a-z0-9+.-]{0,20}://[^\s"'<>]+""", re.IGNORECASE)
+#: Parameter of a URL or of its fragment.
+_PARAMETER: Final = re.compile(r"(?<=[?&;#])([^=&;#]{1,200})=[^&;#]+")
+
+
+def without_user(text: str) -> str:
+    """Remove the user names and passwords from the URLs in a text."""
+    if "@" not in text:
+        return text
+    return _USER_OF_HOST.sub("", _USER_IN_URL.sub("", text))
+
+
+def without_secrets(text: str) -> str:
+    """Hide the credentials in the URLs of a text: users with passwords, and parameters with names of secrets."""
+    return _URL.sub(lambda url: _PARAMETER.sub(_parameter, url[0]), without_user(text))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    name = unquote_plus(found[1])
+    return f"{found[1]}={HIDDEN}" if is_private_header(name) else found[0]
+
+
+# ── names of settings and arguments ──
+
+#: The lookarounds exclude keyword, keyboard, monkey and author.
+_NAMES: Final = (
+    r"(?:(?<!mon)key(?!word|board)|secret|token|passw|passphrase|pwd|credential|auth(?!or(?!i[sz]))|cookie|dsn|proxy)"
+)
+_NAME: Final = re.compile(_NAMES, re.IGNORECASE)
+#: Texts that contain a secret: a password in a URL, or name=value with a secret name.
+_SECRET_TEXT: Final = re.compile(
+    rf"://[^/\s:@]*:[^/\s@]+@|{_NAMES}[\w-]*['\"]?\s?[=:]\s?['\"]?[^\s=]|-[\w-]*{_NAMES}[\w-]*\s+\S",
+    re.IGNORECASE,
+)
+
+
+def is_secret(name: str) -> bool:
+    """Return true when a value of this name is probably secret."""
+    return _NAME.search(name) is not None
+
+
+def hidden(values: Mapping[str, Any], mask: str = HIDDEN) -> dict[str, Any]:
+    """Return settings or arguments with secret values hidden."""
+    return {name: mask if is_secret(name) or _has_secret(value) else value for name, value in values.items()}
+
+
+def _has_secret(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(is_secret(name) or _has_secret(name) or _has_secret(each) for name, each in value.items())
+    if isinstance(value, list):
+        return any(_has_secret(each) for each in value)
+    return isinstance(value, str) and _SECRET_TEXT.search(value) is not None
+
+
+# ── values of a crawl's settings in its log ──
+
+#: Names whose values are secret whatever they look like, and those whose values may be names, paths or numbers.
+_ALWAYS: Final = re.compile(
+    r"secret|passw|passphrase|(?<![a-z])pwd|(?<![a-z])pass(?![a-z])|credential|token", re.IGNORECASE
+)
+_MAYBE: Final = re.compile(r"(?<!mon)key(?!word|board)|auth(?!or(?!i[sz]))|cookie|dsn", re.IGNORECASE)
+#: Shortest secret that is masked: shorter ones are parts of too many words.
+_SHORTEST: Final = 4
+#: A value that was made by a machine: long, of letters and digits.
+_RANDOM: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\x21-\x7e]{12,}")
+
+
+class Secrets:
+    """Secret values, which :meth:`masked` removes from texts, together with the users of URLs."""
+
+    def __init__(self, values: Iterable[tuple[str, Any]]) -> None:
+        """``values``: names and values of settings and arguments, of which the secret ones count."""
+        found = {text for name, value in values for text in _secrets_of(str(name), value, 0)}
+        forms = found | {quote(text, safe="") for text in found}
+        # The longest first, for one may be the beginning of another.
+        pattern = "|".join(re.escape(text) for text in sorted(forms, key=lambda text: (-len(text), text)))
+        self._pattern = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)") if forms else None
+
+    def masked(self, text: str) -> str:
+        """Return the text without these secrets."""
+        if self._pattern is not None:
+            text = self._pattern.sub(HIDDEN, text)
+        return without_user(text)
+
+
+def _secrets_of(name: str, value: object, depth: int) -> Iterator[str]:
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(value, str):
+        if len(value) >= _SHORTEST and (_ALWAYS.search(name) or (_MAYBE.search(name) and _RANDOM.fullmatch(value))):
+            yield value
+    elif isinstance(value, Mapping):
+        for member, inner in list(value.items()):
+            yield from _secrets_of(f"{name}/{member}" if is_secret(name) else str(member), inner, depth + 1)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for inner in value:
+            yield from _secrets_of(name, inner, depth + 1)
+
+
+def masked_values(value: object, secrets: Secrets) -> Any:
+    """Return a JSON value without secrets in its texts and names."""
+    if isinstance(value, str):
+        return secrets.masked(value)
+    if isinstance(value, dict):
+        return {secrets.masked(name): masked_values(member, secrets) for name, member in value.items()}
+    return [masked_values(member, secrets) for member in value] if isinstance(value, list) else value

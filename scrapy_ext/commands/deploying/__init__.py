@@ -1,1 +1,0 @@
-"""Targets and archives of ``scrapy platform deploy``."""

@@ -1,0 +1,140 @@
+"""The headline of a page, without the name of the site that titles carry."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final
+
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
+from scrapy_ext.server.extraction.auto.page.layout import is_of_site
+from scrapy_ext.server.extraction.auto.page.text import is_wide, letters_of, shown_text
+from scrapy_ext.server.extraction.auto.page.urls import site_of, slug_of
+
+MAX_HEADLINE_LENGTH: Final = 500
+MAX_HEADINGS: Final = 200
+#: Shortest paragraph, in characters, that has begun the text.
+MIN_PROSE: Final = 40
+#: Words of titles are searched in so many paragraphs, and characters of each.
+MAX_PARAGRAPHS: Final = 30
+MAX_PARAGRAPH_LENGTH: Final = 2_000
+_WORD = re.compile(r"\w{2,}")
+#: A title and its last part, which is often the name of the site.
+_PARTS = re.compile(r"^(.+)\s+[|»·•–—-]\s+([^|»·•]{2,100})$")
+_SITE_PART = re.compile(r"^(.{15,}?)\s+[|»·•–—-]\s+([^|»·•–—]{2,60})$")
+
+
+def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
+    """Return the headline: the visible heading, else that of structured data, else the title.
+
+    A heading that shares no word with the titles counts where the text has more of its words than of theirs, or it is
+    the longer one: names of sites and sections are short, and hardly occur in a text.
+    """
+    heading = _heading_of_content(page, focus)
+    if heading and _is_of_page(page, heading):
+        return _without_known_site(page, heading)
+    stated = thing.text("headline") if thing else None
+    whole = one_line(stated or page.meta("og:title", "twitter:title") or page.title)
+    title = without_site(page, whole)
+    shown = heading or _first_of_content(page)
+    if shown and not stated and (_is_name_of_site(page, title) or (title == whole and _says_more(page, shown, title))):
+        return _without_known_site(page, shown)
+    # What stands before the name of the site in a title is the headline.
+    return title[:MAX_HEADLINE_LENGTH] or None
+
+
+def _says_more(page: Page, heading: str, title: str) -> bool:
+    text = _text_of(page)
+    ours, its = (_share_in(text, each) for each in (heading, title))
+    return ours > its or (ours == its and len(letters_of(heading)) > len(letters_of(title)))
+
+
+def _text_of(page: Page) -> str:
+    paragraphs = islice(page.tree.iter("p"), MAX_PARAGRAPHS)
+    return " ".join(shown_text(node, MAX_PARAGRAPH_LENGTH) for node in paragraphs).casefold()
+
+
+def _share_in(text: str, title: str) -> float:
+    """Return the share of the words of a title that occur in a text; of pairs of characters, where it has no spaces."""
+    words = [word for word in _WORD.findall(title.casefold()) if len(word) > 3 or is_wide(word[0])]
+    parts = [word[at : at + 2] if is_wide(word[0]) else word for word in words for at in _starts_of(word)]
+    return sum(part in text for part in parts) / len(parts) if parts else 0.0
+
+
+def _starts_of(word: str) -> range:
+    return range(max(1, len(word) - 1)) if is_wide(word[0]) else range(1)
+
+
+def _first_of_content(page: Page) -> str | None:
+    """Return the first heading in the content of a page, where that has no prose before it."""
+    holder = next((node for tag in ("article", "main", "body") for node in page.tree.iter(tag)), None)
+    for node in islice(holder.iter("h1", "h2", "h3", "p"), MAX_HEADINGS) if holder is not None else ():
+        text = shown_text(node, MAX_HEADLINE_LENGTH)
+        if node.tag == "p" and len(text) >= MIN_PROSE:
+            return None
+        if node.tag != "p" and letters_of(text) and not is_of_site(page, node):
+            return text
+    return None
+
+
+def _is_name_of_site(page: Page, title: str) -> bool:
+    names = (page.meta("og:site_name", "application-name") or "", site_of(page.url).partition(".")[0])
+    return letters_of(title) in map(letters_of, names)
+
+
+def _heading_of_content(page: Page, focus: Focus) -> str | None:
+    """Return the heading; where that is the end of the title, as the name of a book or site is, the one below it that
+    the title begins with.
+    """
+    if focus.heading is not None and is_of_site(page, focus.heading):
+        return None
+    heading, parts = focus.heading_text, _PARTS.match(page.title or "")
+    if heading and letters_of(heading) == letters_of(page.title or ""):
+        return _other_than_site(page, heading, focus)
+    if not heading or not parts or letters_of(heading) != letters_of(parts.group(2)):
+        return heading
+    begin = letters_of(parts.group(1))
+    below = (node for node in page.tree.iter("h1", "h2", "h3") if focus.distance(node) > 0)
+    texts = (shown_text(node, MAX_HEADLINE_LENGTH) for node in islice(below, MAX_HEADINGS))
+    found = next((text for text in texts if letters_of(text) == begin), None)
+    if found is None and len(begin) > len(letters_of(heading)) and _is_of_text(page, parts.group(1), heading):
+        return None
+    return found or heading
+
+
+def _other_than_site(page: Page, heading: str, focus: Focus) -> str:
+    """Return a heading that is the whole title; where that is the name of the site, the next of its level."""
+    below = (node for node in page.tree.iter("h1") if focus.distance(node) > 0)
+    texts = (shown_text(node, MAX_HEADLINE_LENGTH) for node in islice(below, MAX_HEADINGS))
+    return next((text for text in texts if letters_of(text) and _is_of_text(page, text, heading)), heading)
+
+
+def _is_of_text(page: Page, first: str, second: str) -> bool:
+    """Return whether the text of a page has words of the first title, and none of the second."""
+    text = _text_of(page)
+    return _share_in(text, first) > 0 and not _share_in(text, second)
+
+
+def _is_of_page(page: Page, heading: str) -> bool:
+    """Return whether a heading shares a word with the titles of its page or its URL, apart from the site's name."""
+    words = set(_WORD.findall(heading.casefold()))
+    site = set(_WORD.findall((page.meta("og:site_name") or "").casefold()))
+    words = words - site or words
+    titles = [title for title in (page.title, page.meta("og:title", "twitter:title"), slug_of(page.url)) if title]
+    return not titles or any(not words.isdisjoint(_WORD.findall(title.casefold())) for title in titles)
+
+
+def _without_known_site(page: Page, heading: str) -> str:
+    """Return a heading without the name of its site at the end, where the page or its URL gives that name."""
+    parts = _PARTS.match(heading)
+    names = (page.meta("og:site_name", "application-name") or "", site_of(page.url).partition(".")[0])
+    return parts.group(1) if parts and letters_of(parts.group(2)) in map(letters_of, names) else heading
+
+
+def without_site(page: Page, title: str) -> str:
+    """Return a title without the name of its site at the end."""
+    site = one_line(page.meta("og:site_name", "application-name")).casefold()
+    match = _SITE_PART.match(title)
+    if match and (not site or match.group(2).casefold() in site or site in match.group(2).casefold()):
+        return match.group(1)
+    return title

@@ -1,0 +1,384 @@
+"""Job postings: the data of a page that offers one job.
+
+Each field is taken from structured data where it is there, else by the labels, names and position of elements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
+from scrapy_ext.server.extraction.auto.fields.headline import headline_of
+from scrapy_ext.server.extraction.auto.fields.prices import currency_in
+from scrapy_ext.server.extraction.auto.items import (
+    BaseSalary,
+    DetailsMetadata,
+    HiringOrganization,
+    JobLocation,
+    JobPosting,
+)
+from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
+from scrapy_ext.server.extraction.auto.jobs.names import (
+    JobFocus,
+    TitleParts,
+    company_of_copyright,
+    company_of_site,
+    labelled_place,
+    mapped_place,
+    place_by_heading,
+)
+from scrapy_ext.server.extraction.auto.jobs.terms import (
+    TextReader,
+    employment_type,
+    is_of_jobs,
+    rate_in,
+    relative_date,
+    remote_status,
+    salary_in,
+    salary_of_markup,
+    stated_remote,
+    stated_type,
+)
+from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, now, one_line
+from scrapy_ext.server.extraction.auto.page.labelled import Labels
+from scrapy_ext.server.extraction.auto.page.markup import text_of
+from scrapy_ext.server.extraction.auto.page.sources import origin
+from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+MAX_NAME_LENGTH: Final = 120
+MAX_LINE_LENGTH: Final = 40
+MAX_NODES: Final = 30
+MAX_LINKS: Final = 2_000
+#: Parts of the path of an address that may name a company.
+MAX_STEPS: Final = 6
+#: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
+NEAR: Final = 120
+#: Most jobs in the structured data of the page of one job; more are a list.
+SEVERAL: Final = 3
+#: Shortest description, in characters.
+SHORT: Final = 200
+
+_VOCABULARY: Final = load_vocabulary("jobs")
+_COMPANY, _SALARY, _TYPE = _VOCABULARY.patterns("company", "salary", "type", flags=re.IGNORECASE)
+_COMPANY_ADDRESS = _VOCABULARY.pattern("company_address", re.IGNORECASE)
+_WORKPLACE, _IDENTIFIER, _POSTED = _VOCABULARY.patterns("workplace", "identifier", "posted", flags=re.IGNORECASE)
+_DEADLINE, _START = _VOCABULARY.patterns("deadline", "start", flags=re.IGNORECASE)
+_COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
+_SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?。])\s+(?=[^\W\d_])")
+#: Longer paragraphs are not searched for a salary.
+MAX_PARAGRAPH_LENGTH: Final = 3_000
+_SALARY_NAMES: Final = _VOCABULARY.words("salary_names")
+_COMPANY_NAME, _LOCATION_NAME, _SALARY_NAME = _VOCABULARY.patterns("company_name", "location_name", "salary_name")
+#: A label in one element with its value.
+_LEADING_LABEL = _VOCABULARY.pattern("leading_label")
+#: ``Cook at The Blue Door``, ``The Blue Door hiring Cook in Leeds, UK``, whatever follows them.
+_HIRING_TITLE = _VOCABULARY.pattern("hiring_title")
+_APPLY = _VOCABULARY.pattern("apply", re.IGNORECASE)
+
+_CONTROLS: Final = frozenset({"option", "label", "a"})
+_SINGLE_ID = re.compile(r"[\w#][\w./#-]{1,39}")
+
+
+def extract(page: Page) -> JobPosting:
+    """Return the job posting of a page. Only ``url`` and ``metadata`` are always present."""
+    return _Extraction(page).item()
+
+
+class _Extraction:
+    """One page with the parts of it that several fields need."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._jobs = page.markup.things("JobPosting")
+        self._job = _main_job(page, self._jobs)
+        self._first = page.sources.first
+        stated = self._job.text("title", "name") if self._job else None
+        self._focus = JobFocus(page, stated)
+        self._labels = Labels(page, self._focus)
+        self._titles = TitleParts(page, one_line(stated) or self._focus.heading_text)
+
+    def item(self) -> JobPosting:
+        page, job = self._page, self._job
+        item = JobPosting(url=page.url, headline=headline_of(page, job, self._focus))
+        item.jobTitle = self._first(
+            "jobTitle",
+            (origin(job, "title", "name"), lambda: one_line(job.text("title", "name")) if job else None),
+            ("heading, title", lambda: self._title(self._focus.heading_text or item.headline)),
+        )
+        description = description_of(page, job, self._focus, item.headline)
+        item.description, item.descriptionHtml = description.text, description.html
+        if description.text:
+            page.sources.note("description", description.source)
+            page.sources.note("descriptionHtml", description.source)
+        item.requirements = requirements_of(page, job, self._focus)
+        item.jobLocation = self._location()
+        item.hiringOrganization = self._organization(item)
+        item.baseSalary = self._salary()
+        item.employmentType = self._employment_type()
+        item.remoteStatus = self._remote_status(item)
+        item.jobPostingId = self._identifier()
+        self._set_dates(item)
+        item.metadata = DetailsMetadata(dateDownloaded=now(), probability=self._probability(item, description))
+        return item
+
+    def _title(self, headline: str | None) -> str | None:
+        """Return the heading without additions of titles ("at Company", the place); "(m/f/d)" stays."""
+        match = _HIRING_TITLE.match(headline or "")
+        return match["job"] or match["title"] if match else headline
+
+    def _organization(self, item: JobPosting) -> HiringOrganization | None:
+        stated = next(iter(self._job.values("hiringOrganization")), None) if self._job else None
+        if stated is not None and (name := one_line(text_of(stated))):
+            self._page.sources.note("hiringOrganization", origin(self._job, "hiringOrganization"))
+            identity = stated.text("identifier") if isinstance(stated, Thing) else None
+            return HiringOrganization(name=name, nameRaw=name, id=identity)
+        name_of = self._first(
+            "hiringOrganization",
+            ("title", lambda: self._titles.company(sure=True)),
+            ("label", lambda: self._company_of(self._labelled(_COMPANY), item)),
+            ("named part", lambda: self._company_of(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
+            ("title, line of the page", lambda: self._company_of(self._titles.company(sure=False), item)),
+            ("link to a company", lambda: self._company_of(self._linked_company(), item)),
+            ("attribute data-company-name", self._company_attribute),
+            ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
+            ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
+            ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
+        )
+        return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
+
+    def _company_of(self, name: str | None, item: JobPosting) -> str | None:
+        """Return a name where it is not that of the place or of the job."""
+        place = item.jobLocation.raw or "" if item.jobLocation else ""
+        taken = name is None or name.casefold() in place.casefold() or name == item.jobTitle
+        return None if taken else name
+
+    def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:
+        """Return the name that the description or the address has: a company writes of itself, a board of others."""
+        description = (item.description or "").casefold()
+        steps = [letters_of(step) for step in parts_of(self._page.url).path.split("/")[:MAX_STEPS]]
+        for name in names:
+            if not name or not self._company_of(name, item):
+                continue
+            named = any(len(step) > 3 and letters_of(name).startswith(step) for step in steps)
+            if named or name.casefold() in description:
+                return name
+        return None
+
+    def _company_attribute(self) -> str | None:
+        values = self._page.tree.xpath("//@data-company-name | //@data-employer-name | //@data-organization-name")
+        return next((text for value in values[:MAX_NODES] if 1 < len(text := one_line(value)) <= MAX_NAME_LENGTH), None)
+
+    def _linked_company(self) -> str | None:
+        """Return the text of the link to the page of a company that is nearest to the heading."""
+        found: list[tuple[int, str]] = []
+        for link in islice(self._page.tree.iter("a"), MAX_LINKS):
+            distance = abs(self._focus.distance(link))
+            if distance <= NEAR and _COMPANY_ADDRESS.search((link.get("href") or "")[:300]):
+                text = node_text(link, MAX_NAME_LENGTH + 1)
+                if 1 < len(text) <= MAX_NAME_LENGTH and not self._focus.elsewhere(link):
+                    found.append((distance, text))
+        return min(found)[1] if found else None
+
+    def _location(self) -> JobLocation | None:
+        raw = self._first(
+            "jobLocation",
+            (origin(self._job, "jobLocation"), lambda: _place_of(self._job)),
+            ("label", lambda: labelled_place(self._labels)),
+            ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES)),
+            ("title", self._titles.place),
+            ("link to a map", lambda: mapped_place(self._page, self._focus)),
+            ("line near the heading", lambda: place_by_heading(self._page, self._focus)),
+        )
+        return JobLocation(raw=raw) if raw else None
+
+    def _salary(self) -> BaseSalary | None:
+        page = self._page
+        return self._first(
+            "baseSalary",
+            (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, page.url)),
+            (
+                "label",
+                lambda: salary_in(self._labels.value(_SALARY, currency_in), page.url),
+            ),
+            ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), page.url)),
+            ("line near the heading", self._salary_of_lines),
+            ("sentence about the salary", self._salary_of_sentences),
+        )
+
+    def _salary_of_lines(self) -> BaseSalary | None:
+        for node, text in self._page.lines:
+            if len(text) <= 80 and abs(self._focus.distance(node)) <= NEAR and currency_in(text) and rate_in(text):
+                found = salary_in(text, self._page.url)
+                if found is not None and not self._focus.elsewhere(node):
+                    return found
+        return None
+
+    def _salary_of_sentences(self) -> BaseSalary | None:
+        """Return the range of a sentence that names the salary; a lone amount may be a bonus or a budget."""
+        for node, text in self._page.lines:
+            if len(text) > MAX_PARAGRAPH_LENGTH or not currency_in(text) or self._focus.elsewhere(node):
+                continue
+            for sentence in _SENTENCE_END.split(text):
+                found = salary_in(sentence, self._page.url) if _SALARY_WORD.search(sentence) else None
+                if found is not None and found.valueMin != found.valueMax and found.valueMin and found.valueMax:
+                    return found
+        return None
+
+    def _employment_type(self) -> str | None:
+        return self._first(
+            "employmentType",
+            (origin(self._job, "employmentType"), lambda: stated_type(self._job)),
+            ("label", lambda: employment_type(self._labelled(_TYPE) or "")),
+            ("line near the heading", lambda: self._line(employment_type)),
+        )
+
+    def _remote_status(self, item: JobPosting) -> str | None:
+        location = item.jobLocation.raw if item.jobLocation else None
+        return self._first(
+            "remoteStatus",
+            (origin(self._job, "jobLocationType"), lambda: stated_remote(self._job)),
+            ("label", lambda: remote_status(self._labelled(_WORKPLACE) or "")),
+            ("location", lambda: remote_status(location or "")),
+            ("title", lambda: remote_status(item.headline or "")),
+            ("line near the heading", lambda: self._line(remote_status)),
+        )
+
+    def _identifier(self) -> str | None:
+        def fits(text: str) -> bool:
+            return _SINGLE_ID.fullmatch(text) is not None and any(letter.isdigit() for letter in text)
+
+        return self._first(
+            "jobPostingId",
+            (origin(self._job, "identifier"), lambda: _identifier_of(self._job)),
+            ("label", lambda: self._labels.value(_IDENTIFIER, fits)),
+            ("attribute data-job-id", self._id_attribute),
+        )
+
+    def _id_attribute(self) -> str | None:
+        for node in self._focus.path:
+            for name in ("data-job-id", "data-jobid", "data-posting-id", "data-vacancy-id"):
+                if _SINGLE_ID.fullmatch(value := (node.get(name) or "").strip()):
+                    return value
+        return None
+
+    def _set_dates(self, item: JobPosting) -> None:
+        page, job = self._page, self._job
+        published = self._first(
+            "datePublished",
+            (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
+            ("label", lambda: self._dated(_POSTED)),
+            ("relative date by the heading", lambda: relative_date(page, self._focus)),
+            ("date by the heading", lambda: published_on(page, job, self._focus)),
+        )
+        modified = modified_on(page, job, self._focus)
+        valid = self._first(
+            "validThrough",
+            (origin(job, "validThrough"), lambda: self._stated("validThrough")),
+            ("label", lambda: self._dated(_DEADLINE)),
+        )
+        start = self._first(
+            "jobStartDate",
+            (origin(job, "jobStartDate"), lambda: self._stated("jobStartDate")),
+            ("label", lambda: self._dated(_START)),
+        )
+        if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
+            # The only date of the page is the deadline.
+            published = None
+        item.datePublished, item.datePublishedRaw = (
+            (published.iso or None, published.raw) if published else (None, None)
+        )
+        item.dateModified, item.dateModifiedRaw = modified or (None, None)
+        item.validThrough, item.validThroughRaw = valid or (None, None)
+        item.jobStartDate, item.jobStartDateRaw = start or (None, None)
+
+    def _stated(self, *names: str) -> Date | None:
+        return read(self._job.text(*names), self._page) if self._job else None
+
+    def _dated(self, labels: re.Pattern[str]) -> Date | None:
+        return read(self._labels.value(labels, lambda text: read(text, self._page)), self._page)
+
+    def _labelled(self, labels: re.Pattern[str]) -> str | None:
+        return self._labels.value(labels, lambda text: len(text) <= MAX_NAME_LENGTH)
+
+    def _named(self, whole: re.Pattern[str], parts: tuple[str, ...]) -> str | None:
+        """Return the short text of the part with this name that is nearest to the heading."""
+        found: list[tuple[int, str]] = []
+        for node in self._page.named(*parts)[:MAX_NODES]:
+            text = node_text(node, MAX_NAME_LENGTH + 1)
+            distance = abs(self._focus.distance(node))
+            if not 1 < len(text) <= MAX_NAME_LENGTH or not whole.search(self._page.names(node)) or distance > NEAR:
+                continue
+            text = one_line(_LEADING_LABEL.sub("", text))
+            if (
+                any(map(str.isalpha, text))
+                and not is_mostly_date(text)
+                and not self._focus.elsewhere(node)
+                and node not in self._focus.path
+            ):
+                found.append((distance, text))
+        return min(found)[1] if found else None
+
+    def _line(self, reading: TextReader) -> str | None:
+        """Return the value of a short line by the heading with little else."""
+        for node, text in self._page.lines:
+            if len(text) > MAX_LINE_LENGTH or abs(self._focus.distance(node)) > NEAR or node.tag in _CONTROLS:
+                continue
+            found = reading(text, whole=True)
+            if found and not self._focus.elsewhere(node):
+                return found
+        return None
+
+    def _probability(self, item: JobPosting, description: JobDescription) -> float:
+        if self._job is not None:
+            return 0.98 if len(self._jobs) <= SEVERAL else 0.5
+        signs = sum(
+            bool(value)
+            for value in (
+                item.hiringOrganization,
+                item.baseSalary,
+                item.employmentType,
+                item.remoteStatus or item.jobLocation,
+                item.requirements,
+                is_of_jobs(self._page),
+                any(_APPLY.fullmatch(text) for _, text in self._page.lines),
+            )
+        )
+        if len(description.text or "") < SHORT:
+            return 0.05 + 0.05 * min(signs, 4)
+        return round(min(0.9, 0.1 + 0.16 * signs), 2)
+
+
+def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:
+    """Return the job that the page is about: the one of its own URL, else the first, unless they are a list."""
+    for job in jobs if len(jobs) > 1 else ():
+        if page.is_at(page.link(job.text("url", "sameAs", "mainEntityOfPage") or job.id)):
+            return job
+    return jobs[0] if 0 < len(jobs) <= SEVERAL else None
+
+
+def _place_of(job: Thing | None) -> str | None:
+    for value in job.values("jobLocation", "applicantLocationRequirements") if job else ():
+        if isinstance(value, str):
+            return one_line(value) or None
+        address = next((inner for inner in value.values("address")), value)
+        if isinstance(address, str):
+            return one_line(address) or None
+        parts = [address.text("addressLocality"), address.text("addressRegion"), address.text("addressCountry")]
+        place = ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(value))
+        if place:
+            return place
+    return None
+
+
+def _identifier_of(job: Thing | None) -> str | None:
+    for value in job.values("identifier") if job else ():
+        text = value if isinstance(value, str) else value.text("value", "@value", "propertyID")
+        if text and len(one_line(text)) <= MAX_NAME_LENGTH:
+            return one_line(text)
+    return None

@@ -1,1 +1,0 @@
-"""The kinds of items: functions that take a page model and return the item."""

@@ -1,0 +1,367 @@
+"""Pages that list articles, products or jobs: the entries of a section, a category or search results, as items of a
+list and as links to follow.
+
+Each kind of list has a function that scores groups of entries; the best group is the list (:mod:`.listing`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.articles.article import ARTICLE_TYPES
+from scrapy_ext.server.extraction.auto.fields import images
+from scrapy_ext.server.extraction.auto.fields.authors import authors_in
+from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.price_notation import code_of, place_on
+from scrapy_ext.server.extraction.auto.items import (
+    ArticleFromList,
+    ArticleList,
+    ArticleNavigation,
+    Breadcrumb,
+    JobPostingNavigation,
+    Link,
+    ListMetadata,
+    ProbabilityMetadata,
+    ProbabilityRequest,
+    ProductFromList,
+    ProductList,
+    ProductNavigation,
+)
+from scrapy_ext.server.extraction.auto.jobs.terms import is_of_jobs
+from scrapy_ext.server.extraction.auto.lists.cards import Card
+from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
+from scrapy_ext.server.extraction.auto.navigation.links import link_name
+from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
+from scrapy_ext.server.extraction.auto.page.text import first
+from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
+from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES, Offer, offer_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+#: The least score of a list of articles: that of dates (2.0) and names as long as headlines (1.5), with links that are
+#: the main ones of their entries; or of markup (3.0), with such links.
+ENOUGH_FOR_ARTICLES: Final = 4.5
+#: Shortest headline, in Latin letters; names of sections and products are shorter.
+SHORTEST_HEADLINE: Final = 25
+
+_LISTS: Final = load_vocabulary("lists")
+_ARTICLE_NAMES = _LISTS.pattern("article_names")
+_ARTICLE_ADDRESS = _LISTS.pattern("article_address", re.IGNORECASE)
+#: URLs of pages that are no articles, even with dates and summaries.
+_OTHER_ADDRESS = _LISTS.pattern("other_address", re.IGNORECASE)
+_PRODUCTS = re.compile(r"product(?!ion)|(?:^|[\s_-])(?:sku|cart|price)(?:$|[\s_-])")
+#: The least number of entries of a list that the structured data does not have.
+FEWEST: Final = 3
+#: Names of this length are headlines where there are many with an image each.
+LONG_HEADLINE: Final = 35
+#: Text before a link in a sentence, in characters; before a headline there is at most a date.
+FEWEST_BEFORE: Final = 20
+MOST_BEFORE: Final = 100
+
+
+def articles_on(page: Page) -> PageList:
+    """Return the list of articles of a page; empty when it has none."""
+    return find_list(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
+
+
+def _score_articles(shape: Shape) -> float:
+    dated, summarised = shape.part(lambda card: card.content.date), shape.part(lambda card: card.content.summary)
+    by, marked = shape.part(lambda card: card.content.authors), shape.marked
+    long = shape.name_length >= SHORTEST_HEADLINE
+    headed, led = shape.part(lambda card: card.linked_heading is not None), shape.leads_to(_ARTICLE_ADDRESS)
+    # Long names are headlines where they are headings or in URLs, and there are many.
+    titled = long and (
+        (headed >= 0.6 and (led >= 0.6 or summarised >= 0.6)) or (led >= 0.6 and len(shape.group.entries) >= 6)
+    )
+    pictured = shape.pictured >= 0.6 and shape.of_site >= 0.5 and shape.matches(_PRODUCTS) < 0.5
+    titled = titled or (shape.name_length >= LONG_HEADLINE and pictured and len(shape.group.entries) >= 6)
+    known = marked >= 0.5 or dated >= 0.5 or by >= 0.5 or titled
+    if marked < 0.5 and (shape.leads_to(_OTHER_ADDRESS) >= 0.5 or len(shape.group.entries) < FEWEST):
+        return 0.0
+    if shape.part(_is_of_author) >= 0.5 or shape.part(_is_in_prose) >= 0.5:
+        return 0.0
+    if not known or shape.prices >= 0.4 or shape.counted >= 0.5:
+        return 0.0
+    score = 2.0 * dated + 1.5 * summarised + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.content.image)
+    score += 1.5 if long else 0.0
+    score += headed + shape.matches(_ARTICLE_NAMES) + led
+    return score + shape.size - 3.0 * shape.prices - 3.0 * shape.orders
+
+
+def _is_of_author(card: Card) -> bool:
+    """Return whether the name of an entry is that of its author: a post of a thread, a person."""
+    return any(card.name == author.name for author in card.content.authors or ())
+
+
+def _is_in_prose(card: Card) -> bool:
+    parent = card.entry.link.getparent()
+    before = one_line(parent.text)[-MOST_BEFORE:] if parent is not None else ""
+    return len(before) >= FEWEST_BEFORE and not is_mostly_date(before)
+
+
+#: The least score of a list of products.
+ENOUGH_FOR_PRODUCTS: Final = 4.0
+
+_SHOPS: Final = load_vocabulary("products")
+_PRODUCT_NAMES = _SHOPS.pattern("list_names")
+_PRODUCT_ADDRESS = _SHOPS.pattern("list_address", re.IGNORECASE)
+
+
+def products_on(page: Page) -> PageList:
+    """Return the list of products of a page; empty when it has none."""
+    return find_list(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
+
+
+def _score_products(shape: Shape) -> float:
+    image, named = shape.part(lambda card: card.content.image), shape.matches(_PRODUCT_NAMES)
+    known = (
+        shape.prices >= 0.5
+        or shape.marked >= 0.5
+        or (named >= 0.8 and image >= 0.5 and shape.leads_to(_PRODUCT_ADDRESS) >= 0.5)
+    )
+    if not known or shape.of_site < 0.5 or shape.counted >= 0.5:
+        return 0.0
+    score = (
+        4.0 * shape.prices + image + named + shape.orders + 3.0 * shape.marked + 0.5 * shape.leads_to(_PRODUCT_ADDRESS)
+    )
+    return score + shape.size - 2.0 * shape.part(lambda card: card.content.date)
+
+
+_JOB_TYPES: Final = ("JobPosting",)
+#: The least score of a list of jobs.
+ENOUGH_FOR_JOBS: Final = 4.5
+
+_JOBS: Final = load_vocabulary("jobs")
+_JOB_ADDRESS, _JOB_WORDS = _JOBS.patterns("list_address", "list_words", flags=re.IGNORECASE)
+_JOB_NAMES = _JOBS.pattern("list_names")
+
+
+def jobs_on(page: Page) -> PageList:
+    """Return the list of jobs of a page; empty when it has none."""
+    of_page = is_of_jobs(page)
+
+    def score(shape: Shape) -> float:
+        leads, named, worded = (
+            shape.leads_to(_JOB_ADDRESS),
+            shape.matches(_JOB_NAMES),
+            shape.part(lambda card: _JOB_WORDS.search(card.content.text)),
+        )
+        signs = sum(part >= 0.5 for part in (leads, named, worded, float(of_page)))
+        if shape.marked < 0.5 and signs < 2:
+            return 0.0
+        return 2.0 * leads + 1.5 * named + 2.0 * worded + 1.0 * of_page + 3.0 * shape.marked + shape.size
+
+    return find_list(page, score, things_of(page, *_JOB_TYPES), ENOUGH_FOR_JOBS)
+
+
+#: Longer names are no categories.
+MAX_CATEGORY_LENGTH: Final = 100
+#: An image of so many entries is a placeholder; fewer entries are two sizes, or two colours.
+MANY_OF_ONE_IMAGE: Final = 3
+
+#: The count after the name of a category.
+COUNT = re.compile(r"\s*[(\[]\d[\d.,]*[)\]]$|\s+\d+\s*(?:results|items|products)$", re.IGNORECASE)
+
+
+def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
+    """Return the name of the category that a page lists: its heading, or the end of its breadcrumbs.
+
+    The title is not used: it may be that of a shop or a slogan.
+    """
+    if parts_of(page.url).path in {"", "/"}:
+        return None
+    focus = Focus(page, page.meta("og:title"), page.title)
+    heading = COUNT.sub("", focus.heading_text or "")
+    last = breadcrumbs[-1] if breadcrumbs else None
+    trail = last.name if last is not None and (last.url is None or same_page(last.url, page.url)) else None
+    name = trail if trail and (not heading or trail.casefold() in heading.casefold()) else heading or trail
+    return name if name and len(name) <= MAX_CATEGORY_LENGTH else None
+
+
+def article_list(page: Page) -> ArticleList:
+    """Return the list of articles of a page. Only ``url`` and ``metadata`` are always present."""
+    listed = articles_on(page)
+    found = [_article(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
+    found = found or [_article(page, listed, url, thing) for url, thing in listed.stated.items()]
+    return ArticleList(
+        url=page.url,
+        canonicalUrl=page.canonical_url,
+        breadcrumbs=breadcrumbs_of(page),
+        articles=found or None,
+        metadata=ListMetadata(dateDownloaded=now()),
+    )
+
+
+def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: Card | None = None) -> ArticleFromList:
+    """Return an article of the page's list, or without a card of its structured data alone."""
+    shown = card.content if card else None
+    date = (read(thing.text("datePublished", "dateCreated"), page) if thing else None) or (
+        shown.date if shown else None
+    )
+    pictures = images.of_thing(page, thing)
+    if shown is not None:
+        pictures = images.merged([shown.image] if shown.image else [], pictures)
+    return ArticleFromList(
+        url=url,
+        headline=first((card.name if card else None, one_line(thing.text("headline", "name")) if thing else None)),
+        datePublished=date.iso if date else None,
+        datePublishedRaw=date.raw if date else None,
+        authors=authors_in(page, thing) or (shown.authors if shown else None),
+        articleBody=_body(thing, card),
+        mainImage=pictures[0] if pictures else None,
+        images=pictures or None,
+        inLanguage=page.language_of(thing),
+        metadata=ProbabilityMetadata(probability=listed.sure),
+    )
+
+
+def _body(thing: Thing | None, card: Card | None) -> str | None:
+    if card is None:
+        return thing.text("articleBody", "description") if thing else None
+    summary = card.content.summary
+    # A text with the headline at its beginning is that of the whole entry.
+    summary = summary if summary and not summary.startswith(card.name or summary) else None
+    return first((summary, thing.text("description") if thing else None))
+
+
+def product_list(page: Page) -> ProductList:
+    """Return the list of products of a page. Only ``url`` and ``metadata`` are always present."""
+    listed, pagination = products_on(page), Pagination(page)
+    trail, following = breadcrumbs_of(page), pagination.next
+    return ProductList(
+        url=page.url,
+        canonicalUrl=page.canonical_url,
+        breadcrumbs=trail,
+        categoryName=category_of(page, trail),
+        pageNumber=pagination.number,
+        paginationNext=Link(url=following.url, text=following.name) if following else None,
+        products=_products(page, listed),
+        metadata=ListMetadata(dateDownloaded=now()),
+    )
+
+
+def _products(page: Page, listed: PageList) -> list[ProductFromList] | None:
+    found = [_product(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
+    found = found or [_product(page, listed, url, thing) for url, thing in listed.stated.items()]
+    shown = Counter(item.mainImage.url for item in found if item.mainImage)
+    for item in found:
+        # An image of several entries is an icon or a placeholder.
+        if item.mainImage and shown[item.mainImage.url] >= MANY_OF_ONE_IMAGE:
+            item.mainImage = None
+    return found or None
+
+
+def _product(page: Page, listed: PageList, url: str, thing: Thing | None, card: Card | None = None) -> ProductFromList:
+    """Return a product of the page's list, or without a card of its structured data alone."""
+    shown, offer = card.content if card else None, offer_of(thing) if thing else Offer()
+    # The visible price is current; structured data is used for prices that the entry does not show.
+    price, regular = (shown.price if shown else None) or offer.price, offer.regular_price
+    item = ProductFromList(
+        url=url,
+        name=first((one_line(thing.text("name")) if thing else None, card.name if card else None)),
+        mainImage=(shown.image if shown else None) or next(iter(images.of_thing(page, thing)), None),
+        productId=shown.number if shown else None,
+        metadata=ProbabilityMetadata(probability=listed.sure),
+    )
+    if price is not None:
+        regular = shown.tags.regular_price(price) if shown else regular
+        item.price = price.amount
+        item.regularPrice = regular.amount if regular and regular.value > price.value else None
+        item.currencyRaw = price.currency_raw
+        place = place_on(page)
+        item.currency = code_of(offer.currency, place) or code_of(price.currency_raw, place)
+    return item
+
+
+T = TypeVar("T", ArticleNavigation, ProductNavigation, JobPostingNavigation)
+
+MAX_CATEGORIES: Final = 200
+#: The least number of subcategories: a lone link is as likely something else.
+FEWEST_CATEGORIES: Final = 2
+#: The probability that a link below the page's own URL leads to a subcategory.
+SURE_OF_CATEGORY: Final = 0.8
+
+_NO_CATEGORY, _NOT_UNDER = _LISTS.patterns("no_category", "not_under", flags=re.IGNORECASE)
+
+
+def _navigation(
+    item: type[T],
+    things_on: Callable[[Page], PageList],
+    page: Page,
+    *,
+    categorised: bool = True,
+) -> T:
+    """Return the links to things, to subcategories, and to the next page. Only ``url`` and ``metadata`` are always
+    there.
+    """
+    listed, pagination = things_on(page), Pagination(page)
+    category: dict[str, Any] = {}
+    if categorised:
+        category["categoryName"] = category_of(page, breadcrumbs_of(page))
+        category["subCategories"] = sub_categories(page, listed)
+    return item(
+        url=page.url,
+        items=requests(listed),
+        nextPage=pagination.next,
+        pageNumber=pagination.number,
+        metadata=ListMetadata(dateDownloaded=now()),
+        **category,
+    )
+
+
+article_navigation: Final = partial(_navigation, ArticleNavigation, articles_on)
+product_navigation: Final = partial(_navigation, ProductNavigation, products_on)
+#: The schema has no categories of jobs: links like them may as well be places, companies and working hours.
+job_posting_navigation: Final = partial(_navigation, JobPostingNavigation, jobs_on, categorised=False)
+
+
+def requests(listed: PageList) -> list[ProbabilityRequest] | None:
+    """Return the requests for the entries of a list, each once, in the order of the page."""
+    named = [(card.url, card.name) for card in listed.cards]
+    named = named or [
+        (url, one_line(thing.text("name", "headline", "title")) or None) for url, thing in listed.stated.items()
+    ]
+    sure = ProbabilityMetadata(probability=listed.sure)
+    return [ProbabilityRequest(url=url, name=name, metadata=sure) for url, name in named] or None
+
+
+def sub_categories(page: Page, listed: PageList) -> list[ProbabilityRequest] | None:
+    """Return the requests for subcategories: named links one path segment below the page's own URL.
+
+    Entries of the page's own list are left out, and URLs with a number like that of an item.
+    """
+    path = re.sub(r"\.(?:html?|php|aspx?)$", "", parts_of(page.url).path).rstrip("/")
+    if not path:
+        return None
+    items = {bare(url) for url in (*listed.urls, *listed.stated)}
+    items_beside = Counter(parts_of(url).path.rstrip("/").rpartition("/")[0] for url in listed.urls)
+    # Where entries are directly below the category, other links there may be entries as well.
+    if items_beside[path] > max(1, len(items) // 10):
+        return None
+    found: dict[str, ProbabilityRequest] = {}
+    for link, url in _links_below(page, path):
+        name = COUNT.sub("", link_name(link) or "")
+        if bare(url) in items or not 1 < len(name) <= 50 or _NO_CATEGORY.search(name) or len(name.split()) > 6:
+            continue
+        request = ProbabilityRequest(url=url, name=name, metadata=ProbabilityMetadata(probability=SURE_OF_CATEGORY))
+        found.setdefault(bare(url), request)
+    return list(found.values())[:MAX_CATEGORIES] if len(found) >= FEWEST_CATEGORIES else None
+
+
+def _links_below(page: Page, path: str) -> Iterator[tuple[HtmlElement, str]]:
+    for link in page.tree.iter("a"):
+        url = page.link(link.get("href"))
+        parts = parts_of(url or "")
+        if url is None or parts.query or parts.netloc != parts_of(page.url).netloc:
+            continue
+        below = parts.path.removeprefix(path + "/") if parts.path.startswith(path + "/") else ""
+        step = below.strip("/")
+        if step and "/" not in step and not re.search(r"\d{4,}", step) and not _NOT_UNDER.search(f"/{step}"):
+            yield link, url

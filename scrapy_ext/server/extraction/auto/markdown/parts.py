@@ -1,0 +1,311 @@
+"""Parts of a page for its Markdown: those that are taken, and those that become Markdown as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from scrapy_ext.server.extraction.auto.markdown.document import CodeBlock
+from scrapy_ext.server.extraction.auto.page import Page, one_line
+from scrapy_ext.server.extraction.auto.page.parsing import Outline
+from scrapy_ext.server.extraction.auto.page.text import code_text, whole_number
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction.auto.content.blocks import TextBlock
+
+#: Elements without text for readers.
+UNREAD: Final = frozenset({
+    "head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "canvas", "datalist", "select",
+    "textarea", "input", "template", "noembed", "noframes", "rp",
+})  # fmt: skip
+#: Elements around a picture that are parts of it: whether it is content is for what is around them to say.
+_OF_PICTURES: Final = frozenset({"a", "figure", "figcaption", "picture", "span", "img"})
+#: Share of the words around a picture that must be content.
+_MOST: Final = 0.5
+
+
+class Selection(Protocol):
+    """Choice among the parts of a page, by positions in its outline."""
+
+    def has(self, piece: int) -> bool:
+        """Return whether a text is taken: ``2 * position`` is that of an element, ``2 * position + 1`` its tail."""
+
+    def skips(self, position: int) -> bool:
+        """Return whether nothing in an element is taken."""
+
+    def has_image(self, position: int) -> bool:
+        """Return whether a picture is taken."""
+
+
+class WholePage:
+    """All that a page shows: what it hides itself is left out."""
+
+    def __init__(self, page: Page) -> None:
+        self._hidden = _hidden(page)
+
+    def has(self, piece: int) -> bool:
+        return True
+
+    def skips(self, position: int) -> bool:
+        return position in self._hidden
+
+    def has_image(self, position: int) -> bool:
+        return True
+
+
+class MainContent:
+    """The blocks of the content, and the pictures among them."""
+
+    def __init__(self, page: Page, blocks: Iterable[TextBlock], chosen: Sequence[TextBlock]) -> None:
+        self._outline = outline = page.outline
+        self._hidden = _hidden(page)
+        self._pieces = frozenset(piece for block in chosen for piece in block.pieces)
+        size = len(outline.nodes)
+        #: Sums of words up to each position: of all blocks, and of the chosen ones.
+        self._all, self._chosen = _sums(blocks, size), _sums(chosen, size)
+        self._texts = list(accumulate(self._counts(size), initial=0))
+
+    def _counts(self, size: int) -> list[int]:
+        counts = [0] * size
+        for piece in self._pieces:
+            counts[piece // 2] += 1
+        return counts
+
+    def has(self, piece: int) -> bool:
+        return piece in self._pieces
+
+    def skips(self, position: int) -> bool:
+        end = self._outline.ends[position]
+        # The tail of an element belongs to those around it.
+        inside = self._texts[end] - self._texts[position] - (2 * position + 1 in self._pieces)
+        return not inside and (position in self._hidden or not self._may_have_images(position, end))
+
+    def _may_have_images(self, position: int, end: int) -> bool:
+        return self._all[end] == self._all[position] or self._outline.tags[position] in _OF_PICTURES
+
+    def has_image(self, position: int) -> bool:
+        """Return whether most of the words around a picture are content."""
+        outline = self._outline
+        for around in outline.around(position):
+            end = outline.ends[around]
+            words = self._all[end] - self._all[around]
+            if words and outline.tags[around] not in _OF_PICTURES:
+                return self._chosen[end] - self._chosen[around] >= _MOST * words
+        return False
+
+
+def _hidden(page: Page) -> frozenset[int]:
+    return frozenset(page.order[node] for node in page.hidden)
+
+
+def _sums(blocks: Iterable[TextBlock], size: int) -> list[int]:
+    words = [0] * size
+    for block in blocks:
+        if block.pieces:
+            words[block.pieces[0] // 2] += block.words
+    return list(accumulate(words, initial=0))
+
+
+# ── superscripts and subscripts ──
+
+#: Signs that have raised and lowered forms. Markdown has no marks for ``10²`` and ``H₂O``, and ``102`` and ``H2O`` are
+#: something else.
+_PLAIN: Final = "0123456789+-=()n"
+_RAISED: Final = str.maketrans(_PLAIN, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
+_LOWERED: Final = str.maketrans(_PLAIN, "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙ")
+
+
+def raised(text: str) -> str:
+    return _with(text, _RAISED)
+
+
+def lowered(text: str) -> str:
+    return _with(text, _LOWERED)
+
+
+def _with(text: str, table: dict[int, int]) -> str:
+    return text.translate(table) if all(ord(sign) in table for sign in text.strip()) else text
+
+
+# ── images of a page: the address of one that scripts would load later, and its description ──
+
+
+#: Attributes with the address of an image, the first that has one; those of scripts that load it later come first, as
+#: ``src`` is a placeholder there.
+_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-lazy", "src")
+_SETS: Final = ("data-srcset", "srcset")
+#: Sides in pixels of what is no picture: beacons that count visits.
+_BEACON: Final = 2
+_MAX_ALT: Final = 1_000
+
+
+def image_of(page: Page, position: int) -> tuple[str, str] | None:
+    """Return the alternative text and the URL of an image; None for one that shows nothing."""
+    attributes = page.outline.attributes[position]
+    if any(_is_tiny(attributes.get(side)) for side in ("width", "height")):
+        return None
+    url = next((url for name in _SOURCES if (url := page.link(attributes.get(name)))), None)
+    if url is None:
+        sets = (attributes.get(name, "").strip().split(maxsplit=1) for name in _SETS)
+        url = next((url for parts in sets if parts and (url := page.link(parts[0].rstrip(",")))), None)
+    if url is None:
+        return None
+    return one_line(attributes.get("alt") or attributes.get("title"))[:_MAX_ALT].strip(), url
+
+
+def _is_tiny(side: str | None) -> bool:
+    number = whole_number((side or "").strip().removesuffix("px"), 4)
+    return number is not None and number <= _BEACON
+
+
+# ── blocks of code: their text as it stands in the page, and the language that the page names ──
+
+
+#: Class names of languages, as highlighters write them.
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language-|lang-|highlight-(?:source-|text-)?|brush:\s*|sourceCode\s+)(?P<name>[A-Za-z][\w+#.-]{0,30})"
+)
+_NAME = re.compile(r"[A-Za-z][\w+#.-]{0,30}", re.ASCII)
+#: Names of what is no language.
+_NONE: Final = frozenset({
+    "none", "plain", "plaintext", "text", "txt", "default", "nohighlight", "no-highlight", "auto",
+})  # fmt: skip
+#: Elements around code that may name its language.
+_AROUND: Final = 3
+_OF_TABLES: Final = frozenset({"table", "tbody", "td", "tr"})
+
+
+def code_block(page: Page, position: int) -> CodeBlock | None:
+    """Return the code of a ``pre``; None for one without any, or with the numbers of lines alone."""
+    text = code_text(page.outline, position, page.displays)
+    return CodeBlock(text, _language_of(page.outline, position)) if text else None
+
+
+def _language_of(outline: Outline, position: int) -> str:
+    codes = (at for at in range(position + 1, outline.ends[position]) if outline.tags[at] == "code")
+    inside = (position, *islice(codes, 1))
+    outer = (at for at in outline.around(position) if at != position and outline.tags[at] not in _OF_TABLES)
+    around = islice(outer, _AROUND)
+    for at in (*inside, *around):
+        attributes = outline.attributes[at]
+        for name in ("data-lang", "data-language"):
+            if _NAME.fullmatch(attributes.get(name, "")):
+                return _named(attributes[name])
+        if match := _LANGUAGE.search(attributes.get("class", "")):
+            return _named(match["name"])
+    return ""
+
+
+def _named(name: str) -> str:
+    name = name.lower()
+    return "" if name in _NONE else name
+
+
+# ── tables of data as grids of cells, apart from tables that only lay out a page ──
+#
+# A cell that spans several columns or rows is in the first of them; the others are empty, so that the columns below
+# and beside it keep their places.
+
+
+#: Columns of a table that is shown as one; wider ones are read cell by cell.
+MAX_COLUMNS: Final = 60
+_NO_DATA: Final = frozenset({"presentation", "none"})
+#: Elements that the cell of a table of data does not have.
+_LAYOUT: Final = frozenset({
+    "table", "form", "pre", "h1", "h2", "h3", "h4", "article", "section", "nav", "header", "footer", "main", "aside",
+    "blockquote", "iframe", "textarea",
+})  # fmt: skip
+_BLOCKS: Final = frozenset({"p", "div", "li", "dt", "dd", "hr"})
+#: A cell with so many blocks is a part of a layout, unless the table has headers.
+_MANY: Final = 6
+_GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
+_CELLS: Final = frozenset({"td", "th"})
+
+
+class Grid(NamedTuple):
+    """Rows of positions of cells, all of equal length; None where a cell before it spans the place."""
+
+    outline: Outline
+    rows: list[list[int | None]]
+    has_header: bool
+    caption: int | None
+
+    def is_header(self, cell: int | None) -> bool:
+        return cell is not None and self.outline.tags[cell] == "th"
+
+
+def grid_of(outline: Outline, position: int) -> Grid | None:
+    """Return the grid of a table of data; None for a layout."""
+    if outline.attributes[position].get("role", "").strip().lower() in _NO_DATA:
+        return None
+    caption, heads, rows = _rows_of(outline, position)
+    if not rows or not _is_data(outline, position, rows):
+        return None
+    grid = _grid(outline, rows)
+    if grid is None or len(grid[0]) < 2:
+        return None
+    first = [outline.tags[cell] == "th" for cell in rows[0][1]]
+    return Grid(outline, grid, bool(first) and (rows[0][0] in heads or all(first)), caption)
+
+
+def _rows_of(outline: Outline, position: int) -> tuple[int | None, set[int], list[tuple[int, list[int]]]]:
+    """Return the caption, the rows of the head, and each row with its cells."""
+    caption, heads, rows = None, set(), []
+    for child in outline.children(position):
+        tag = outline.tags[child]
+        if tag == "caption":
+            caption = child
+        for row in outline.children(child) if tag in _GROUPS else (child,):
+            if outline.tags[row] == "tr":
+                cells = [cell for cell in outline.children(row) if outline.tags[cell] in _CELLS]
+                if cells:
+                    rows.append((row, cells))
+                    if tag == "thead":
+                        heads.add(row)
+    return caption, heads, rows
+
+
+def _is_data(outline: Outline, position: int, rows: list[tuple[int, list[int]]]) -> bool:
+    inside = outline.tags[position + 1 : outline.ends[position]]
+    if not _LAYOUT.isdisjoint(inside):
+        return False
+    if "th" in inside or "thead" in inside:
+        return True
+    if len(rows) < 2:
+        return False
+    return all(
+        sum(tag in _BLOCKS for tag in outline.tags[cell : outline.ends[cell]]) < _MANY
+        for _, cells in rows
+        for cell in cells
+    )
+
+
+def _grid(outline: Outline, rows: list[tuple[int, list[int]]]) -> list[list[int | None]] | None:
+    """Return the rows with a place for each column; None for more than :data:`MAX_COLUMNS`."""
+    grid: list[list[int | None]] = []
+    #: For each column, the rows below that a cell above spans.
+    spanned: dict[int, int] = {}
+    for _, cells in rows:
+        row: list[int | None] = []
+        below: dict[int, int] = {}
+        for cell in cells:
+            while spanned.get(len(row)):
+                row.append(None)
+            if len(row) >= MAX_COLUMNS:
+                return None
+            columns, down = _span(outline, cell, "colspan"), _span(outline, cell, "rowspan")
+            columns = min(columns, MAX_COLUMNS - len(row))
+            below.update(dict.fromkeys(range(len(row), len(row) + columns), down - 1))
+            row += [cell, *[None] * (columns - 1)]
+        spanned = {at: left - 1 for at, left in spanned.items() if left > 1 and at not in below} | {
+            at: left for at, left in below.items() if left
+        }
+        grid.append(row)
+    width = max(map(len, grid))
+    return [row + [None] * (width - len(row)) for row in grid]
+
+
+def _span(outline: Outline, cell: int, name: str) -> int:
+    return whole_number(outline.attributes[cell].get(name, "").strip(), 4) or 1

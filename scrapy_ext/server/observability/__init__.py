@@ -1,1 +1,0 @@
-"""Metrics, health and logs of the server."""

@@ -1,1 +1,0 @@
-"""The records of jobs: items, requests, logs and samples."""

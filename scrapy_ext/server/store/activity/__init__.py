@@ -1,1 +1,0 @@
-"""Activity messages, and the outbox of webhook deliveries."""

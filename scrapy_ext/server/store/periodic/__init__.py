@@ -1,1 +1,0 @@
-"""Periodic jobs and their runs."""

@@ -1,1 +1,0 @@
-"""Retention: removal of the jobs and records that rules cover, in steps."""

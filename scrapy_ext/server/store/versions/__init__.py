@@ -1,1 +1,0 @@
-"""Deployed versions of projects."""

@@ -1,1 +1,0 @@
-"""Delivery of webhooks from the store's outbox (``store.outbox``)."""

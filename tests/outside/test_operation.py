@@ -1,0 +1,59 @@
+"""Command lines of public reports do what their operators expect."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.outside.cases import Operation, cases_of, parameters
+from tests.support.servers import RunningServer
+
+CASES: list[Operation] = cases_of("operation")
+#: A project for the steps; ``files`` of a case replace these and add others.
+FILES = {
+    "scrapy.cfg": "[settings]\ndefault = settings\n",
+    "settings.py": 'BOT_NAME = "project"\nSPIDER_MODULES = ["spiders"]\nADDONS = {"scrapy_ext.Addon": 500}\n',
+    "spiders.py": 'import scrapy\n\n\nclass S(scrapy.Spider):\n    name = "s"\n    start_urls = ["data:,a"]\n\n'
+    '    def parse(self, response):\n        yield {"text": response.text}\n',
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with RunningServer(tmp_path_factory.mktemp("operation") / "data", options=["--no-runner"]) as server:
+        yield server
+
+
+@pytest.mark.parametrize("case", parameters(CASES))
+@pytest.mark.long(keep=1)
+def test_operation(case: Operation, server: RunningServer, tmp_path: Path) -> None:
+    for name, text in {**FILES, **case.files}.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    environment = {
+        **os.environ,
+        "PLATFORM_URL": server.url,
+        "PLATFORM_API_KEY": server.platform_key,
+        "PLATFORM_PROJECT": str(1 + CASES.index(case)),
+        "HOME": str(tmp_path / "home"),
+    }
+    for step in case.steps:
+        # Scrapy as its command, whatever PATH has.
+        words = shlex.split(step.run)
+        command = [sys.executable, "-m", "scrapy", *words[1:]] if words[0] == "scrapy" else words
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        output = done.stdout + done.stderr
+        assert done.returncode == step.exit, (step.run, output)
+        assert [wanted for wanted in step.has if not re.search(wanted, output)] == [], (step.run, output)
+        assert [unwanted for unwanted in step.lacks if re.search(unwanted, output)] == [], (step.run, output)

@@ -1,0 +1,91 @@
+"""Secrets are masked in what people read, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapy_ext.api.masking import HIDDEN, Secrets, hidden, masked_values, without_user
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("through http://ann:wren@proxy.example:8080/", "through http://proxy.example:8080/"),
+        ("<GET http://ann@shop.example/a?b=c>", "<GET http://shop.example/a?b=c>"),
+        ("http://ann:wr@en@proxy.example/", "http://proxy.example/"),
+        ("http://ann:wr/en@proxy.example/", "http://proxy.example/"),
+        (
+            "ftp://ann:wren%204@files.example/a.csv, s3://key:se/cret@bucket/b",
+            "ftp://files.example/a.csv, s3://bucket/b",
+        ),
+        ("'socks5://ann:wren@192.0.2.1:1080'", "'socks5://192.0.2.1:1080'"),
+        ("proxy <ann:wren@192.0.2.1:3128> is dead", "proxy <192.0.2.1:3128> is dead"),
+        ("http://shop.example:8080/a@b", "http://shop.example:8080/a@b"),
+        ("https://social.example/@ann/1", "https://social.example/@ann/1"),
+        ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
+        ("https://shop.example/?mail=ann@shop.example", "https://shop.example/?mail=ann@shop.example"),
+        ("2026-01-02 03:04:05 mail ann@shop.example: 5", "2026-01-02 03:04:05 mail ann@shop.example: 5"),
+    ],
+)
+def test_users_are_removed_from_urls(text: str, shown: str) -> None:
+    assert without_user(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("password", "x"),
+        ("SHOP_PASSWORD", 1),
+        ("apikey", "x"),
+        ("api_key", "x"),
+        ("token", None),
+        ("Authorization", "x"),
+        ("proxies", ["http://ann:wren@p.example:1"]),
+        ("http_proxy", "x"),
+        ("options", {"login": {"pwd": "x"}}),
+        ("start", "http://ann:wren@shop.example/"),
+    ],
+)
+def test_arguments_that_are_named_like_secrets_are_hidden(name: str, value: Any) -> None:
+    assert hidden({name: value, "shop": "a"}) == {name: HIDDEN, "shop": "a"}
+
+
+def test_other_arguments_are_shown() -> None:
+    given = {
+        "keyword": "mug",
+        "author": "Ann",
+        "category": "a",
+        "monkey": 1,
+        "n": "10",
+        "url": "https://a.example/?b=c",
+    }
+    assert hidden(given) == given
+
+
+def test_values_of_secret_settings_are_masked_wherever_they_stand() -> None:
+    secrets = Secrets(
+        {
+            "SHOP_PASSWORD": "heron 4/2",
+            "SHOP_API_KEY": "a1b2c3d4e5f6g7h8",
+            "FEEDS": {"a.csv": {"token": "swift-99"}},
+            "REDIS_START_URLS_KEY": "news:start_urls",
+            "PIN_TOKEN": "12",
+            "COOKIES_ENABLED": False,
+        }.items()
+    )
+    assert secrets.masked("{'SHOP_PASSWORD': 'heron 4/2'}") == f"{{'SHOP_PASSWORD': '{HIDDEN}'}}"
+    assert secrets.masked("?pw=heron%204%2F2&key=a1b2c3d4e5f6g7h8") == f"?pw={HIDDEN}&key={HIDDEN}"
+    assert secrets.masked("swift-99, swift-999") == f"{HIDDEN}, swift-999"
+    assert secrets.masked("news:start_urls has 12") == "news:start_urls has 12"
+
+
+def test_numbers_of_stats_stay_when_a_password_is_equal() -> None:
+    secrets = Secrets([("password", "1234")])
+    stats = {"count": 1234, "last": "1234", "by/http://ann:wren@p.example": [1234, {"a": "http://b@c.example"}]}
+    assert masked_values(stats, secrets) == {
+        "count": 1234,
+        "last": HIDDEN,
+        "by/http://p.example": [1234, {"a": "http://c.example"}],
+    }
