@@ -18,6 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server import platform
 from scrapy_ext.server.auth.api_keys import Keyring
 from scrapy_ext.server.auth.credentials import Caller, CallerLookupError
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Seconds in which a server that ends with a crawl judges jobs; the crawl waits for its end.
+_LAST_VERDICTS: Final = 5.0
 #: The default of OTEL_SERVICE_NAME.
 _SERVICE: Final = "scrapy-ext"
 
@@ -208,8 +211,7 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     middleware.before_end = node.drain if node is not None else None
     messages, schemas = Messages(config.public_url), ItemSchemas()
     stack.push_async_callback(schemas.stop)
-    if config.runner:
-        _start_loops(store, config, Evaluator(store, messages, schemas), stack)
+    _start_loops(store, config, Evaluator(store, messages, schemas), stack)
     tokens = JobTokens(store)
     users, login_counts = UserRules.of(config.oidc_issuer, config.oidc_allowed, config.oidc_roles), LoginCounts()
     metrics = ServerMetrics(middleware, store, (extraction.metrics, housekeeping.metrics, login_counts.metrics))
@@ -260,7 +262,13 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
 
 
 def _start_loops(store: Store, config: ServerConfig, evaluator: Evaluator, stack: AsyncExitStack) -> None:
-    """Start the schedules, the monitors, the webhooks and the alerts."""
+    """Start the schedules, the monitors, the webhooks and the alerts; for a crawl, only its verdict."""
+    if not config.runner:
+        if config.exit_with_stdin:
+            # The crawl's job ends shortly before its server. What is not judged then is left to the next server.
+            stack.push_async_callback(_judge_last, evaluator)
+            stack.push_async_callback(_ended, asyncio.create_task(evaluator.run_all()))
+        return
     from scrapy_ext.server.jobs.periodic_loop import CronLoop  # as above
     from scrapy_ext.server.monitors.sending import AlertDispatcher, AlertSender
     from scrapy_ext.server.net.guard import Guard
@@ -426,6 +434,13 @@ async def _caller(store: Store, key: str, keys: Keyring | None = None) -> Caller
         return await keys.caller(key) if caller is None and keys is not None else caller
     except StoreError as error:
         raise CallerLookupError from error
+
+
+async def _judge_last(evaluator: Evaluator) -> None:
+    """Judge the jobs that have just ended, for some seconds."""
+    with contextlib.suppress(*TIMEOUT_ERRORS):
+        async with timeout_after(_LAST_VERDICTS):
+            await evaluator.run_all()
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from contextlib import closing
 
 import pytest
@@ -163,6 +164,12 @@ def test_redirects_retries_failures_and_repeats_end_as_in_plain_scrapy(project, 
     for stat in ("item_scraped_count", "retry/count", "spider_exceptions/ValueError", "dupefilter/filtered"):
         assert crawl.stat(stat) == plain.stat(stat), stat
     assert crawl.stat("scheduler/unserializable") == 1, "the callback that is no method of the spider"
+    with closing(sqlite3.connect(project.folder / ".scrapy" / "platform" / "platform.db")) as database:
+        (reasons,) = database.execute("SELECT reasons FROM job_verdicts").fetchone()
+        assert (database.execute("SELECT count(*) FROM monitor_queue").fetchone(), "in the log" in str(reasons)) == (
+            (0,),
+            True,
+        ), "the server of the crawl judges its job before it stops"
 
 
 @pytest.mark.long

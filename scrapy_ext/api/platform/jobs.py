@@ -137,8 +137,8 @@ class JobList(msgspec.Struct):
 class JudgedJob(Job, kw_only=True, omit_defaults=True):
     """A row of ``/api/projects/<project>/verdicts``, which is this package's own.
 
-    ``verdict``: red, amber, green, or none for a cancelled job; None for one that has not finished. ``error``: the most
-    frequent error of its log, with its count and place.
+    ``verdict``: red, amber, green, none for a cancelled job, or unjudged for one that has just finished; None for any
+    other. ``error``: the most frequent error of its log, with its count and place.
     """
 
     verdict: str | None = None
@@ -147,10 +147,11 @@ class JudgedJob(Job, kw_only=True, omit_defaults=True):
 
 
 class JudgedJobs(msgspec.Struct):
-    """Some of the ``total`` jobs."""
+    """Some of the ``total`` jobs. ``unjudged``: finished jobs of the project without a verdict, 10,000 at most."""
 
     total: int
     jobs: list[JudgedJob]
+    unjudged: int = 0
 
 
 # ── the job queue (platform-api.md, Finished-job queue), with further calls of its real client ──

@@ -50,6 +50,8 @@ class Verdict(IntEnum):
         return self.name.lower()
 
 
+#: Text for a finished job that has no verdict yet.
+UNJUDGED: Final = "unjudged"
 #: The verdicts that need somebody.
 ATTENTION: Final = (Verdict.RED, Verdict.AMBER)
 

@@ -11,6 +11,7 @@ from scrapy_ext.api.masking import hidden
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.comparison import changes
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, GIVEN, RUNS, JobList, JobState, JudgedJobs
+from scrapy_ext.api.platform.verdicts import UNJUDGED
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.options import JOB, argument, paging_options
 from scrapy_ext.commands.output import Column
@@ -43,6 +44,8 @@ async def _list(view: View) -> None:
     number = await view.output.records(_records(view, first), _JOBS)
     what = "jobs that need attention in" if view.options.needs_attention else "jobs of"
     await note_shown(view, f"{what} project {view.project}", number, first.total)
+    if isinstance(first, JudgedJobs) and first.unjudged:
+        await view.output.note(f"{counted(first.unjudged, 'finished job')} not judged yet (verdict: {UNJUDGED})")
 
 
 async def _page(view: View, offset: int, count: int | None) -> JobList | JudgedJobs:

@@ -21,7 +21,7 @@ from scrapy_ext.api.platform.monitors import NOT_APPLICABLE, CheckResult, Monito
 from scrapy_ext.api.platform.records import LogRecord
 from scrapy_ext.compatibility.python import run_together
 from scrapy_ext.server.computing.threads import in_data_thread
-from scrapy_ext.server.loops import Loop, leased
+from scrapy_ext.server.loops import Loop, leased, log_failure
 from scrapy_ext.server.monitors.checking import check_result
 from scrapy_ext.server.monitors.item_schemas import Allowance, ItemSchemas
 from scrapy_ext.server.monitors.messages import Messages
@@ -35,6 +35,7 @@ from scrapy_ext.server.store.monitors.monitors import AT_ONCE, MAX_ATTEMPTS, Che
 
 #: Seconds between two polls of the queue.
 INTERVAL: Final = 1.0
+_LOOP: Final = "monitors"
 _LEASE: Final = "monitors"
 #: Spiders whose jobs are checked at once.
 _SPIDERS: Final = 3
@@ -98,7 +99,7 @@ class Evaluator:
 
     async def run(self) -> None:
         """Run forever; failures are logged and retried."""
-        await Loop("monitors", self._pass, self._interval).run()
+        await Loop(_LOOP, self._pass, self._interval).run()
 
     async def _pass(self) -> float | None:
         return 0.0 if await self.run_due() else None
@@ -118,6 +119,14 @@ class Evaluator:
             for subject in work.groups:
                 await alerts.compose(lease, subject, self._messages.compose)
         return len(work.rows) == AT_ONCE
+
+    async def run_all(self) -> None:
+        """Check what is due now, for a server that does not run forever; a failure is logged."""
+        try:
+            while await self.run_due():
+                pass
+        except Exception as error:
+            log_failure(_LOOP, error)
 
     async def _check_all(self, rows: Sequence[Queued], lease: Lease) -> None:
         """Check the jobs of a few spiders at once, those of one spider by their ends."""

@@ -31,7 +31,7 @@ from scrapy_ext.server.platform.jobs import JOB_FILTERS, MAX_LIST, job_filter, l
 from scrapy_ext.server.platform.rules import RulePaths, declare, owner_of, projects_of
 from scrapy_ext.server.store.jobs.jobs import Judgement
 from scrapy_ext.server.store.jobs.queries import JobPage
-from scrapy_ext.server.store.jobs.rows import StoredJob, verdict_of_job
+from scrapy_ext.server.store.jobs.rows import StoredJob, verdict_text
 
 _PER_PAGE: Final = 100
 _MAX_PER_PAGE: Final = 1000
@@ -116,14 +116,14 @@ async def _list(call: Call) -> Response:
     total = await store.jobs.count(project, which)
     found = await store.jobs.listed(project, which, page, counts=True)
     known = await store.jobs.judgements(project, [job.key for job in found])
-    return json(JudgedJobs(total, [_judged(job, known.get(job.key), store.clock()) for job in found]))
+    judged = [_judged(job, known.get(job.key), store.clock()) for job in found]
+    return json(JudgedJobs(total, judged, await store.verdicts.unjudged(project)))
 
 
 def _judged(job: StoredJob, known: Judgement | None, now: int) -> JudgedJob:
-    verdict = verdict_of_job(job)
     return JudgedJob(
         **msgspec.structs.asdict(listed_job(job, now)),
-        verdict=None if verdict is None else verdict.text,
+        verdict=verdict_text(job),
         reasons=[] if known is None else [reason.sentence for reason in known.reasons],
         error="" if known is None else known.error,
     )

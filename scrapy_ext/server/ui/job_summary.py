@@ -14,7 +14,7 @@ from scrapy_ext.server.store.jobs.rows import (
     ran_for,
     reason_of,
     tags_of,
-    verdict_of_job,
+    verdict_text,
 )
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
@@ -45,7 +45,7 @@ class Summary(NamedTuple):
     arguments: str
     #: Time (ms) between the scheduling and the start; so far, of a pending job.
     queued: int | None
-    #: Of a finished job: green, amber, red, or none for a cancelled one; "" for any other.
+    #: Of a finished job: green, amber, red, none for a cancelled one, or unjudged; "" for any other.
     verdict: str
 
 
@@ -70,7 +70,7 @@ def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summa
         node=text_of(job, "node"),
         arguments=arguments_in_a_line(job),
         queued=queued_for(job, now),
-        verdict="" if (verdict := verdict_of_job(job)) is None else verdict.text,
+        verdict=verdict_text(job) or "",
     )
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from scrapy_ext.api.platform.comparison import median
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.verdicts import Verdict
+from scrapy_ext.api.platform.verdicts import UNJUDGED, Verdict
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.queries import JobFilter
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, arguments_of, verdict_of_job
@@ -106,7 +106,8 @@ def cells(runs: Sequence[Summary], now: int) -> Markup:
 def _told(run: Summary, now: int) -> str:
     items = f"{shapes.number(run.counts.items)} {shapes.plural(run.counts.items, 'item')}"
     took, ended = shapes.duration(run.elapsed), shapes.ago(run.changed, now)
-    return f"{run.key}: {shapes.cell(run.outcome or 'finished')}, {items}, {took}, {ended}"
+    doubt = ", no verdict yet" if run.verdict == UNJUDGED else ""
+    return f"{run.key}: {shapes.cell(run.outcome or 'finished')}, {items}, {took}, {ended}{doubt}"
 
 
 def strip(runs: Sequence[StoredJob], now: int) -> list[Summary]:
@@ -146,4 +147,4 @@ def _ends(first: int, last: int) -> tuple[str, str]:
 
 def _class(run: StoredJob) -> str:
     verdict = verdict_of_job(run)
-    return "" if verdict is Verdict.GREEN else "bad" if verdict is Verdict.RED else "odd"
+    return "" if verdict in (Verdict.GREEN, None) else "bad" if verdict is Verdict.RED else "odd"

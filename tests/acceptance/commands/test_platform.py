@@ -90,8 +90,11 @@ def test_jobs_are_selected(platform: Filled, options: tuple[str, ...], spiders: 
 
 
 def test_jobs_have_their_verdicts(platform: Filled) -> None:
-    assert [job.get("verdict") for job in platform.lines("jobs")] == [None, "green"]
-    assert re.search(r"finished +green", plain(platform.terminal("jobs")))
+    """The server runs no jobs, so that it judges none."""
+    assert [job.get("verdict") for job in platform.lines("jobs")] == [None, "unjudged"]
+    shown = plain(platform.terminal("jobs"))
+    assert re.search(r"finished +unjudged", shown)
+    assert "1 finished job not judged yet (verdict: unjudged)" in shown
 
 
 async def test_jobs_of_a_platform_without_verdicts_are_listed_without_them(platform: Filled) -> None:

@@ -23,7 +23,7 @@ from scrapy_ext.api.platform.jobs import (
     is_name,
 )
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
-from scrapy_ext.api.platform.verdicts import Finished, Verdict, reasons_of, verdict_of
+from scrapy_ext.api.platform.verdicts import UNJUDGED, Finished, Verdict, reasons_of, verdict_of
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 
@@ -93,13 +93,25 @@ def reason_of(job: StoredJob) -> str:
 
 
 def verdict_of_job(job: StoredJob) -> Verdict | None:
-    """Return the verdict on a finished job, that of its close reason alone until one is given; None for any other."""
+    """Return the verdict on a finished job; None for any other, and for one that is not judged yet.
+
+    A close reason that needs somebody decides at once. That of a good end does not: the log may have errors.
+    """
     if job.state is not JobState.FINISHED:
         return None
     if job.verdict is not Verdict.NONE:
         return job.verdict
     reason = reason_of(job)
-    return verdict_of(reasons_of(Finished(reason, 0, 0, None)), reason)
+    verdict = verdict_of(reasons_of(Finished(reason, 0, 0, None)), reason)
+    return None if verdict is Verdict.GREEN else verdict
+
+
+def verdict_text(job: StoredJob) -> str | None:
+    """Return red, amber, green, none (cancelled) or unjudged for a finished job; None for any other."""
+    if job.state is not JobState.FINISHED:
+        return None
+    verdict = verdict_of_job(job)
+    return UNJUDGED if verdict is None else verdict.text
 
 
 def ran_for(job: StoredJob, now: int) -> int | None:

@@ -17,6 +17,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.verdicts import ATTENTION, COMPARED, LEAST, Verdict
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
+from scrapy_ext.server.store.monitor_queue import MOST_UNJUDGED
 from scrapy_ext.server.store.verdicts import Run, SpiderChoice, SpiderHealth
 from scrapy_ext.server.ui import charts, shapes
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
@@ -71,6 +72,8 @@ async def _show(visit: Visit) -> Response:
         text=text,
         counts=known,
         attention=sum(counted[each] for each in ATTENTION),
+        unjudged=await store.verdicts.unjudged(project),
+        most_unjudged=MOST_UNJUDGED,
         states=await store.jobs.states(project),
         waiting=await _waiting(visit),
         nodes=await store.nodes.listed() if visit.grant.all_projects else [],

@@ -19,6 +19,7 @@ from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
+from scrapy_ext.server.store.jobs.rows import verdict_text
 from scrapy_ext.server.store.jobs.states import Change
 from scrapy_ext.server.store.records.chunks import LOGS
 from scrapy_ext.server.store.verdicts import RUNS, SpiderHealth
@@ -115,6 +116,30 @@ async def test_the_worst_spiders_come_first_and_are_counted(store: Store, evalua
     assert await verdicts(store) == [("red", Verdict.RED), ("amber", Verdict.AMBER), ("green", Verdict.GREEN)]
     counted = {Verdict.NONE: 0, Verdict.GREEN: 1, Verdict.AMBER: 1, Verdict.RED: 1}
     assert await store.verdicts.counted(None) == await store.verdicts.counted(1) == {1: counted}
+
+
+async def test_a_job_that_ended_well_has_no_verdict_until_it_is_judged(store: Store, evaluator: Evaluator) -> None:
+    keys = [await ended(store, "books", 0, reason, errors=2) for reason in ("finished", "start_error", "cancelled")]
+
+    async def texts() -> list[str | None]:
+        return [verdict_text(job) for job in (await store.jobs.window(1, JobFilter(keys=tuple(keys)))).jobs][::-1]
+
+    assert await texts() == ["unjudged", "red", "none"]
+    assert await store.verdicts.unjudged(1) == 3
+    await evaluator.run_all()
+    assert await texts() == ["amber", "red", "none"]
+    assert await store.verdicts.unjudged(1) == 0
+
+
+async def test_what_another_server_judges_is_left_to_it(store: Store, evaluator: Evaluator) -> None:
+    await ended(store, "books", 1)
+    lease = await store.leases.take("monitors", "another server", 60_000)
+    assert lease is not None
+    await evaluator.run_all()
+    assert await store.verdicts.unjudged(1) == 1
+    await store.leases.release(lease)
+    await evaluator.run_all()
+    assert await store.verdicts.unjudged(1) == 0
 
 
 async def test_deletion_and_a_new_run_take_the_verdict_back(store: Store, evaluator: Evaluator) -> None:

@@ -55,7 +55,9 @@ async def test_the_tab_of_jobs_that_need_somebody_has_their_number_and_the_page_
         # A row of the queue that is due in an hour: the server does not judge the job meanwhile.
         later = store.clock() + 3_600_000
         await store._engine.write(enqueue_job, JobKey.parse(good), {}, later)
-        assert "1 finished job of this project has no verdict yet" in page(await http.get(path)).text_content()
+        for waiting in (path, f"/ui/{project}"):
+            text = page(await http.get(waiting)).text_content()
+            assert "1 finished job of this project has no verdict yet" in text, waiting
         assert "no verdict yet" not in (await http.get(f"/ui/{project}/jobs")).text
     finally:
         await store._engine.write(forget_job, JobKey.parse(good))
