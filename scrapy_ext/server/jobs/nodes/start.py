@@ -5,16 +5,19 @@ The parts of a node are imported with it: the server of a crawl runs no jobs.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 from typing import TYPE_CHECKING, Final
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, elapsing
 from scrapy_ext.server.auth.tokens import AttemptTokens
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.jobs.confining import Confining, Policy
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError
 from scrapy_ext.server.store.engine.opening import HEARTBEATS, NODE
 from scrapy_ext.server.store.fencing import Attempt, over
 
@@ -23,8 +26,13 @@ if TYPE_CHECKING:
     from scrapy_ext.server.jobs.nodes.notifier import Notifier
 
 _URL_SECONDS: Final = 15
+#: Seconds in which the start of a node is repeated while rows are locked, and between two attempts.
+_START_SECONDS: Final = 60.0
+_PAUSE: Final = 1.0
 #: An attempt that never existed: only a server with the same secret, which is in the database, reports it as over.
 _NEVER: Final = Attempt(JobKey(1, 1, 1), 0)
+
+logger = logging.getLogger(__name__)
 
 
 async def check_server_url(url: str, store: Store) -> None:
@@ -81,12 +89,30 @@ async def start_node(
             config.job_timeout,
             config.job_opentelemetry,
         ),
-        await _notifier(pools.nodes, config),
+        await _notifier(store, config),
         locks=NodeLocks(config.data if config.database is None else None),
     )
-    await node.start()
+    await _until_started(node)
     stack.push_async_callback(node.stop)
     return node
+
+
+async def _until_started(node: Node) -> None:
+    """Start a node, and wait for its rows: those that a killed process was writing stay locked until the database has
+    noticed its end, at times for longer than a node waits for a lock."""
+    until = elapsing() + _START_SECONDS
+    while True:
+        try:
+            await node.start()
+        except StoreAwayError:
+            raise
+        except StoreBusyError as error:
+            if elapsing() > until:
+                raise
+            logger.warning("The node is not started yet; it is tried again: %s", error)
+            await asyncio.sleep(_PAUSE)
+        else:
+            return
 
 
 async def _pools(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Pools:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -17,6 +19,7 @@ from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import StoredNode
 from tests.support.eventually import eventually_async
 from tests.support.postgresql import Cluster
+from tests.support.servers import ForkedServer
 
 #: Seconds that the database is away in these tests.
 OUTAGE = 20.0
@@ -65,6 +68,29 @@ async def test_a_node_that_was_found_dead_knows_it_at_its_next_heartbeat(store: 
     await join(store, "node")
     assert await store.attempts.release_jobs("node", 1, 5) == []
     assert await store.nodes.heartbeat("node", 2) is False
+
+
+@pytest.mark.long
+async def test_a_server_waits_for_rows_that_a_dying_process_has_locked(store: Store, url: str, tmp_path: Path) -> None:
+    """Those of a node that was killed: the new one does not fail because of them."""
+    locking, looking = await asyncpg.connect(url), await asyncpg.connect(url)
+    waits: set[object] = set()
+    await locking.execute("BEGIN; LOCK TABLE nodes IN EXCLUSIVE MODE")
+    starting = asyncio.create_task(asyncio.to_thread(ForkedServer, tmp_path, database=url))
+
+    async def given_up() -> bool:
+        """More waits than one: a first one was ended by the limit of the node's locks."""
+        rows = (
+            "SELECT query_start FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
+        waits.update(each[0] for each in await looking.fetch(rows))
+        return len(waits) > 1 or starting.done()
+
+    await eventually_async(given_up)
+    await asyncio.gather(locking.close(), looking.close())
+    with await starting as server:
+        assert len(await store.nodes.listed()) == 1
+        assert "The node is not started yet; it is tried again" in server.log()
 
 
 async def test_the_end_of_an_earlier_attempt_ends_no_later_one(store: Store) -> None:
