@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.crawls import Project
+from tests.support.free_ports import held_port, number_of
 from tests.support.servers import ForkedServer, RunningServer
 
 SPIDERS = """
@@ -38,10 +38,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     server.stop()
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+@pytest.fixture
+def unused_port() -> Iterator[int]:
+    """A port on which nobody listens."""
+    with held_port() as held:
+        yield number_of(held)
 
 
 @pytest.mark.long(keep=1)
@@ -101,8 +102,8 @@ def test_a_component_that_cannot_be_built_says_why_in_one_line(project, setting,
     assert "Traceback" not in crawl.log
 
 
-def test_a_platform_that_is_not_there_is_reported(project):
-    address = f"http://localhost:{free_port()}"
+def test_a_platform_that_is_not_there_is_reported(project, unused_port):
+    address = f"http://localhost:{unused_port}"
     crawl = project.crawl("one", "-s", f"PLATFORM_URL={address}", "-s", f"PLATFORM_API_KEY={SECRET}")
     assert crawl.returncode != 0
     assert crawl.reason == "platform_unavailable"
@@ -141,9 +142,9 @@ def test_a_wrong_extraction_key_closes_the_spider_once_and_loses_no_request(proj
 
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize("what", ["nothing", "another path", "another service"])
-def test_an_address_without_an_extraction_service_is_reported_and_loses_no_request(project, server, what):
+def test_an_address_without_an_extraction_service_is_reported_and_loses_no_request(project, server, unused_port, what):
     address = {
-        "nothing": f"http://localhost:{free_port()}/v1",
+        "nothing": f"http://localhost:{unused_port}/v1",
         "another path": f"{server.url}/elsewhere/v1",
         "another service": f"{server.url}/system/ts/v1",
     }[what]

@@ -22,6 +22,7 @@ from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.net.guard import Resolve, system_resolve
+from tests.support.eventually import TIMEOUT
 
 KEY = "k" * 32
 #: Times as in production: what runs out of them hangs. Tests of a time that is over have a service of their own.
@@ -92,11 +93,11 @@ class Service:
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
-        self._thread.join(60)
+        self._thread.join(TIMEOUT)
         assert not self._thread.is_alive()
 
     def run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(TIMEOUT)
 
     def send(
         self,
@@ -107,7 +108,7 @@ class Service:
         key: str | None = KEY,
         **headers: str,
     ) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if key is not None:
             sent["Authorization"] = "Basic " + base64.b64encode(f"{key}:".encode()).decode()

@@ -14,6 +14,7 @@ import aiohttp
 from yarl import URL
 
 from scrapy_ext.compatibility.python import Self
+from tests.support.eventually import TIMEOUT
 
 
 class Answer(NamedTuple):
@@ -51,7 +52,7 @@ class Http:
             headers=self._headers,
             skip_auto_headers=["Content-Type", "Accept-Encoding"],
             auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(total=60),
+            timeout=aiohttp.ClientTimeout(total=TIMEOUT),
         )
         return self
 

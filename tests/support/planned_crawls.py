@@ -188,7 +188,7 @@ class Plan:
         (self.folder / "plan.json").write_text(json.dumps(rows))
         return self.project.start("planned", *options)
 
-    def crawl(self, *waves: Iterable[Any], options: Iterable[str] = (), timeout: float = 180) -> Crawl:
+    def crawl(self, *waves: Iterable[Any], options: Iterable[str] = (), timeout: float = 300) -> Crawl:
         """Crawl them to the end."""
         return self.start(*waves, options=options).end(timeout)
 

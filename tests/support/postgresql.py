@@ -11,7 +11,6 @@ import resource
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,10 +19,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.eventually import TIMEOUT
+from tests.support.free_ports import held_port, number_of
+
 _NEEDED = """PostgreSQL 13 or later is needed for these tests, and was not found: neither in PATH, nor where Debian and
 Homebrew put it. On Debian and Ubuntu: apt-get install postgresql. Elsewhere, put the folder of initdb into PATH."""
 _USER = "scrapy"
-_START_SECONDS = 60
 #: Who runs it when the tests run as root, whom PostgreSQL refuses.
 _UNPRIVILEGED = ("postgres", "nobody")
 
@@ -51,7 +52,9 @@ class Cluster:
         self._folder = Path(tempfile.mkdtemp(prefix="scrapy-ext-postgresql-"))
         self._numbers = itertools.count(1)
         self.password = secrets.token_hex(8) if primary is None else primary.password
-        self.port = _free_port()
+        #: Its port stays its own while it is created, and while it is down.
+        self._port = held_port()
+        self.port = number_of(self._port)
         self.process: subprocess.Popen[bytes] | None = None
         try:
             self._create()
@@ -128,7 +131,7 @@ class Cluster:
         disk when a part of what it writes gets there, so that the bound must not be at the end of a page.
         """
         self._file_limit = file_limit
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + TIMEOUT
         self._spawn()
         while self._call("pg_isready", "--quiet").returncode != 0:
             if time.monotonic() > deadline:
@@ -168,13 +171,13 @@ class Cluster:
         """End it as a power cut does: its first process, and with it those that it has started."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=TIMEOUT)
 
     def stop(self) -> None:
         """End it without waiting for its clients."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)  # what it holds is thrown away: nothing to write out
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=TIMEOUT)
 
     def pause(self) -> None:
         """Let it hang: its processes are there and do nothing."""
@@ -195,6 +198,7 @@ class Cluster:
     def remove(self) -> None:
         """Stop it and remove its folder."""
         self.stop()
+        self._port.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def database(self, template: str = "template0") -> str:
@@ -281,12 +285,6 @@ def _owner() -> pwd.struct_passwd | None:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
     raise RuntimeError("PostgreSQL does not run as root, and there is no user postgres or nobody to run it as.")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _end_with_parent() -> None:

@@ -9,9 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_ext.compatibility.python import Self, timeout_after
-
-#: For an answer to come on a busy machine.
-TIMEOUT = 60.0
+from tests.support.eventually import TIMEOUT
 
 
 class RawAnswer(NamedTuple):

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from tests.support.eventually import TIMEOUT
 from tests.support.postgresql import Cluster
-
-_SECONDS = 120.0
 
 
 class Replicated:
@@ -79,9 +78,9 @@ def states(primary: Cluster) -> list[str]:
 
 def until(condition: Callable[[], bool], what: str) -> None:
     """Wait until something is so."""
-    deadline = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
-        assert time.monotonic() < deadline, f"not within {_SECONDS:g} s: {what}"
+        assert time.monotonic() < deadline, f"not within {TIMEOUT:g} s: {what}"
         time.sleep(0.1)
 
 

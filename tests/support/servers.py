@@ -18,9 +18,7 @@ from typing import Any
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.support import forked
-
-#: Seconds that a start may take on a machine that does much else at the same time.
-START_SECONDS = 90
+from tests.support.eventually import TIMEOUT
 
 
 class RunningServer:
@@ -82,13 +80,13 @@ class RunningServer:
     def _ready(self) -> str:
         """The address of the ``ready`` line."""
         assert self.process.stdout is not None
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + TIMEOUT
         line = b""
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
             while not line.endswith(b"\n"):
                 if not selector.select(max(deadline - time.monotonic(), 0)):
-                    raise AssertionError(f"no ready line within {START_SECONDS} s\n{self.log()}")
+                    raise AssertionError(f"no ready line within {TIMEOUT:g} s\n{self.log()}")
                 piece = os.read(self.process.stdout.fileno(), 4096)
                 if not piece:
                     raise AssertionError(f"the server ended instead of being ready\n{self.log()}")
@@ -128,7 +126,7 @@ class RunningServer:
     def wait(self) -> int:
         """Wait until it has ended by itself; returns its exit code."""
         try:
-            return self.process.wait(timeout=60)
+            return self.process.wait(timeout=TIMEOUT)
         finally:
             self.log()
             self._log.close()

@@ -21,6 +21,7 @@ from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.mcp.services import Need
 from scrapy_ext.server.mcp.tools import TOOLS
 from tests.support.agents import called, tools_of
+from tests.support.eventually import TIMEOUT
 from tests.support.job_projects import write_project
 from tests.support.terminal_commands import Platform, scrapy
 
@@ -108,7 +109,7 @@ class Started:
 
     def end(self) -> tuple[int, bytes, str]:
         """Wait until it has ended; its exit code, and the rest of both outputs."""
-        output, errors = self.process.communicate(timeout=120)
+        output, errors = self.process.communicate(timeout=TIMEOUT)
         return self.process.returncode, output, errors.decode()
 
     def __enter__(self) -> Self:
@@ -143,7 +144,7 @@ def test_ctrl_c_ends_it_while_it_waits_for_a_message(platform: Platform) -> None
     with Started(platform) as started:
         started.answer(id=1, method="initialize", params=_HELLO)
         started.process.send_signal(signal.SIGINT)
-        assert started.process.wait(60) == 130
+        assert started.process.wait(TIMEOUT) == 130
         assert "Traceback" not in started.end()[2]
 
 

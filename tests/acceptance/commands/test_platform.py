@@ -22,6 +22,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.commands.platform import SUBCOMMANDS
 from tests.support import forked
+from tests.support.eventually import TIMEOUT
 from tests.support.http import Http
 from tests.support.played_server import PlayedServer, json_reply
 from tests.support.terminal_commands import Platform, lines, plain, scrapy
@@ -331,7 +332,7 @@ def test_ctrl_c_ends_quietly(platform: Filled) -> None:
         process.stdout.read(1)
         process.send_signal(signal.SIGINT)
         process.stdout.close()
-        assert process.wait(timeout=60) in (0, 130)
+        assert process.wait(timeout=TIMEOUT) in (0, 130)
         assert process.stderr.read() == b""
 
 
@@ -353,7 +354,7 @@ def test_serve_runs_the_services_on_the_projects_data(tmp_path: Path) -> None:
         key = asyncio.run(_push(url, "p" * 32))
         assert asyncio.run(_extracted(url, f"http://localhost:{port}/healthz")) == 200
         server.send_signal(signal.SIGTERM)
-        server.wait(timeout=60)
+        server.wait(timeout=TIMEOUT)
     assert (tmp_path / ".scrapy" / "platform").is_dir()
     without_keys = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     done = forked.run([*scrapy, "jobs"], cwd=tmp_path, env=without_keys)

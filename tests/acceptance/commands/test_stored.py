@@ -16,6 +16,7 @@ import pytest
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.json_lines import encode
 from tests.support import forked
+from tests.support.eventually import TIMEOUT
 from tests.support.faults import Fault, FaultProxy
 from tests.support.terminal_commands import Platform, lines
 
@@ -163,7 +164,7 @@ def test_long_work_has_a_bar_in_a_terminal_only(after: int, terminal: bool, show
         with contextlib.suppress(OSError):
             while piece := os.read(master, 4096) if terminal else b"":
                 said += piece
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=TIMEOUT)
     os.close(master)
     assert (process.returncode, out) == (0, b"done\n")
     assert (b"3/4" in said + (errors or b"")) == shown

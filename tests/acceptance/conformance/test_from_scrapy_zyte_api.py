@@ -73,7 +73,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, extraction: RunningServer, sh
             env={**without_keys(), "SERVICE_KEY": extraction.extract_key, "PYTHONPATH": os.fspath(ROOT)},
             capture_output=True,
             text=True,
-            timeout=170,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3000:]

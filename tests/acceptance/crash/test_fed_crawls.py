@@ -18,7 +18,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from tests.support.crash.lives import Platform
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
-from tests.support.eventually import eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.faults import FaultProxy, KillPoint, Step, When
 from tests.support.sites import Answer, ListeningSite
 
@@ -118,7 +118,7 @@ class Fed:
                     return False
                 return True
 
-            eventually(lambda once=once: self.ask(once), what="the push is accepted", timeout=60)
+            eventually(lambda once=once: self.ask(once), what="the push is accepted")
 
     def add(self, url: str, *arguments: str, proxy: FaultProxy | None = None) -> int:
         """Run `scrapy platform frontier add`; returns its exit code."""
@@ -130,7 +130,7 @@ class Fed:
         )
         if proxy is not None:
             proxy.victim = process.pid
-        return process.wait(120)
+        return process.wait(TIMEOUT)
 
     def file(self, prefix: str) -> str:
         self._file.write_text("\n".join(self.lines(prefix)))
@@ -175,11 +175,11 @@ def job_of(running: Running) -> str:
         words = [line.split("Job ")[1].split()[0] for line in running.log.read_text().splitlines() if ": Job " in line]
         return words[0] if words else None
 
-    return eventually(found, what="the crawl has a job", timeout=60)
+    return eventually(found, what="the crawl has a job")
 
 
 def finished(running: Running) -> None:
-    crawl: Crawl = running.end(120)
+    crawl: Crawl = running.end()
     assert (crawl.returncode, crawl.reason) == (0, "finished"), crawl.log[-3000:]
 
 
@@ -197,7 +197,7 @@ def in_background(work: Callable[[], None]) -> Callable[[], None]:
     thread.start()
 
     def join() -> None:
-        thread.join(180)
+        thread.join(TIMEOUT)
         assert not errors, errors[0]
 
     return join
@@ -221,11 +221,11 @@ def test_a_crawl_that_is_killed_does_each_pushed_request_once(fed: Fed, platform
         fed.jobs.append(job)
         frontier = f"job-{'-'.join(job.split('/')[1:])}"
         # A crawl that is killed before it takes pushes is begun again first.
-        eventually(lambda: fed.is_open(frontier) or first.process.poll(), what="the crawl takes pushes", timeout=60)
+        eventually(lambda: fed.is_open(frontier) or first.process.poll(), what="the crawl takes pushes")
         early = None if fed.is_open(frontier) else fed.start(platform.url, *kept, "-s", f"PLATFORM_JOB={job}")
-        eventually(lambda: fed.is_open(frontier), what="the crawl takes pushes", timeout=60)
+        eventually(lambda: fed.is_open(frontier), what="the crawl takes pushes")
         join = in_background(lambda: fed.push(frontier, "pushed"))
-        code = first.process.wait(120)
+        code = first.process.wait(TIMEOUT)
         # A late call may not be needed: a fast crawl stores everything in fewer.
         assert code == -signal.SIGKILL or (code == 0 and point.number > 1), first.log.read_text()[-3000:]
     if code == 0:
@@ -246,14 +246,14 @@ def test_a_server_that_is_killed_loses_no_pushed_request(tmp_path: Path, site: E
         fed.jobs.append(job_of(crawl))
         join = in_background(lambda: fed.push("fed", "pushed", size=10))
         for hits in (2, REQUESTS // 2):
-            eventually(lambda hits=hits: site.hits.total() > hits, what="pushed requests are crawled", timeout=60)
+            eventually(lambda hits=hits: site.hits.total() > hits, what="pushed requests are crawled")
             platform.start_again()
         join()
         # The start request and its child, too.
         wanted = fed.expected("pushed").total() + 2
-        eventually(lambda: fed.items().total() >= wanted, what="all is crawled", timeout=90)
+        eventually(lambda: fed.items().total() >= wanted, what="all is crawled")
         crawl.process.send_signal(signal.SIGTERM)
-        assert crawl.end(120).reason == "shutdown"
+        assert crawl.end().reason == "shutdown"
         fed.check("pushed")
     finally:
         platform.close()
@@ -297,7 +297,7 @@ def test_workers_that_are_killed_in_turn_do_each_pushed_request_once(fed: Fed, p
     for turn in range(4):
         worker = (turn + seed) % 2
         hits = fed.site.hits.total() + 10
-        eventually(lambda hits=hits: fed.site.hits.total() > hits, what="pushed requests are crawled", timeout=60)
+        eventually(lambda hits=hits: fed.site.hits.total() > hits, what="pushed requests are crawled")
         running[worker].process.kill()
         running[worker].process.wait()
         running[worker] = start(worker, "-s", f"PLATFORM_JOB={fed.jobs[worker]}")

@@ -28,7 +28,6 @@ import re
 import select
 import shlex
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -47,6 +46,7 @@ from scrapy_ext.addon import Addon
 from scrapy_ext.api.extraction import check
 from scrapy_ext.settings import SETTINGS
 from tests.support import pdfs
+from tests.support.free_ports import held_port, number_of
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -59,7 +59,8 @@ FROM_NOTHING = (
 )
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst", "howto/sessions.rst", "howto/snapshots.rst")
-TIMEOUT = 180
+#: Seconds for all commands of one example. Pages take three minutes beside six times the processes of an idle machine.
+TIMEOUT = 400
 REPORT = [
     *pdfs.lines(["The road in winter"], size=20),
     *pdfs.lines(["It is dark by four o'clock, and the paths are wet.", "Take the lantern with you."], top=120),
@@ -342,11 +343,6 @@ def import_spider(example: Example, folder: Path) -> None:
 # ── the tests ──
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
-
-
 def clean_environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not _OURS.fullmatch(name)}
     kept.pop("COLUMNS", None)
@@ -356,7 +352,8 @@ def clean_environment() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def shop_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The tutorial's shop on a free port, which has a PDF as well."""
-    port = free_port()
+    held = held_port()
+    port = str(number_of(held))
     folder = tmp_path_factory.mktemp("shop")
     (folder / "report.pdf").write_bytes(pdfs.pdf(REPORT))
     (folder / "shop_site.py").write_text(SHOP.read_text("utf-8").replace("8610", port), "utf-8")
@@ -367,6 +364,7 @@ def shop_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert process.stdout.readline()
         yield port
         process.terminate()
+    held.close()
 
 
 @pytest.fixture(scope="session")
@@ -431,6 +429,7 @@ def is_run(page: str) -> bool:
     return any(example.kind in ("run", "start", "python") for example in PAGES[page])
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=pytest.mark.long) if is_run(page) else page for page in PAGES]
 )
@@ -438,13 +437,15 @@ def test_what_a_page_shows_is_what_happens(
     page: str, tmp_path: Path, shop_port: str, request: pytest.FixtureRequest
 ) -> None:
     environment = clean_environment()
-    ports = {"8610": free_port() if page in FROM_NOTHING else shop_port, "8700": free_port()}
+    held = [held_port() for _ in range(2)]
+    shop, server = (str(number_of(each)) for each in held)
+    ports = {"8610": shop if page in FROM_NOTHING else shop_port, "8700": server}
     if is_run(page) and page not in FROM_NOTHING:
         environment |= request.getfixturevalue("server")
         make_project(tmp_path, shop_port)
     if page in WITH_BROWSER:
         request.getfixturevalue("browser")
-    with closing(Story(tmp_path, environment, ports)) as story:
+    with held[0], held[1], closing(Story(tmp_path, environment, ports)) as story:
         for example in PAGES[page]:
             run_example(story, example)
 

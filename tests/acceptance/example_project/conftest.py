@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.eventually import TIMEOUT
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -23,4 +25,4 @@ def site() -> Iterator[str]:
         assert line[:1] == ["ready"], f"the site did not start: {line}"
         yield line[1]
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=TIMEOUT) == 0

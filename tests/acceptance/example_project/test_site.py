@@ -18,6 +18,7 @@ from parsel import Selector
 
 from example_project.site import images, news, shop
 from example_project.site.app import SEARCH_TOKEN
+from tests.support.eventually import TIMEOUT
 
 ROOT = Path(__file__).parents[3]
 NOT_THERE = ["/p/901-gone", "/nothing", "/c/nothing", "/c/tents?page=99", "/news/nothing/", "/images/1-9"]
@@ -218,6 +219,6 @@ def test_sigterm_ends_the_site() -> None:
         assert process.stdout is not None
         port = int(process.stdout.readline().rpartition(":")[2])
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
+        process.wait(timeout=TIMEOUT)
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0

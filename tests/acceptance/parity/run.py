@@ -32,7 +32,7 @@ from tests.acceptance.parity.site import OTHER
 from tests.acceptance.parity.wirings import WIRINGS
 
 #: A crawl that hangs ends.
-SETTINGS = {"TELNETCONSOLE_ENABLED": False, "CLOSESPIDER_TIMEOUT": 60, "LOG_LEVEL": "DEBUG"}
+SETTINGS = {"TELNETCONSOLE_ENABLED": False, "CLOSESPIDER_TIMEOUT": 300, "LOG_LEVEL": "DEBUG"}
 
 
 class Records(logging.Handler):

@@ -75,7 +75,7 @@ class Gap:
         self._loop.create_task(listen())
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        assert ready.wait(10)
+        assert ready.wait(60)
 
     def cut(self) -> None:
         self._loop.call_soon_threadsafe(self._whole.clear)

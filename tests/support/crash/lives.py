@@ -22,12 +22,9 @@ from tests.support.crash import killed_server
 from tests.support.crash.killed_server import KillAt
 from tests.support.crash.maze import SETTINGS, SPIDER, Maze, Outcome, is_held_back, outcome
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
-from tests.support.eventually import eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.faults import FaultProxy, KillPoint, Step
 from tests.support.servers import RunningServer
-
-#: Seconds that anything a test waits for may take on a machine that does much else.
-TIMEOUT = 120.0
 
 #: Calls that a crawl makes as long as it gets on. One that hangs may still read its slots and renew its claims.
 _PROGRESS = (Step.CHILDREN, Step.PAYLOAD, Step.JOURNAL, Step.ITEMS, Step.ACKNOWLEDGE)

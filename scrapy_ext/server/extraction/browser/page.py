@@ -341,13 +341,35 @@ class _Loading:
         raise temporary(f"{self._name} never stops navigating.")
 
     async def _screenshot(self, options: ScreenshotOptions) -> bytes:
-        kind: Any = options.format
         clip: Any = None
         if options.full_page:
             clip = await self._within(self._tall_page())
+        try:
+            return await self._picture(options, clip)
+        except PlaywrightTimeoutError:
+            # Chromium answers with the next frame that it draws, and on a busy machine it was seen to draw none.
+            if not await self._redraw():
+                raise
+        return await self._picture(options, clip)
+
+    async def _picture(self, options: ScreenshotOptions, clip: Any) -> bytes:
+        kind: Any = options.format
         return await self._page.screenshot(
             type=kind, full_page=options.full_page, clip=clip, timeout=1000 * self._limits.read_page
         )
+
+    async def _redraw(self) -> bool:
+        """Make the browser draw the page, by a change of its window; return whether its scripts leave time for that."""
+        size = self._page.viewport_size
+        try:
+            async with timeout_after(self._limits.read_page / 4):
+                await self._page.evaluate("0")
+                if size is not None:
+                    await self._page.set_viewport_size({"width": size["width"], "height": size["height"] + 1})
+                    await self._page.set_viewport_size(size)
+        except TIMEOUT_ERRORS:
+            return False
+        return True
 
     async def _tall_page(self) -> dict[str, float] | None:
         """Return the part to show of a page that is higher than an image can be; None for one that is not."""

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from tests.support import forked
-from tests.support.eventually import eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.pdfs import lines, pdf
 from tests.support.servers import ForkedServer, RunningServer
 from tests.support.sites import Answer, ListeningSite
@@ -524,7 +524,7 @@ def terminal(desk: Desk, *arguments: str, columns: int = 80) -> str:
         while piece := _read(ours):
             pieces.append(piece)
         os.close(ours)
-        process.wait(timeout=60)
+        process.wait(timeout=TIMEOUT)
     return b"".join(pieces).decode()
 
 
@@ -580,7 +580,7 @@ def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
         # A line is done as it comes: the input is still open.
         eventually(lambda: output.exists() and output.read_bytes().endswith(b"\n"))
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=TIMEOUT) == 130
         message = process.stderr.read()
     assert "Stopped with 1 line done; the same command with the same input continues from here." in message
     assert "Traceback" not in message

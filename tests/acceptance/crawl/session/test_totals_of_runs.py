@@ -9,6 +9,7 @@ import pytest
 
 from scrapy_ext.client.platform import PlatformClient
 from tests.support.crawls import Project, key
+from tests.support.eventually import TIMEOUT
 from tests.support.handwritten_site import Target
 
 PAGES = 24
@@ -62,7 +63,7 @@ def test_a_job_that_was_killed_and_stopped_has_the_counts_of_one_run(tmp_path: P
         )
         project = Project(tmp_path / "project", SPIDER % (PAGES, site.host), settings)
         again = ("-s", "PLATFORM_JOB=1/1/1")
-        assert project.start("s", environment={"ENDING": "SIGKILL 10"}).process.wait(120) == -9
+        assert project.start("s", environment={"ENDING": "SIGKILL 10"}).process.wait(TIMEOUT) == -9
         assert project.crawl("s", *again, environment={"ENDING": "SIGINT 5"}).reason == "shutdown"
         assert project.crawl("s", *again).reason == "finished"
     finally:

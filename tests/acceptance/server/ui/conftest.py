@@ -6,8 +6,10 @@ the console has an error.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -15,9 +17,12 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, async_playwright, expect
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.extraction.browser import find_browser
+from tests.support.eventually import TIMEOUT
 from tests.support.http import Http
 from tests.support.servers import ForkedServer, RunningServer
 
@@ -28,6 +33,12 @@ _AXE = resources.files("axe_playwright_python").joinpath("axe.min.js")
 ARCHIVE = "file:///nowhere/archive"
 
 OpenPage = Callable[..., Awaitable[Page]]
+
+#: Seconds that a picture may take. It takes less than two beside twice as many processes as a machine has room for.
+_PICTURE = 20.0
+
+# Waits for what must happen are safety nets: Playwright's five seconds are less than a loaded machine needs at times.
+expect.set_options(timeout=1000 * TIMEOUT)
 
 #: Not the numbers that modules of these tests count themselves.
 _projects = itertools.count(10_001)
@@ -62,16 +73,27 @@ async def http(ui_server: RunningServer) -> AsyncIterator[Http]:
 async def chromium() -> AsyncIterator[Browser]:
     """One browser for the run."""
     async with async_playwright() as playwright:
-        path = find_browser(None, os.environ, Path(playwright.chromium.executable_path))
-        browser = await playwright.chromium.launch(executable_path=str(path))
+        browser = await launched(playwright)
         yield browser
         await browser.close()
+
+
+async def launched(playwright: Playwright) -> Browser:
+    path = find_browser(None, os.environ, Path(playwright.chromium.executable_path))
+    return await playwright.chromium.launch(executable_path=str(path), timeout=1000 * TIMEOUT)
+
+
+async def context_of(browser: Browser, **options: Any) -> BrowserContext:
+    """A context whose clicks and navigations wait as long as :func:`eventually` does."""
+    context = await browser.new_context(**options)
+    context.set_default_timeout(1000 * TIMEOUT)
+    return context
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def logged_in(chromium: Browser, ui_server: RunningServer) -> Any:
     """The cookies of somebody who has logged in."""
-    context = await chromium.new_context()
+    context = await context_of(chromium)
     page = await context.new_page()
     await page.goto(ui_server.url)
     await page.get_by_label("API key").fill(ui_server.platform_key)
@@ -98,7 +120,8 @@ async def open_page(chromium: Browser, ui_server: RunningServer, logged_in: Any)
         zone: str = "UTC",
         interrupted: bool = False,
     ) -> Page:
-        context = await chromium.new_context(
+        context = await context_of(
+            chromium,
             base_url=ui_server.url,
             color_scheme=scheme,
             viewport={"width": width, "height": 900},
@@ -137,6 +160,29 @@ async def violations(page: Page) -> list[str]:
 
 
 async def keep(page: Page, name: str) -> None:
-    """Keep a picture of a page, for people to look at."""
+    """Keep a picture of a page, for people to look at; where the browser draws none in time, warn.
+
+    Chromium answers once it has drawn a frame, and on a loaded machine it was seen to draw none for half a minute, on a
+    page that had just passed its checks. No check is made with a picture, so none may fail for the lack of one.
+    """
     SCREENSHOTS.mkdir(exist_ok=True)
-    await page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+    file = SCREENSHOTS / f"{name}.png"
+    file.unlink(missing_ok=True)  # not that of an earlier run
+    for _ in range(2):
+        try:
+            await page.screenshot(path=file, full_page=True, timeout=1000 * _PICTURE)
+        except PlaywrightTimeoutError:
+            await _resize(page)
+        else:
+            return
+    warnings.warn(f"no picture {file.name}: the browser has drawn no frame within {_PICTURE:g} s, twice", stacklevel=2)
+
+
+async def _resize(page: Page) -> None:
+    """Make the browser draw, and undo the height that it gives the window for a picture of a whole page."""
+    size = page.viewport_size
+    assert size is not None
+    with contextlib.suppress(*TIMEOUT_ERRORS):
+        async with timeout_after(_PICTURE):
+            await page.set_viewport_size({"width": size["width"], "height": size["height"] + 1})
+            await page.set_viewport_size(size)

@@ -20,7 +20,6 @@ from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-expect.set_options(timeout=30_000)
 #: Others are those of other tests.
 _projects = itertools.count(4001)
 TIME = 1_790_000_000_000

@@ -20,7 +20,6 @@ from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-expect.set_options(timeout=30_000)
 _projects = itertools.count(1)
 
 #: Everything that a browser could take for more than text.

@@ -14,8 +14,6 @@ from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-expect.set_options(timeout=30_000)
-
 
 async def job(http: Http, project: int, spider: str = "books") -> str:
     pushed = await http.post(f"/jobq/{project}/push", [{"spider": spider, "state": "running"}])
@@ -100,7 +98,7 @@ async def test_a_page_says_that_the_server_does_not_answer_and_goes_on_when_it_d
     try:
         async with Http(again.url, server.platform_key) as http:
             key = await job(http, 1)
-            await expect(row(page, key)).to_be_visible(timeout=90_000)
+            await expect(row(page, key)).to_be_visible()
             await expect(live_status(page)).to_be_empty()
             assert await page.evaluate("window.same"), "the page itself was not loaded again"
             await page.close()

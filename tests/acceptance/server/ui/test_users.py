@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
-from scrapy_ext.server.extraction.browser import find_browser
-from tests.acceptance.server.ui.conftest import keep, violations
+from tests.acceptance.server.ui.conftest import context_of, keep, launched, violations
+from tests.support.free_ports import held_port, number_of
 from tests.support.http import Http
 from tests.support.oidc_provider import ADA, SECRET, OidcProvider
 from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -38,11 +28,12 @@ async def provider() -> AsyncIterator[OidcProvider]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(provider: OidcProvider, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningServer]:
     """A server that knows the address at which the browser opens it."""
-    port = _free_port()
-    options = ("--port", str(port), *provider.options(f"http://127.0.0.1:{port}"), "--oidc-name", "Example Login")
-    environment = {"SERVER_OIDC_CLIENT_SECRET": SECRET}
-    with ForkedServer(tmp_path_factory.mktemp("users") / "data", options=options, environment=environment) as server:
-        yield server
+    data, environment = tmp_path_factory.mktemp("users") / "data", {"SERVER_OIDC_CLIENT_SECRET": SECRET}
+    with held_port() as held:
+        port = number_of(held)
+        options = ("--port", str(port), *provider.options(f"http://127.0.0.1:{port}"), "--oidc-name", "Example Login")
+        with ForkedServer(data, options=options, environment=environment) as server:
+            yield server
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -55,9 +46,8 @@ async def http(server: RunningServer) -> AsyncIterator[Http]:
 async def context(server: RunningServer) -> AsyncIterator[BrowserContext]:
     """A browser's context, in which no script fails and the content security policy stops nothing."""
     async with async_playwright() as playwright:
-        path = find_browser(None, os.environ, Path(playwright.chromium.executable_path))
-        browser = await playwright.chromium.launch(executable_path=str(path))
-        context = await browser.new_context(base_url=server.url, reduced_motion="reduce")
+        browser = await launched(playwright)
+        context = await context_of(browser, base_url=server.url, reduced_motion="reduce")
         faults: list[str] = []
 
         def report(message: ConsoleMessage) -> None:

@@ -18,8 +18,6 @@ from tests.support.servers import ForkedServer, RunningServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-expect.set_options(timeout=30_000)
-
 HOSTILE = "<script>window.ran=1</script><img src=x onerror=window.ran=1>\"'</textarea></td>{{7*7}}"
 _SHOP = """<html><head><title>Lamps</title><style>body { font: 16px sans-serif; margin: 2rem }</style></head>
 <body><h1>Aurora Desk Lamp</h1><p>A lamp for desks.</p><p><b>$59.90</b></p>

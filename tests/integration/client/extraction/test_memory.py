@@ -20,6 +20,7 @@ from scrapy_ext.crawl.extraction.from_settings import memory_of
 from scrapy_ext.crawl.extraction.response import to_response
 from scrapy_ext.jobprocess.proc import machine_memory
 from tests.support.crawls import Project
+from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply
 
 MIB = 2**20
@@ -130,16 +131,22 @@ async def test_an_answer_over_the_limit_is_an_error_that_names_the_setting(serve
     await client.close()
 
 
-async def test_the_time_that_an_answer_waits_for_memory_does_not_count_for_its_timeout(server):
+async def test_the_time_that_an_answer_waits_for_memory_does_not_count_for_its_timeout(server, monkeypatch):
     memory = AnswerMemory(4 * MIB)
     # Nothing but the timeout of the second answer ends while the first is held.
     server.script = [Reply(body=answer(MIB))]
     other = await memory.hold()
-    await other.resize(3 * MIB)
-    client = client_of(server, memory, timeout=0.2)
+    # There is room for another answer to begin, and not for all of it.
+    await other.resize(3 * MIB // 2)
+    client = client_of(server, memory, timeout=30)
     waiting = asyncio.create_task(client.extract(fields(), domain=A))
     # The oldest answer under way is the other: this one waits as long as that does.
-    done, _ = await asyncio.wait([waiting], timeout=0.6)
+    await eventually_async(lambda: memory._waiting)
+    loop = asyncio.get_running_loop()
+    now = loop.time
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "time", lambda: now() + 100)
+        done, _ = await asyncio.wait([waiting], timeout=0.2)
     assert not done
     other.close()
     del other

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.support.eventually import eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.handwritten_site import Call, Target
 from tests.support.servers import RunningServer
 
@@ -33,17 +33,19 @@ def test_requests_under_way_are_finished_and_new_ones_get_503(tmp_path: Path) ->
 
         def extract() -> requests.Response:
             body = json.dumps({"url": url, "httpResponseBody": True})
-            return requests.post(f"{server.url}/v1/extract", body, auth=(server.extract_key, ""), timeout=60)
+            return requests.post(f"{server.url}/v1/extract", body, auth=(server.extract_key, ""), timeout=TIMEOUT)
 
         try:
             begun = pool.submit(extract)
-            assert entered.wait(60)
+            assert entered.wait(TIMEOUT)
             server.process.send_signal(signal.SIGTERM)
-            eventually(lambda: requests.get(f"{server.url}/readyz", timeout=60), lambda ready: ready.status_code == 503)
+            eventually(
+                lambda: requests.get(f"{server.url}/readyz", timeout=TIMEOUT), lambda ready: ready.status_code == 503
+            )
             refused = extract()
         finally:
             release.set()
-        answer = begun.result(60)
+        answer = begun.result(TIMEOUT)
         assert server.wait() == 0
     site.stop()
     assert (refused.status_code, refused.headers["Content-Type"]) == (503, "application/problem+json")
@@ -65,10 +67,12 @@ def test_a_request_that_is_not_done_in_time_gets_503_and_is_no_fault_of_the_serv
     url = site.handle("/held", hold)
     with RunningServer(tmp_path / "data", allow_hosts=[site.host]) as server, ThreadPoolExecutor(1) as pool:
         body = json.dumps({"url": url, "httpResponseBody": True})
-        begun = pool.submit(requests.post, f"{server.url}/v1/extract", body, auth=(server.extract_key, ""), timeout=60)
-        assert entered.wait(60)
+        begun = pool.submit(
+            requests.post, f"{server.url}/v1/extract", body, auth=(server.extract_key, ""), timeout=TIMEOUT
+        )
+        assert entered.wait(TIMEOUT)
         server.process.send_signal(signal.SIGTERM)
-        answer = begun.result(60)
+        answer = begun.result(TIMEOUT)
         assert server.wait() == 0
     site.stop()
     assert (answer.status_code, answer.headers["Content-Type"]) == (503, "application/problem+json")

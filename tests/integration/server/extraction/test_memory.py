@@ -13,7 +13,7 @@ from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.extraction.routes import PIECE
-from tests.support.eventually import eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.extraction_service import CALLERS, KEY, Service
 from tests.support.handwritten_site import Call, Target
 
@@ -47,7 +47,7 @@ def test_what_does_not_fit_beside_others_is_503_and_small_pages_are_not(target: 
             assert running.result(url=small, httpResponseBody=True)["statusCode"] == 200
         finally:
             release.set()
-        assert len(base64.b64decode(first.result(60)["httpResponseBody"])) == 2 * len(half)
+        assert len(base64.b64decode(first.result(TIMEOUT)["httpResponseBody"])) == 2 * len(half)
         assert running.result(url=other, httpResponseBody=True)["statusCode"] == 200
         assert running.front.memory.held == 0
 

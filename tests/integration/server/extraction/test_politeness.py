@@ -13,7 +13,7 @@ import pytest
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.request_limits import DomainLimits
-from tests.support.eventually import eventually
+from tests.support.eventually import TIMEOUT, eventually
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Call, Target
 
@@ -61,7 +61,7 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
             assert running.result(url="http://quick.example/quick", **BODY)["statusCode"] == 200
         finally:
             gate.open()
-        assert [each.result(60).status for each in held] == [200] * 4
+        assert [each.result(TIMEOUT).status for each in held] == [200] * 4
         assert gate.most == 2
         assert len(running.service._domains) == 0
 

@@ -14,12 +14,12 @@ import pytest
 
 from scrapy_ext.jobprocess.proc import below, table
 from scrapy_ext.server.store import Store
-from tests.support.eventually import eventually_async
+from tests.support.eventually import TIMEOUT, eventually_async
 from tests.support.http import Http
 from tests.support.job_projects import write_project
 from tests.support.postgresql import Cluster
 from tests.support.running_jobs import run, until
-from tests.support.servers import START_SECONDS, RunningServer, command, without_keys
+from tests.support.servers import RunningServer, command, without_keys
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ async def test_an_address_that_is_taken_is_reported_in_a_line(keeper: RunningSer
     done = subprocess.run(
         command("worker", "--status-address", taken),
         capture_output=True,
-        timeout=START_SECONDS,
+        timeout=TIMEOUT,
         check=False,
         env={**without_keys(), "SERVER_DATABASE": keeper.database or ""},
     )
@@ -226,7 +226,7 @@ def test_what_is_wrong_is_reported_in_a_line(wrong: str, postgresql: Cluster, ke
     done = subprocess.run(
         command("worker", *options),
         capture_output=True,
-        timeout=START_SECONDS,
+        timeout=TIMEOUT,
         check=False,
         env={**without_keys(), **given},
     )

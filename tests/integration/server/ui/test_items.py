@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+import os
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -29,6 +30,12 @@ ITEMS = [
 
 def numbers(document: Any) -> list[int]:
     return [int(text) for text in texts(document, "//tbody/tr/td[1]")]
+
+
+def processor_seconds(server: RunningServer) -> float:
+    """Processor time of a server: unlike the clock's, it does not grow with what else the machine does."""
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(") ")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 async def items(http: Http, key: str, **query: Any) -> Any:
@@ -64,7 +71,9 @@ async def test_the_sorted_items_are_paged(http: Http, project: int) -> None:
     assert found == sorted(range(300), key=lambda n: f"http://a.example/{n}")
 
 
-async def test_a_wrong_condition_is_explained_and_kept_for_correction(http: Http, project: int) -> None:
+async def test_a_wrong_condition_is_explained_and_kept_for_correction(
+    http: Http, server: RunningServer, project: int
+) -> None:
     key = await job(http, project)
     await http.post(f"/items/{key}", ITEMS[:5])
     answer = await http.get(f"/ui/{key}/items?{urlencode({'where': 'price > 20 or name ~ x'})}")
@@ -74,10 +83,10 @@ async def test_a_wrong_condition_is_explained_and_kept_for_correction(http: Http
     assert 'has "or", which does not exist (at character 12)' in texts(document, "//p[@role='alert']")[0]
     await http.post(f"/items/{key}", [{"name": "a" * 5000 + "b"}])
     for wrong in ("name matches (a|aa)+$", f"name matches {'(' * 20}a+{')+' * 20}$"):
-        began = time.monotonic()
+        before = processor_seconds(server)
         answer = await http.get(f"/ui/{key}/items?{urlencode({'where': wrong})}")
         # Without a bound, the first would take years, and the second 18 seconds.
-        assert time.monotonic() - began < 10
+        assert processor_seconds(server) - before < 10
         assert (answer.status, 'role="alert"' in answer.text) in ((400, True), (200, False))
     for where in ("a\0b >", "x" * 3000, '"', "* > 2"):
         assert (await http.get(f"/ui/{key}/items?{urlencode({'where': where, 'sort': 'name'})}")).status == 400, where

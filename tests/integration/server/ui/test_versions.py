@@ -111,7 +111,7 @@ async def test_the_page_of_a_version_repeats_its_check_if_that_was_interrupted(
         await killed.close()
     path = f"/ui/{project}/versions/{number}"
     assert texts(page(await http.get(path)), "//main//span[contains(@class, 'state')]") == ["being checked"]
-    await eventually_async(lambda: http.get(path), lambda answer: "Error of the check" in answer.text, timeout=60)
+    await eventually_async(lambda: http.get(path), lambda answer: "Error of the check" in answer.text)
 
 
 async def test_a_failed_version_shows_its_error_and_cannot_become_current(

@@ -68,4 +68,4 @@ def _every_context_is_closed(service: Service) -> Iterator[None]:
     async def all_closed() -> None:
         await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
 
-    service.run(asyncio.wait_for(all_closed(), 60))
+    service.run(asyncio.wait_for(all_closed(), 120))

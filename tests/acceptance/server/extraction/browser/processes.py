@@ -51,3 +51,8 @@ def renderers() -> set[int]:
     """Those that have pages in them."""
     # Forked ones have all that was said to them in one piece.
     return {pid for pid, command in of_this_run().items() if any(b"--type=renderer" in part for part in command)}
+
+
+def painters() -> set[int]:
+    """Those that draw frames."""
+    return {pid for pid, command in of_this_run().items() if any(b"--type=gpu-process" in part for part in command)}

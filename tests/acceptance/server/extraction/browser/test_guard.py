@@ -21,7 +21,7 @@ async def loopback(host: str, port: int) -> list[str]:
 @pytest.fixture(scope="module")
 def attacked(site: Target) -> Service:  # type: ignore[misc]
     """A service whose resolver knows every name as loopback, with one allowed site."""
-    limits = ServiceLimits(navigate=4, load=3, quiet=0.3, settle=2, resolve_cache=0)
+    limits = ServiceLimits(load=3, quiet=0.3, settle=2, resolve_cache=0)
     with Service(allow_hosts=(site.host,), resolve=loopback, limits=limits) as running:
         yield running
 

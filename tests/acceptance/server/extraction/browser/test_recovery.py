@@ -23,11 +23,13 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
+from scrapy_ext.server.extraction.browser import page as page_module
 from scrapy_ext.server.extraction.browser.instance import parent_of
 from scrapy_ext.server.metrics import lines
-from tests.acceptance.server.extraction.browser.processes import browsers, children, of_this_run, renderers
-from tests.support.eventually import eventually, eventually_async
+from tests.acceptance.server.extraction.browser.processes import browsers, children, of_this_run, painters, renderers
+from tests.support.eventually import TIMEOUT, eventually, eventually_async
 from tests.support.extraction_service import Service, head
+from tests.support.free_ports import held_port, number_of
 from tests.support.handwritten_site import Target
 from tests.support.servers import RunningServer
 
@@ -130,6 +132,29 @@ def test_a_browser_that_hangs_in_the_middle_of_a_page_costs_nothing(hanging: Any
     assert 'scrapy_ext_browser_retirements_total{reason="hang"} 1' in list(lines(running.service.metrics()))
 
 
+def test_a_page_of_which_no_frame_was_drawn_in_time_has_a_screenshot_all_the_same(
+    site: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = painters()
+    limits = ServiceLimits(quiet=0.1, settle=1, read_page=6)
+    with Service(allow_hosts=(site.host,), limits=limits) as running:
+        running.result(url=site.page("/warm", "<h1>warm</h1>"), screenshot=True)
+        (painter,) = painters() - before
+        redraw = page_module._Loading._redraw
+
+        async def drawing_again(loading: page_module._Loading) -> bool:
+            os.kill(painter, signal.SIGCONT)
+            return await redraw(loading)
+
+        async def draw_nothing(call: object, writer: asyncio.StreamWriter) -> None:
+            os.kill(painter, signal.SIGSTOP)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nplain")
+
+        monkeypatch.setattr(page_module._Loading, "_redraw", drawing_again)
+        assert running.result(url=site.handle("/undrawn", draw_nothing), screenshot=True)["screenshot"]
+        assert len(site.calls_of("/undrawn")) == 1
+
+
 def test_a_dead_driver_is_replaced(own: Any, site: Target) -> None:
     running, own_browsers = own
     (browser,) = own_browsers()
@@ -211,7 +236,7 @@ def test_a_browser_that_is_old_or_holds_much_memory_is_replaced_and_its_pages_fi
         url = site.handle("/in-the-old-one", hold)
         first = threading.Thread(target=lambda: answers.append(running.extract(url=url, browserHtml=True)))
         first.start()
-        assert entered.wait(60)
+        assert entered.wait(TIMEOUT)
         url = site.page("/in-a-fresh-one", "<h1>fresh</h1>")
         for _ in range(2):
             assert "fresh" in running.result(url=url, browserHtml=True)["browserHtml"]
@@ -235,7 +260,7 @@ def test_more_pages_than_may_wait_get_503_with_retry_after(site: Target) -> None
     with Service(allow_hosts=(site.host,), browser_pages=1, limits=limits) as running:
         first = threading.Thread(target=running.result, kwargs={"url": url, "browserHtml": True})
         first.start()
-        assert entered.wait(60)
+        assert entered.wait(TIMEOUT)
         answer = running.extract(url=url, browserHtml=True)
         release.set()
         first.join()
@@ -262,11 +287,11 @@ def test_a_site_that_hangs_leaves_the_next_place_to_another_site(site: Target) -
             for waiting, name in enumerate(("hangs/0", "hangs/1", "hangs/2", "quick")):
                 url = f"http://{name.partition('/')[0]}.example/{name}"
                 answers.append(pool.submit(running.extract, url=url, browserHtml=True))
-                assert entered.wait(60)
+                assert entered.wait(TIMEOUT)
                 eventually(lambda: pages.waiting, partial(le, waiting))
         finally:
             release.set()
-        assert [answer.result(60).status for answer in answers] == [200] * 4
+        assert [answer.result(TIMEOUT).status for answer in answers] == [200] * 4
     order = [call.path for call in site.calls if call.path.startswith(("/hangs/", "/quick"))]
     assert order.index("/quick") < order.index("/hangs/2")
 
@@ -283,7 +308,7 @@ def test_a_caller_who_leaves_closes_its_page(own: Any, site: Target) -> None:
     body = json.dumps({"url": url, "browserHtml": True}).encode()
     with socket.create_connection(("127.0.0.1", running.port)) as raw:
         raw.sendall(head(f"Content-Length: {len(body)}") + body)
-        assert entered.wait(60)
+        assert entered.wait(TIMEOUT)
     browser = running.service.browser
     closed = threading.Event()
 
@@ -291,7 +316,7 @@ def test_a_caller_who_leaves_closes_its_page(own: Any, site: Target) -> None:
         await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
         closed.set()
 
-    running.run(asyncio.wait_for(wait_closed(), 60))
+    running.run(asyncio.wait_for(wait_closed(), 120))
     assert closed.is_set()
 
 
@@ -322,7 +347,7 @@ def test_no_process_below_the_server_has_its_keys_not_even_the_browsers_driver(s
         credentials = base64.b64encode(f"{server.extract_key}:".encode()).decode()
         headers = {"Authorization": f"Basic {credentials}", "Content-Type": "application/json"}
         sent = urllib.request.Request(f"{server.url}/v1/extract", body.encode(), headers)
-        with urllib.request.urlopen(sent, timeout=60) as answer:
+        with urllib.request.urlopen(sent, timeout=TIMEOUT) as answer:
             assert answer.status == 200
         below = children(server.process.pid)
         environments = {pid: Path(f"/proc/{pid}/environ").read_bytes() for pid in below}
@@ -352,7 +377,8 @@ def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: 
 
     good, held = site.page("/good", "<h1>good</h1>"), site.handle("/slow", slow)
     download = site.page("/file", "x", Content_Type="application/zip")
-    nobody = f"http://localhost:{free_port()}/"
+    unused = held_port()
+    nobody = f"http://localhost:{number_of(unused)}/"
 
     def leave(number: int) -> None:
         body = json.dumps({"url": held, "browserHtml": True, "screenshot": bool(number % 2)}).encode()
@@ -371,6 +397,7 @@ def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: 
     with ThreadPoolExecutor(6) as callers:
         statuses = Counter(callers.map(ask, range(16)))
     assert statuses[200] >= 6
+    unused.close()
     assert set(statuses) <= {200, 421, 520, 521}
     assert running.result(url=good, browserHtml=True)["statusCode"] == 200
     browser = running.service.browser
@@ -378,16 +405,11 @@ def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: 
     async def balanced() -> None:
         await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
 
-    running.run(asyncio.wait_for(balanced(), 60))
+    running.run(asyncio.wait_for(balanced(), 120))
     found = dict(line.rsplit(" ", 1) for line in lines(running.service.metrics()) if not line.startswith("#"))
     opened, closed = (found[f"scrapy_ext_browser_contexts_{what}_total"] for what in ("opened", "closed"))
     assert opened == closed
     assert found["scrapy_ext_browser_pages_open"] == "0"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 SERVER = """
