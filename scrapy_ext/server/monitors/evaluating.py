@@ -9,6 +9,7 @@ Errors in the log of a job are put in groups (``api.platform.error_groups``), by
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -35,6 +36,8 @@ from scrapy_ext.server.store.monitors.monitors import AT_ONCE, MAX_ATTEMPTS, Che
 
 #: Seconds between two polls of the queue.
 INTERVAL: Final = 1.0
+#: Seconds between two looks at what another server has not checked yet.
+_OTHERS: Final = 0.2
 _LOOP: Final = "monitors"
 _LEASE: Final = "monitors"
 #: Spiders whose jobs are checked at once.
@@ -121,10 +124,15 @@ class Evaluator:
         return len(work.rows) == AT_ONCE
 
     async def run_all(self) -> None:
-        """Check what is due now, for a server that does not run forever; a failure is logged."""
+        """Check what is due now, or wait until another server has done it; a failure is logged.
+
+        For a server that does not run forever.
+        """
         try:
-            while await self.run_due():
-                pass
+            while True:
+                if not await self.run_due() and not (await self._store.monitors.work()).rows:
+                    return
+                await asyncio.sleep(_OTHERS)
         except Exception as error:
             log_failure(_LOOP, error)
 
