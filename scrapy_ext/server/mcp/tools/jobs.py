@@ -78,8 +78,8 @@ class ListJobs(Listing, frozen=True, kw_only=True):
     "list_jobs",
     "List jobs",
     "List the jobs of a project, the newest first: key, spider, state, close_reason (why it ended), numbers of items, "
-    "responses and errors. A finished job has a verdict (red: it failed; amber: it has errors or few items; green), "
-    "its reasons, and its most frequent error. elapsed is in milliseconds; times are UTC.",
+    "responses and errors. A finished job has a verdict (red: it failed; amber: it has errors or few items; green; "
+    "unjudged: none yet), its reasons, and its most frequent error. elapsed is in milliseconds; times are UTC.",
     ListJobs,
     idempotent=True,
 )
