@@ -86,7 +86,7 @@ class SpiderReason(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct):
-    """Health of a spider: its last runs, newest first, why it needs somebody, and the last error of its log.
+    """Health of a spider: its last runs, newest first, why it needs somebody, and the error of the worst run with one.
 
     ``median_items``: of the runs that its last run is compared with; None for too few.
     """
@@ -263,7 +263,9 @@ async def _refresh(tx: Transaction, project: int, spider: int) -> None:
     if runs:
         last = runs[0]
         alike = await _alike(tx, JobKey(project, spider, last.job), last.arguments, last.finished)
-        health.error, health.median_items = last.error, typical_items([items for _, items in alike])
+        health.median_items = typical_items([items for _, items in alike])
+        errors = {run.job: run.error for run in runs}
+        health.error = next((error for each in reasons if (error := errors.get(each.job))), last.error)
     await tx.execute(
         """INSERT INTO spider_health (project, spider, verdict, finished, health) VALUES ($1, $2, $3, $4, $5)
            ON CONFLICT (project, spider) DO UPDATE

@@ -95,6 +95,7 @@ async def _show(visit: Visit) -> Response:
         "typed": [str(key) if key else "" for key in keys],
         "missing": [str(key) for key, job in zip(keys, jobs, strict=True) if key and job is None],
         "jobs": None,
+        "is_chosen": not visit.text("a"),
     }
     if all(jobs):
         context |= await _compared(visit, [job for job in jobs if job is not None])

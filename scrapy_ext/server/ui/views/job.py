@@ -10,6 +10,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.alerts import AlertTarget
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.error_groups import ErrorGroup
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, RUNS, JobState
@@ -72,20 +73,25 @@ async def _show(visit: Visit) -> Response:
 
 
 class _Alerted(NamedTuple):
-    """Names of the monitors that cover the jobs of a spider with these arguments, and of the targets of alerts."""
+    """Names of the monitors that cover the jobs of a spider with these arguments, and of the targets of alerts.
+
+    ``unreached``: those targets whose last message was not accepted.
+    """
 
     monitors: list[str]
     targets: list[str]
+    unreached: list[AlertTarget]
 
 
 async def _alerted(visit: Visit, job: StoredJob) -> _Alerted:
     """Return who is alerted when such a job fails again, by which monitors."""
     tags, args = tags_of(job.metadata), arguments_of(job.metadata)[0]
     monitors = await visit.store.monitors.of_project(visit.project)
-    targets = await visit.store.alerts.listed(visit.project)
+    targets = [each for each in await visit.store.alerts.listed(visit.project) if not each.disabled]
     return _Alerted(
         [each.label for each in monitors if each.covers(job.spider, tags, args)],
-        [each.name for each in targets if not each.disabled],
+        [each.name for each in targets],
+        [each for each in targets if each.failing_since is not None],
     )
 
 

@@ -41,9 +41,10 @@ class _Row(NamedTuple):
     spider: int
     name: str
     verdict: str
-    #: Why it needs somebody, in one line, and the job with it.
+    #: Why it needs somebody, in one line, and the job with it; its number, if it is not the last one.
     reason: str
     job: str | None
+    earlier: int | None
     more: int
     error: str
     strip: Markup
@@ -87,12 +88,14 @@ def _row(visit: Visit, spider: SpiderHealth, active: Mapping[JobState, int], pla
     health, project = spider.health, visit.project
     runs = _drawn(project, spider.spider, tuple(health.runs[::-1]))
     first = health.reasons[0] if health.reasons else None
+    number = None if first is None else first.job
     return _Row(
         spider=spider.spider,
         name=spider.name,
         verdict=spider.verdict.text,
         reason=first.reason.sentence if first else "",
-        job=str(JobKey(project, spider.spider, first.job)) if first and first.job is not None else None,
+        job=str(JobKey(project, spider.spider, number)) if number is not None else None,
+        earlier=number if health.runs and number != health.runs[0].job else None,
         more=max(len(health.reasons) - 1, 0),
         error=health.error,
         **runs._asdict(),

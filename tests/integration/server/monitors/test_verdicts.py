@@ -101,6 +101,15 @@ async def test_a_spider_is_as_bad_as_the_last_run_of_each_of_its_arguments(store
     assert (await only(store)).verdict is Verdict.GREEN
 
 
+async def test_the_error_of_a_spider_is_that_of_the_run_that_needs_somebody(store: Store, evaluator: Evaluator) -> None:
+    await ended(store, "books", 1, errors=12, spider_args={"category": "9"})
+    await ended(store, "books", 1, spider_args={"category": "8"})
+    await evaluator.run_due()
+    health = (await only(store)).health
+    assert (health.runs[0].job, health.reasons[0].job) == (2, 1)
+    assert health.error == "KeyError: 'headline' × 12 (parse, shop.py:34)"
+
+
 async def test_a_cancelled_run_says_nothing_about_its_spider(store: Store, evaluator: Evaluator) -> None:
     await ended(store, "books", 1, "failed")
     await ended(store, "books", 0, "cancelled")

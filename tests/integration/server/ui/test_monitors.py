@@ -152,7 +152,7 @@ async def test_a_job_with_a_verdict_says_who_is_alerted_if_it_happens_again(http
         (text,) = texts(page(await http.get(f"/ui/{key}")), "//section[@aria-label='Verdict']/p")
         return text
 
-    assert await alerted() == "Nobody is alerted if this happens again: no monitor covers such jobs. Monitors"
+    assert await alerted() == "Nobody is alerted if this happens again: no monitor covers such jobs. Add a monitor"
     for name, spider in (("enough", "books"), ("others", "news")):
         monitor = {"name": name, "spider": spider, "checks": ["items >= 1"], "enabled": True}
         await http.post(f"/api/projects/{project}/monitors", json.dumps(monitor).encode())
@@ -160,7 +160,16 @@ async def test_a_job_with_a_verdict_says_who_is_alerted_if_it_happens_again(http
     assert await alerted() == f"{nobody} Targets of alerts"
     target = json.dumps({"name": "on-call", "url": "json://127.0.0.1:9/a"}).encode()
     number = (await http.post(f"/api/projects/{project}/alerts", target)).json["id"]
-    expected = "If this happens again, on-call is alerted when a monitor of such jobs fails: enough. Targets of alerts"
-    assert await alerted() == expected
+    told = "on-call is alerted when a monitor of such jobs begins to fail, and reminded while it fails: enough."
+    assert await alerted() == f"{told} Targets of alerts"
+    unreached = "//section[@aria-label='Verdict']/p[@class='wrong']"
+    assert (await http.post(f"/api/projects/{project}/alerts/{number}/test", b"")).status == 202
+    document = page(
+        await eventually_async(lambda: http.get(f"/ui/{key}"), lambda answer: "The last message to" in answer.text)
+    )
+    (text,) = texts(document, unreached)
+    assert text.startswith("The last message to on-call was not accepted: ")
+    told = [f"{told} Targets of alerts", text]
+    assert texts(document, "//section[@aria-label='Verdict']/p") == told
     await submit(http, f"/ui/{project}/monitors", {"action": "target-disable", "number": number})
     assert await alerted() == f"{nobody} Targets of alerts"

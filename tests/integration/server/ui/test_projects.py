@@ -62,7 +62,7 @@ async def test_projects_with_spiders_that_need_somebody_come_first(http: Http, p
     assert by_project[str(worse)] == ["1", "0", "1"]
     order = list(by_project)
     assert order.index(str(worse)) < order.index(str(project))
-    assert texts(page(first), "//dl[@class='figures']//dt") == ["Need somebody", "Running", "Pending"]
+    assert texts(page(first), "//dl[@class='figures']//dt") == ["Needs attention", "Running", "Pending"]
 
 
 async def test_nothing_of_a_name_becomes_markup(http: Http, project: int) -> None:

@@ -49,6 +49,23 @@ async def test_spiders_are_listed_with_their_last_runs(http: Http, project: int)
     assert by_name["no verdict: news"][4] == "0 + 1 pending"
 
 
+async def test_the_row_of_a_spider_names_the_job_that_needs_somebody_and_runs_it_again(
+    http: Http, project: int
+) -> None:
+    await run(http, project, books(1), "failed", spider_args={"category": "9"})
+    await run(http, project, books(1), spider_args={"category": "8"})
+    path = f"/ui/{project}"
+    document = page(
+        await eventually_async(lambda: http.get(path), lambda answer: answer.text.count('class="cell') == 2)
+    )
+    (row,) = rows(document)
+    assert (row[0], row[3]) == ("red: books", "job 1: it failed: failed")
+    assert document.xpath("//a[@class='again']/@href") == [f"/ui/{project}/jobs/run?again={project}/1/1"]
+    compared = page(await http.get(f"/ui/{project}/compare?b={project}/1/2")).text_content()
+    assert f"No run before {project}/1/2 has its arguments: {project}/1/1 is the last one with others." in compared
+    assert "is the last" not in page(await http.get(f"/ui/{project}/compare?a={project}/1/1&b={project}/1/2")).text
+
+
 async def test_the_address_of_the_list_of_spiders_leads_to_the_overview(http: Http, project: int) -> None:
     for spider in ("books", "news"):
         await job(http, project, spider=spider, state="pending")
