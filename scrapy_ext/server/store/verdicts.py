@@ -264,7 +264,7 @@ async def _refresh(tx: Transaction, project: int, spider: int) -> None:
         last = runs[0]
         alike = await _alike(tx, JobKey(project, spider, last.job), last.arguments, last.finished)
         health.median_items = typical_items([items for _, items in alike])
-        errors = {run.job: run.error for run in runs}
+        errors: dict[int | None, str] = {run.job: run.error for run in runs}
         health.error = next((error for each in reasons if (error := errors.get(each.job))), last.error)
     await tx.execute(
         """INSERT INTO spider_health (project, spider, verdict, finished, health) VALUES ($1, $2, $3, $4, $5)

@@ -160,8 +160,8 @@ async def test_a_job_with_a_verdict_says_who_is_alerted_if_it_happens_again(http
     assert await alerted() == f"{nobody} Targets of alerts"
     target = json.dumps({"name": "on-call", "url": "json://127.0.0.1:9/a"}).encode()
     number = (await http.post(f"/api/projects/{project}/alerts", target)).json["id"]
-    told = "on-call is alerted when a monitor of such jobs begins to fail, and reminded while it fails: enough."
-    assert await alerted() == f"{told} Targets of alerts"
+    expected = "on-call is alerted when a monitor of such jobs begins to fail, and reminded while it fails: enough."
+    assert await alerted() == f"{expected} Targets of alerts"
     unreached = "//section[@aria-label='Verdict']/p[@class='wrong']"
     assert (await http.post(f"/api/projects/{project}/alerts/{number}/test", b"")).status == 202
     document = page(
@@ -169,7 +169,6 @@ async def test_a_job_with_a_verdict_says_who_is_alerted_if_it_happens_again(http
     )
     (text,) = texts(document, unreached)
     assert text.startswith("The last message to on-call was not accepted: ")
-    told = [f"{told} Targets of alerts", text]
-    assert texts(document, "//section[@aria-label='Verdict']/p") == told
+    assert texts(document, "//section[@aria-label='Verdict']/p") == [f"{expected} Targets of alerts", text]
     await submit(http, f"/ui/{project}/monitors", {"action": "target-disable", "number": number})
     assert await alerted() == f"{nobody} Targets of alerts"
