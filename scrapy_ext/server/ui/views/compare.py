@@ -26,7 +26,7 @@ from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.record_search import parts_of
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.rows import Counts, StoredJob
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, arguments_of
 from scrapy_ext.server.store.records.records import Slice
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import UiPage, Visit
@@ -129,6 +129,8 @@ async def _compared(visit: Visit, jobs: Sequence[StoredJob]) -> dict[str, Any]:
     fields = [_Field(name, shares[0].get(name), shares[1].get(name)) for name in sorted({*shares[0], *shares[1]})]
     return {
         "arguments": [arguments_in_a_line(job) for job in jobs],
+        # Not by their lines, in which secret values are hidden.
+        "are_alike": arguments_of(jobs[0].metadata) == arguments_of(jobs[1].metadata),
         "jobs": [summary(job, now) for job in (before, after)],
         "figures": _figures(before, after, medians(earlier)),
         "earlier": earlier,
