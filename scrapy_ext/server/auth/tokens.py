@@ -65,7 +65,7 @@ class AttemptTokens:
         return Attempt(JobKey(project, spider, job), number)
 
     async def is_current(self, attempt: Attempt) -> bool:
-        return await self._store.attempts.current(attempt.key) == attempt.number
+        return await self._store.attempts.is_current(attempt)
 
     async def is_finished(self, key: JobKey) -> bool:
         job = await self._store.jobs.get(key)

@@ -39,9 +39,11 @@ async def check_attempt(tx: Transaction, attempt: Attempt | None) -> None:
     if attempt is None:
         return
     row = await tx.fetchrow(
-        "SELECT attempt FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 FOR SHARE", *attempt.key
+        "SELECT 1 FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 AND attempt = $4 FOR SHARE",
+        *attempt.key,
+        attempt.number,
     )
-    if row is None or row[0] != attempt.number:
+    if row is None:
         raise ContractError([over(attempt)])
 
 

@@ -85,6 +85,9 @@ _TABLES: Final = {
     ),
     JOB: (
         _Table("comments", _JOB, "item, field, number"),
+        _Table("record_streams", _JOB, "kind, writer, start"),
+        _Table("group_domains", _JOB, "domain"),
+        _Table("group_shares", _JOB, "name, attempt"),
         *(
             _Table("record_counts", _JOB, "field", condition=f" AND record_counts.kind = '{kind}'")
             for kind in RECORD_KINDS

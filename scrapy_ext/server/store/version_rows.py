@@ -214,8 +214,10 @@ _MOST_RUNNING: Final = 10_000
 async def running_jobs(tx: Transaction, project: int, count: int, version: str | None = None) -> list[RunningJob]:
     """Return the running jobs, or those of a version, with their versions and nodes, the last started first."""
     rows = await tx.fetch(
-        """SELECT j.spider, j.job, j.spider_name, j.metadata, a.node, j.changed FROM jobs j
-           LEFT JOIN attempts a ON a.project = j.project AND a.spider = j.spider AND a.job = j.job
+        """SELECT j.spider, j.job, j.spider_name, j.metadata,
+                  (SELECT min(NULLIF(a.node, '')) FROM attempts a
+                   WHERE a.project = j.project AND a.spider = j.spider AND a.job = j.job),
+                  j.changed FROM jobs j
            WHERE j.project = $1 AND j.state = 'running' ORDER BY j.changed DESC, j.spider DESC, j.job DESC LIMIT $2""",
         project,
         count if version is None else _MOST_RUNNING,

@@ -258,6 +258,7 @@ async def _forget(tx: Transaction, keys: Sequence[JobKey], before: int) -> int:
         ("deliveries", ""),
         ("monitor_results", ""),
         ("job_tags", ""),
+        ("worker_groups", ""),
         ("jobs", ""),
     ):
         await tx.execute_many(f"DELETE FROM {table} WHERE {_OWNED}{condition}", doomed)

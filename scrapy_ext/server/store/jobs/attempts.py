@@ -46,14 +46,29 @@ class HeldJob(NamedTuple):
 
 async def orphaned(tx: Transaction) -> list[str]:
     """Return the names of removed nodes that still have attempts."""
-    rows = await tx.fetch("SELECT DISTINCT node FROM attempts WHERE node NOT IN (SELECT node FROM nodes) ORDER BY node")
+    rows = await tx.fetch(
+        """SELECT DISTINCT node FROM attempts WHERE node <> '' AND node NOT IN (SELECT node FROM nodes)
+           ORDER BY node"""
+    )
     return [row[0] for row in rows]
 
 
-async def current(tx: Transaction, key: JobKey) -> int | None:
-    """Return the number of a job's attempt; None when no node has the job."""
-    row = await tx.fetchrow("SELECT attempt FROM attempts WHERE project = $1 AND spider = $2 AND job = $3", *key)
-    return row[0] if row else None
+async def is_current(tx: Transaction, attempt: Attempt) -> bool:
+    """Return false when an attempt is over."""
+    row = await tx.fetchrow(
+        "SELECT 1 FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 AND attempt = $4",
+        *attempt.key,
+        attempt.number,
+    )
+    return row is not None
+
+
+async def numbers(tx: Transaction, key: JobKey) -> list[int]:
+    """Return the numbers of a job's attempts: one for each worker."""
+    rows = await tx.fetch(
+        "SELECT attempt FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 ORDER BY attempt", *key
+    )
+    return [row[0] for row in rows]
 
 
 async def of_node(tx: Transaction, node: str) -> list[HeldJob]:
@@ -155,7 +170,8 @@ class AttemptStore(EngineStore):
 
     of_node = Method("read", of_node)
     orphaned = Method("read", orphaned)
-    current = Method("read_inline", current)
+    numbers = Method("read", numbers)
+    is_current = Method("read_inline", is_current)
     said = Method("write", _said)
 
     async def end(self, attempt: Attempt, reason: str | None, fields: Mapping[str, Any] | None = None) -> bool:

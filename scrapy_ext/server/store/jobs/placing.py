@@ -187,7 +187,10 @@ async def _is_full(tx: Transaction, project: int) -> bool:
         most = None
     if most is None:
         return False
-    running = await tx.fetchrow("SELECT count(*) FROM attempts WHERE project = $1", project)
+    running = await tx.fetchrow(
+        "SELECT count(*) FROM (SELECT DISTINCT spider, job FROM attempts WHERE project = $1) AS running",
+        project,
+    )
     return running is not None and running[0] >= most
 
 

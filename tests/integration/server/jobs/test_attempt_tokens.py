@@ -38,7 +38,7 @@ async def given(store: Store, attempt: Attempt) -> None:
 
     async def look() -> bool:
         await store.attempts.place()
-        return await store.attempts.current(attempt.key) == attempt.number
+        return await store.attempts.numbers(attempt.key) == [attempt.number]
 
     await eventually_async(look, what=f"{attempt} to be placed")
 

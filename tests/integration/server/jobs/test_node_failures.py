@@ -57,11 +57,11 @@ async def test_an_outage_of_the_database_is_nobodys_death(store: Store, monkeypa
     await detection.poll()
     now += OUTAGE
     await detection.poll()
-    assert await store.attempts.current(attempt.key) == attempt.number
+    assert await store.attempts.numbers(attempt.key) == [attempt.number]
     for _ in range(9):  # it is dead when it is silent while the database answers
         now += 1.0
         await detection.poll()
-    assert await store.attempts.current(attempt.key) is None
+    assert await store.attempts.numbers(attempt.key) == []
 
 
 async def test_a_node_that_was_found_dead_knows_it_at_its_next_heartbeat(store: Store) -> None:
@@ -101,7 +101,7 @@ async def test_the_end_of_an_earlier_attempt_ends_no_later_one(store: Store) -> 
     await join(store, "b")
     (again,) = await store.attempts.place()
     assert await store.attempts.end(attempt, "failed") is False
-    assert await store.attempts.current(key) == again.number
+    assert await store.attempts.numbers(key) == [again.number]
     assert await store.attempts.end(again, "finished") is True
 
 
@@ -138,4 +138,4 @@ async def test_a_job_is_released_once_when_two_nodes_detect_a_dead_one(store: St
     (again,) = await store.attempts.place()
     assert await store.attempts.release_jobs("dead", 1, 5) == []
     assert await store.attempts.place() == []
-    assert await store.attempts.current(key) == again.number
+    assert await store.attempts.numbers(key) == [again.number]

@@ -116,6 +116,7 @@ async def fill(store: Store) -> None:
     await store.deliveries.add(1, delivery_rule({"target": "s3://bucket"}))
     await store._engine.write(_deliver)
     await store._engine.write(_monitor)
+    await store._engine.write(_group)
     await store.alerts.add(1, NewTarget("ü", "json://host/token"))
     await store.keys.keep("secret", "value")
     await store.keys.add(StoredKey("k", "hash", frozenset({1, 2}), may_write=False))
@@ -151,6 +152,18 @@ async def _monitor(tx: Transaction) -> None:
         "alert_groups (project, spider, due) VALUES (1, 's', 1)",
         """alert_messages (project, target, number, kind, title, body, created, due)
            VALUES (1, 1, 1, 'alert', 'a', 'b', 1, NULL)""",
+    ):
+        await tx.execute(f"INSERT INTO {statement}")
+
+
+async def _group(tx: Transaction) -> None:
+    """A job of two workers."""
+    for statement in (
+        "worker_groups (project, spider, job, least, most, target, changed) VALUES (1, 1, 1, 1, 2, 2, 1)",
+        """record_streams (project, kind, spider, job, writer, start, place, records)
+           VALUES (1, 'items', 1, 1, 2, 0, 750, 1)""",
+        "group_domains (project, spider, job, domain, concurrency, delay) VALUES (1, 1, 1, 'bücher.example', 8, 0)",
+        "group_shares (project, spider, job, name, attempt, amount) VALUES (1, 1, 1, 'budget:cost', 2, 5)",
     ):
         await tx.execute(f"INSERT INTO {statement}")
 

@@ -233,7 +233,7 @@ async def test_one_that_comes_back_goes_before_those_that_were_scheduled_later(s
     assert await placed(store) == [first]
     await store.attempts.give_back(Attempt(first, 1))
     assert await placed(store) == [first]
-    assert await store.attempts.current(first) == 2
+    assert await store.attempts.numbers(first) == [2]
     await store.attempts.end(Attempt(first, 2), None)
     assert await placed(store) == [second]
 
