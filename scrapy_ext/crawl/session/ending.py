@@ -10,11 +10,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_ext.api.platform.jobs import FINISHED, JobState
+from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, JobState
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, Gone, PlatformError
 from scrapy_ext.crawl.commit.leases import REPLACED
@@ -23,9 +22,6 @@ from scrapy_ext.crawl.session.stats import JobStats
 from scrapy_ext.crawl.session.writers import Writers
 
 logger = logging.getLogger(__name__)
-
-#: Close reason of a crawl whose job was deleted.
-JOB_DELETED: Final = "job_deleted"
 
 
 class Ending:

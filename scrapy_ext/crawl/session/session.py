@@ -28,6 +28,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.jobs import JOB_DELETED
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unauthorized
@@ -37,7 +38,7 @@ from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.leases import REPLACED
 from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
-from scrapy_ext.crawl.session.ending import JOB_DELETED, Ending
+from scrapy_ext.crawl.session.ending import Ending
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
 from scrapy_ext.crawl.session.plain_stats import plain_reason
