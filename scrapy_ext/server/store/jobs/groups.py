@@ -95,6 +95,7 @@ def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow]) -> Repor
         workers=tuple(row.live for row in rows),
         closing=group.closing,
         run_start=group.start_attempt == own.attempt and not group.started,
+        started=group.started,
         totals=group.ended.totals(rows, this.stamp.now),
     )
 
