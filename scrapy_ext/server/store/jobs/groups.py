@@ -180,17 +180,15 @@ async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> Att
     """Return the attempt of a worker that joins: a new one, or that of the same join before."""
     if report.resume:
         await lock_local(tx, key)
-    job = await get_job(tx, key)
-    if job is None:
-        raise _no_group(key)
-    if job.state is not JobState.RUNNING:
-        raise _refused("job", f"{key} is {job.state.value}, and takes no workers", "Resume it, or start a new one.")
     bounds = None if report.workers is None else bounds_of(report.workers)
     if bounds is not None:
         await open_group(tx, key, bounds, now)
     group = await lock_group(tx, key)
-    if group is None:
+    job = await get_job(tx, key)  # after the lock: another worker may just have ended the job
+    if group is None or job is None:
         raise _no_group(key)
+    if job.state is not JobState.RUNNING:
+        raise _refused("job", f"{key} is {job.state.value}, and takes no workers", "Resume it, or start a new one.")
     rows = await rows_of(tx, key)
     known = next((row for row in rows if row.state.nonce == report.nonce), None)
     if known is not None:
