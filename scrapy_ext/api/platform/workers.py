@@ -232,8 +232,8 @@ class Totals(Counts, frozen=True, omit_defaults=True):
 
 class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The answer to a report. ``attempt``, ``worker`` and ``token``: after a join. ``leave``: the group shrinks by this
-    worker. ``run_start``: this worker alone runs ``start()``. ``permits``, ``grants``: by domain and by budget of a new
-    report."""
+    worker. ``run_start``: this worker alone runs ``start()``. ``started``: its requests and items are stored.
+    ``permits``, ``grants``: by domain and by budget, for a new report."""
 
     attempt: int | None = None
     worker: int | None = None
@@ -242,6 +242,7 @@ class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     closing: Closing | None = None
     leave: bool = False
     run_start: bool = False
+    started: bool = False
     permits: dict[str, Permit] = {}
     grants: dict[str, Grant] = {}
     totals: Totals = Totals()

@@ -7,7 +7,7 @@ Rules:
 - Locks are taken in this order: attempts by number, group, job, shares by name, activity. A report locks its own
   attempt, and those that it names as silent.
 - ``closing`` is written once in a run. A job ends when its last worker has: with ``closing``, or else as finished if
-  that worker has found the end of the crawl. Without either, a job of nodes waits again.
+  a worker has found the end of the crawl and none was lost since. Without either, a job of nodes waits again.
 - The attempts of a job are numbered from ``worker_groups.last_attempt``, and no number is used again.
 """
 
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import FINISHED, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.workers import (
     MOST_WORKERS,
@@ -99,6 +99,7 @@ def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow], given: G
         workers=tuple(row.live for row in rows),
         closing=group.closing,
         run_start=group.start_attempt == own.attempt and not group.started,
+        started=group.started,
         permits={**given.permits},
         grants={**given.grants},
         totals=group.ended.totals(rows, this.stamp.now),
@@ -126,6 +127,8 @@ async def _applied(this: _Reporting, group: Group) -> Group:
         raise _refused("start", f"is sent by attempt {own.attempt}, and another runs start()", "Leave it out.")
     if report.start == "done":
         group = group._replace(started=True)
+    if report.last and report.outcome == FINISHED:
+        group = group._replace(ended=msgspec.structs.replace(group.ended, found_end=True))
     for silent in report.silent:
         group = await _without_silent(this, group, silent)
     if reason := reason_text(report.closing):
@@ -182,7 +185,8 @@ async def _with_end(this: _Reporting, group: Group, rows: Sequence[AttemptRow]) 
 
 async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> AttemptRow:
     """Return the attempt of a worker that joins: a new one, or that of the same join before."""
-    former = await lock_local(tx, key) if report.resume else []
+    if report.resume:
+        await lock_local(tx, key)
     job = await get_job(tx, key)
     if job is None:
         raise _no_group(key)
@@ -201,7 +205,7 @@ async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> Att
     if any(row.node for row in rows):
         raise _refused("job", f"{key} runs on nodes, which start its workers", "Start a new job.")
     if report.resume:
-        group = await _without_former(tx, key, group, former)
+        group = await _without_former(tx, key, group, rows)
         group, rows = group.resumed(bounds, now), []
     if len(rows) >= MOST_WORKERS:
         raise _refused("job", f"{key} has {len(rows)} workers", "Start fewer.")
@@ -213,10 +217,10 @@ async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> Att
     return row
 
 
-async def _without_former(tx: Transaction, key: JobKey, group: Group, former: Sequence[int]) -> Group:
-    """Remove the locked attempts of a former start, of which no worker is alive; return the group without them."""
-    for attempt in former:
-        removed = await remove_row(tx, key, attempt)
+async def _without_former(tx: Transaction, key: JobKey, group: Group, former: Sequence[AttemptRow]) -> Group:
+    """Remove the workers of a former start, of which none is alive; return the group without them."""
+    for row in former:
+        removed = await remove_row(tx, key, row.attempt)
         if removed is not None:
             group = group._replace(ended=group.ended.plus(removed))
     return group
