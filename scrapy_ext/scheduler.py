@@ -194,7 +194,9 @@ class FrontierScheduler(BaseScheduler):
             return
         settings = self._crawler.settings
         exact = names.PLATFORM_ITEMS_MODE.read(settings) == "exact" and names.PLATFORM_ENABLED.read(settings)
-        frontier.running.connect(self._session.limiter, notes_items=self._dupefilter is not None and not exact)
+        frontier.running.connect(
+            self._session.limiter, self._session.permits, notes_items=self._dupefilter is not None and not exact
+        )
         self._session.writers.send_items_to(frontier.items)
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)

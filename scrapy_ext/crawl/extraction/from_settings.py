@@ -5,7 +5,7 @@ Every function raises :class:`~scrapy_ext.settings.SettingError`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -117,14 +117,18 @@ def limiter_of(settings: BaseSettings, concurrency: int | None = None) -> Limite
     )
 
 
-def limiter_for(crawler: Crawler) -> Limiter:
-    """Return a limiter with the limits and delays of the slots of a crawl's downloader, as they are at any time."""
+def limiter_for(crawler: Crawler, may_start: Callable[[str, int], bool] | None = None) -> Limiter:
+    """Return a limiter with the limits and delays of the slots of a crawl's downloader, as they are at any time.
+
+    ``may_start``: see :class:`~scrapy_ext.client.extraction.admission.Admission`.
+    """
     slots = DownloaderSlots(crawler)
     return Limiter(
         crawler.settings.getint("CONCURRENT_REQUESTS"),
         crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
         cap_of=slots.concurrency_of,
         delay_of=slots.delay_of,
+        may_start=may_start,
     )
 
 

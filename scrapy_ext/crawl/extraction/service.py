@@ -56,7 +56,7 @@ class Service:
         self._crawler = crawler
         self._session = session
         self._options = ClientOptions.of(crawler.settings)
-        self.limiter = limiter_for(crawler)
+        self.limiter = limiter_for(crawler, session.may_start)
         session.route(self.limiter)
         self.counts = Counts(crawler)
         #: Fields that the service accepts besides those of the contract; None until an answer has shown them.

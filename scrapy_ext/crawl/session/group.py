@@ -37,6 +37,7 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.assignment import Sightings
 from scrapy_ext.crawl.commit.leases import REPLACED
 from scrapy_ext.crawl.session.job import CrawlJob
+from scrapy_ext.crawl.session.permits import Permits
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,8 @@ class Group:
 
     Set before :meth:`start`: ``queue`` and ``stats`` (and :attr:`counts`), which a report has; ``on_lost``, called with
     the error when this worker must write nothing more. Set when the spider is open: ``on_closing``, called once when
-    the crawl closes. ``before_start`` is awaited before this worker runs ``start()``.
+    the crawl closes. ``before_start`` is awaited before this worker runs ``start()``. ``permits``: of domains, set
+    before :meth:`start`.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Group:
         self.on_lost: Callable[[Exception], None] = _ignore
         self.on_closing: Callable[[Closing], None] | None = None
         self.before_start: Callable[[], Awaitable[None]] | None = None
+        self.permits: Permits | None = None
         self._client = client
         self._key = key
         self._outage = outage or Outage(logger)
@@ -286,12 +289,15 @@ class Group:
             start=self._start,  # type: ignore[arg-type]
             counts=self.counts(),
             stats=self.stats() if self._number % _STATS_EVERY == 0 else None,
+            domains=self.permits.reported() if self.permits is not None else None,
             closing=self._closing,
             silent=self._silent,
         )
 
     def _take(self, answer: ReportAnswer) -> None:
         self._answer = answer
+        if self.permits is not None:
+            self.permits.answered(answer.permits)
         now = self._clock()
         others = [worker for worker in answer.workers if worker.attempt != self.attempt and not worker.ended]
         self._silent = tuple(
