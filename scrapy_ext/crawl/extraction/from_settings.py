@@ -132,18 +132,19 @@ def limiter_for(crawler: Crawler, may_start: Callable[[str, int], bool] | None =
     )
 
 
-def ledger_path(settings: BaseSettings, job: JobKey | None) -> Path | None:
+def ledger_path(settings: BaseSettings, job: JobKey | None, worker: int = 0) -> Path | None:
     """Return the path of the ledger of a crawl that can be resumed, by its directory or its job; None for other
-    crawls."""
+    crawls. Each worker of a job has one of its own, which its successor with the same number continues."""
     if not names.EXTRACT_API_LEDGER.read(settings):
         return None
+    suffix = f"-worker-{worker}" if worker else ""
     if directory := job_dir(settings):
-        return Path(directory, "extract-ledger.sqlite")
+        return Path(directory, f"extract-ledger{suffix}.sqlite")
     if job is None:
         return None
     folder = project_data("extract-ledger")
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{str(job).replace('/', '-')}.sqlite"
+    return folder / f"{str(job).replace('/', '-')}{suffix}.sqlite"
 
 
 class ClientOptions(msgspec.Struct, frozen=True):

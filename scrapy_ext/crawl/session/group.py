@@ -29,13 +29,14 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.job_data import attempt_of_journal
 from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED
 from scrapy_ext.api.platform.stat_kinds import Stat
-from scrapy_ext.api.platform.workers import INTERVAL, Closing, Counts, Queue, Report, ReportAnswer, Silent
+from scrapy_ext.api.platform.workers import INTERVAL, Closing, Counts, Queue, Report, ReportAnswer, Silent, Totals
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, PlatformError, Unreachable
 from scrapy_ext.client.retry import Outage, Retry
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.assignment import Sightings
 from scrapy_ext.crawl.commit.leases import REPLACED
+from scrapy_ext.crawl.session.grants import SharedBudget
 from scrapy_ext.crawl.session.job import CrawlJob
 from scrapy_ext.crawl.session.permits import Permits
 
@@ -71,7 +72,7 @@ class Group:
     Set before :meth:`start`: ``queue`` and ``stats`` (and :attr:`counts`), which a report has; ``on_lost``, called with
     the error when this worker must write nothing more. Set when the spider is open: ``on_closing``, called once when
     the crawl closes. ``before_start`` is awaited before this worker runs ``start()``. ``permits``: of domains, set
-    before :meth:`start`.
+    before :meth:`start`. ``budget``: of extraction. ``on_totals`` is called with the totals of each answer.
     """
 
     def __init__(
@@ -96,6 +97,8 @@ class Group:
         self.on_closing: Callable[[Closing], None] | None = None
         self.before_start: Callable[[], Awaitable[None]] | None = None
         self.permits: Permits | None = None
+        self.budget: SharedBudget | None = None
+        self.on_totals: Callable[[Totals], None] | None = None
         self._client = client
         self._key = key
         self._outage = outage or Outage(logger)
@@ -192,6 +195,13 @@ class Group:
         if self._closing is None and reason not in _OWN_REASONS:
             self._closing = reason
             self.hurry()
+
+    def end_shares(self) -> None:
+        """Use no permits and grants any more: the crawl has failed."""
+        if self.permits is not None:
+            self.permits.end()
+        if self.budget is not None:
+            self.budget.end()
 
     def hurry(self) -> None:
         """Send a report at once."""
@@ -290,6 +300,7 @@ class Group:
             counts=self.counts(),
             stats=self.stats() if self._number % _STATS_EVERY == 0 else None,
             domains=self.permits.reported() if self.permits is not None else None,
+            budgets=self.budget.reported() if self.budget is not None else None,
             closing=self._closing,
             silent=self._silent,
         )
@@ -298,6 +309,10 @@ class Group:
         self._answer = answer
         if self.permits is not None:
             self.permits.answered(answer.permits)
+        if self.budget is not None:
+            self.budget.answered(answer.grants)
+        if self.on_totals is not None:
+            self.on_totals(answer.totals)
         now = self._clock()
         others = [worker for worker in answer.workers if worker.attempt != self.attempt and not worker.ended]
         self._silent = tuple(

@@ -29,8 +29,8 @@ _LATE: Final = 0.02
 _DIGEST: Final = 16
 
 
-class Limits(NamedTuple):
-    """Limits of a domain, as the settings or an extension of Scrapy have them. ``delay``: seconds."""
+class SiteLimits(NamedTuple):
+    """SiteLimits of a domain, as the settings or an extension of Scrapy have them. ``delay``: seconds."""
 
     concurrency: int
     delay: float = 0.0
@@ -77,7 +77,7 @@ class Permits:
 
     def __init__(
         self,
-        limits_of: Callable[[str], Limits],
+        limits_of: Callable[[str], SiteLimits],
         hurry: Callable[[], None],
         clock: Callable[[], float] = elapsing,
     ) -> None:

@@ -49,7 +49,7 @@ from twisted.internet.defer import Deferred
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.compatibility.required import SUPPORTED
 from scrapy_ext.compatibility.scrapy import jitter_of, slot_clock, slot_of
-from scrapy_ext.crawl.session.permits import Demand, Limits, Permits
+from scrapy_ext.crawl.session.permits import Demand, Permits, SiteLimits
 
 
 class UnsupportedScrapyError(RuntimeError):
@@ -314,10 +314,10 @@ class DownloaderSlots:
         #: Slots that the user's downloader does not make.
         self._own: dict[str, Slot] = {}
 
-    def limits_of(self, key: str) -> Limits:
+    def limits_of(self, key: str) -> SiteLimits:
         """Return the limits of a slot, whatever the permits of this worker are."""
         slot = self._slot(key)
-        return Limits(int(slot.concurrency), slot.delay, jitter_of(slot) > 0)
+        return SiteLimits(int(slot.concurrency), slot.delay, jitter_of(slot) > 0)
 
     def delay_of(self, key: str) -> float:
         """Return the seconds between two requests, drawn anew by each call if they are random."""

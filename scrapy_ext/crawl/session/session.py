@@ -31,7 +31,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JOB_DELETED
-from scrapy_ext.api.platform.workers import Closing
+from scrapy_ext.api.platform.workers import Closing, Totals
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unauthorized
@@ -41,6 +41,7 @@ from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.leases import REPLACED
 from scrapy_ext.crawl.commit.target import Target
+from scrapy_ext.crawl.session.close_limits import CloseLimits
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
 from scrapy_ext.crawl.session.group import Group, group_of
@@ -261,8 +262,8 @@ class Session:
     def fail(self, error: Exception, reason: str) -> None:
         """Close the spider after a fatal error; the command will report a failure."""
         self.ending.fail(error, reason)
-        if self.permits is not None:
-            self.permits.end()
+        if self.group is not None:
+            self.group.end_shares()
 
     def refuse(self, error: Exception) -> None:
         """Record that the crawl cannot be opened: the spider is closed as soon as Scrapy permits it."""
@@ -332,10 +333,17 @@ class Session:
             permits.sources.append(partial(_demand, self.limiter))
             permits.on_room.append(self.limiter.offer)
         self._resources.callback(permits.close)
+        group.on_totals = partial(self._close_at, CloseLimits(settings))
         on_close(self._crawler, group.close)
         group.start(opened.client)
         self._resources.push_async_callback(group.stop)
         return job
+
+    def _close_at(self, limits: CloseLimits, totals: Totals) -> None:
+        """Close the spider when all workers together reach a limit."""
+        engine, reason = self._crawler.engine, limits.reason(totals)
+        if reason is not None and self._closing is None and engine.spider is not None:
+            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=reason))
 
     def _close_with_group(self, closing: Closing) -> None:
         """Close the spider, since a worker or a user closes the crawl."""

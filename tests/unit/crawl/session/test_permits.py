@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from scrapy_ext.api.platform.permits import MAX_DOMAIN, MOST_DOMAINS, DomainReport, Permit
-from scrapy_ext.crawl.session.permits import Demand, Limits, Permits
+from scrapy_ext.crawl.session.permits import Demand, Permits, SiteLimits
 
 SITE = "a.example"
 
@@ -29,7 +29,7 @@ class Worker:
         self.demands: list[Demand] = []
         self.room: list[str] = []
         self.pauses: list[tuple[str, float]] = []
-        self.permits = Permits(lambda domain: Limits(8, delay, randomize=True), self._hurry, self.clock)
+        self.permits = Permits(lambda domain: SiteLimits(8, delay, randomize=True), self._hurry, self.clock)
         self.permits.sources.append(lambda: self.demands)
         self.permits.on_room.append(self.room.append)
         self.permits.on_pause.append(lambda domain, seconds: self.pauses.append((domain, seconds)))
