@@ -12,32 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.client.platform import PlatformClient
-from tests.support.crawls import Project, Running, ask_server
 from tests.support.eventually import eventually
+from tests.support.group_crawls import Workers, responses
 from tests.support.servers import RunningServer
 from tests.support.sites import Answer, ListeningSite
 
-#: Requests of one host in many slots, so that each worker has some.
-SPIDER = """
-import scrapy
-
-class Polite(scrapy.Spider):
-    name = "polite"
-
-    async def start(self):
-        for number in range(int(self.pages)):
-            yield scrapy.Request(f"{self.site}/{number}", meta={"frontier_slot": number % 8})
-
-    def parse(self, response):
-        yield {"url": response.url}
-"""
-SETTINGS = """
-EXTRACT_API_ENABLED = False
-ROBOTSTXT_OBEY = False
-FRONTIER_POLL_INTERVAL = 0.5
-PLATFORM_FLUSH_INTERVAL = 0.1
-"""
+DIRECT = "EXTRACT_API_ENABLED = False\n"
 
 
 class Noting(ListeningSite):
@@ -49,6 +29,7 @@ class Noting(ListeningSite):
         self.open = self.most_open = 0
         self._notes = threading.Lock()
         super().__init__()
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def respond(self, path: str, seen: int, body: bytes) -> Answer:
         with self._notes:
@@ -71,32 +52,6 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
         yield server
 
 
-class Workers:
-    """Two workers of one job."""
-
-    def __init__(self, folder: Path, server: RunningServer, site: Noting, pages: int, settings: str) -> None:
-        keys = f"PLATFORM_URL = {server.url!r}\nPLATFORM_API_KEY = {server.platform_key!r}\n"
-        self._project = Project(folder / "project", SPIDER, SETTINGS + keys + settings)
-        self.site, self.pages = site, pages
-
-        async def push(client: PlatformClient) -> str:
-            return (await client.jobq.push(1, "polite", state="running", spider_type="manual")).key
-
-        self._job = ask_server(server.url, server.platform_key, push)
-        self.running = [self.start(), self.start()]
-
-    def start(self) -> Running:
-        given = ("-s", f"PLATFORM_JOB={self._job}", "-s", "CRAWL_GROUP=2", "-a", f"pages={self.pages}")
-        return self._project.start("polite", *given, "-a", f"site=http://127.0.0.1:{self.site.port}")
-
-    def end(self) -> list[int]:
-        """Wait until all have ended; return the number of responses of each."""
-        crawls = [running.end() for running in self.running]
-        assert [crawl.reason for crawl in crawls] == ["finished"] * len(crawls), crawls[0].log[-3000:]
-        assert set(self.site.hits) == {f"/{number}" for number in range(self.pages)}
-        return [crawl.stat("downloader/response_count") for crawl in crawls]
-
-
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("settings", "seconds", "pages", "most_open", "least_gap"),
@@ -115,9 +70,9 @@ def test_two_workers_keep_the_limits_of_one(
     least_gap: float,
 ) -> None:
     with closing(Noting(seconds)) as site:
-        workers = Workers(tmp_path, server, site, pages, settings)
-        responses = workers.end()
-        assert all(responses), responses
+        crawls = Workers(tmp_path, server, site.url, pages, DIRECT + settings).end()
+        assert (crawls[0].reason, len(site.hits)) == ("finished", pages)
+        assert all(responses(crawls)), responses(crawls)
         assert site.most_open <= most_open
         assert site.least_gap >= least_gap
 
@@ -126,12 +81,13 @@ def test_two_workers_keep_the_limits_of_one(
 def test_the_permits_of_a_killed_worker_are_not_used_twice(tmp_path: Path, server: RunningServer) -> None:
     settings = "DOWNLOAD_DELAY = 0.3\nRANDOMIZE_DOWNLOAD_DELAY = False\nCONCURRENT_REQUESTS_PER_DOMAIN = 2\n"
     with closing(Noting(0.2)) as site:
-        workers = Workers(tmp_path, server, site, 50, settings)
+        workers = Workers(tmp_path, server, site.url, 50, DIRECT + settings)
         eventually(lambda: len(site.starts) > 15, what="some pages")
         killed = workers.running.pop(0)
         killed.process.kill()
         killed.process.wait()
         assert killed.process.returncode == -signal.SIGKILL
-        workers.end()
+        (crawl,) = workers.end()
+        assert (crawl.reason, len(site.hits)) == ("finished", 50)
         assert site.most_open <= 2
         assert site.least_gap >= 0.15
