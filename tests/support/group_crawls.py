@@ -9,7 +9,6 @@ from scrapy_ext.client.platform import PlatformClient
 from tests.support.crawls import Crawl, Project, Running, ask_server, key
 from tests.support.servers import RunningServer
 
-#: Requests of one host in many slots, so that each worker has some.
 SPIDER = """
 import scrapy
 
@@ -18,7 +17,7 @@ class Numbered(scrapy.Spider):
 
     async def start(self):
         for number in range(int(self.pages)):
-            yield scrapy.Request(f"{self.site}/{number}", meta={"frontier_slot": number % 8})
+            yield scrapy.Request(f"{self.site}/{number}")
 
     def parse(self, response):
         yield {"url": response.url}

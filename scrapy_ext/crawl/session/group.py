@@ -29,7 +29,17 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.job_data import attempt_of_journal
 from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED
 from scrapy_ext.api.platform.stat_kinds import Stat
-from scrapy_ext.api.platform.workers import INTERVAL, Closing, Counts, Queue, Report, ReportAnswer, Silent, Totals
+from scrapy_ext.api.platform.workers import (
+    INTERVAL,
+    Closing,
+    Counts,
+    Queue,
+    Report,
+    ReportAnswer,
+    Silent,
+    Totals,
+    bounds_of,
+)
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, PlatformError, Unreachable
 from scrapy_ext.client.retry import Outage, Retry
@@ -64,6 +74,11 @@ def _ignore(_error: Exception) -> None:
 def group_of(settings: BaseSettings) -> str | None:
     """Return the group that the crawl is to join, None if it is the only worker of its job."""
     return settings.get(SETTING) or None
+
+
+def workers_of(settings: BaseSettings) -> int:
+    """Return the highest number of workers of the group that the crawl is to join."""
+    return bounds_of(settings[SETTING].removeprefix(_RESUME)).most
 
 
 class Group:
