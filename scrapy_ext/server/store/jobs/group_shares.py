@@ -35,7 +35,7 @@ _SIZES: Final = (8, 32, 128)
 
 
 class Given(NamedTuple):
-    """What a report is answered, by domain and by budget."""
+    """Permits by domain and grants by budget for a report."""
 
     permits: Mapping[str, Permit]
     grants: Mapping[str, Grant]
