@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Sized
+from functools import partial
 from typing import Any, Final
 
 from scrapy import Request, Spider
@@ -22,7 +23,7 @@ from scrapy_ext.api.platform.frontier import check_name
 from scrapy_ext.api.platform.job_data import frontier_of, journal_of
 from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.assignment import Worker
@@ -35,7 +36,7 @@ from scrapy_ext.crawl.frontier.frontier import CrawlFrontier, Options
 from scrapy_ext.crawl.frontier.hosts import Order, warn_of_own_queues
 from scrapy_ext.crawl.frontier.identity import FingerprintError
 from scrapy_ext.crawl.frontier.keep_alive import KeepAlive, PushedFrontier
-from scrapy_ext.crawl.session.group import group_of
+from scrapy_ext.crawl.session.group import group_of, workers_of
 from scrapy_ext.crawl.session.job import JobFile, cannot_be_resumed, is_over
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
@@ -45,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 #: The value of ``FRONTIER_WORKER`` for a changing set of workers.
 AUTO: Final = "auto"
+#: Slots for each worker of a job, so that they can be divided when the number of workers changes.
+_SLOTS_OF_WORKER: Final = 4
 #: Close reason for a setting with an unusable value.
 _BAD_SETTING: Final = "bad_setting"
 
@@ -91,6 +94,7 @@ class FrontierScheduler(BaseScheduler):
             self._session.require(job_file=job_file)
         self._retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.writers.outage)
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
+        self._spreads = False
         text: str = names.FRONTIER_WORKER.read(settings).strip()
         self._worker = Worker.parse(text)
         if self._worker is None and text != AUTO:
@@ -194,7 +198,9 @@ class FrontierScheduler(BaseScheduler):
             return
         settings = self._crawler.settings
         exact = names.PLATFORM_ITEMS_MODE.read(settings) == "exact" and names.PLATFORM_ENABLED.read(settings)
-        frontier.running.connect(self._session.limiter, notes_items=self._dupefilter is not None and not exact)
+        frontier.running.connect(
+            self._session.limiter, self._session.permits, notes_items=self._dupefilter is not None and not exact
+        )
         self._session.writers.send_items_to(frontier.items)
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)
@@ -202,7 +208,10 @@ class FrontierScheduler(BaseScheduler):
     async def _open_frontier(self) -> CrawlFrontier:
         session, job = self._session, self._session.job
         name = self._name or frontier_of(job.key)
-        foreign = await self._foreign_slots(name) if job.resumed or self._name is not None else []
+        is_known = job.resumed or self._name is not None
+        if is_known or session.group is not None:
+            await self._read_slots(name)
+        foreign = await self._foreign_slots(name) if is_known else []
         if foreign:
             raise SettingError(
                 "FRONTIER_SLOTS",
@@ -218,6 +227,22 @@ class FrontierScheduler(BaseScheduler):
             worker=str(job.worker) if session.group else names.FRONTIER_WORKER.read(self._crawler.settings).strip(),
         )
         return await self._open_owned(ownership)
+
+    async def _read_slots(self, name: str) -> None:
+        """Keep the slots of a frontier that exists, as its requests have them. Workers of a group choose those of a new
+        one."""
+        settings, project = self._crawler.settings, self._session.job.key.project
+        is_chosen = (settings.getpriority("FRONTIER_SLOTS") or 0) > 0
+        try:
+            feed = await self._session.client.frontier.feed(project, name)
+        except NotFound:
+            self._spreads = self._session.group is not None and names.CRAWL_SPREAD.read(settings)
+            if self._session.group is not None and not is_chosen:
+                self._slots = max(_SLOTS_OF_WORKER * workers_of(settings), self._slots)
+            return
+        self._spreads = feed.spread
+        if feed.spread and feed.slots is not None and not is_chosen:
+            self._slots = feed.slots
 
     async def _open_owned(self, ownership: Ownership) -> CrawlFrontier:
         session = self._session
@@ -236,6 +261,7 @@ class FrontierScheduler(BaseScheduler):
             first_item = (await session.client.items.stats(session.job.key)).totals.input_values
         options = Options(
             slots=self._slots,
+            spreads=self._spreads,
             alone=self._alone,
             exclusive=is_new and ownership.is_first and not self._keep_alive,
             order=self._order,
@@ -264,8 +290,12 @@ class FrontierScheduler(BaseScheduler):
         session, is_own = self._session, self._name is None
         if is_new and not self._keep_alive:
             return None
-        declared = Feed(self._slots, own_fingerprints=has_own_fingerprints(self._crawler))
+        declared = Feed(self._slots, own_fingerprints=has_own_fingerprints(self._crawler), spread=self._spreads)
         pushed = PushedFrontier(session.client, session.job.key, ownership.frontier, declared, is_own=is_own)
+        if self._spreads:
+            # A later run must spread in the same way.
+            declare = partial(pushed.declare, is_open=bool(self._keep_alive) or not is_own)
+            await self._retry.until_done(declare, "store the slots of the frontier")
         if not self._keep_alive:
             # The crawl itself does not need it: whoever pushes learns the number of slots.
             with contextlib.suppress(PlatformError):

@@ -323,9 +323,16 @@ FRONTIER_NAME = _setting(
 FRONTIER_SLOTS = _setting(
     "FRONTIER_SLOTS",
     DEFAULT_SLOTS,
-    "Number of virtual slots; must not change while a frontier exists.",
+    "Number of virtual slots; must not change while a frontier exists. If it is not set, a job with several workers "
+    "has four for each, and 8 at least.",
     least=1,
     most=MAX_SLOTS,
+)
+CRAWL_SPREAD = _setting(
+    "CRAWL_SPREAD",
+    True,
+    "Spread the requests of a host over the workers of a job, which keep the limits of the host together. False: one "
+    "worker has all of a host, with its cookies.",
 )
 FRONTIER_WORKER = _setting(
     "FRONTIER_WORKER",

@@ -50,6 +50,7 @@ __all__ = (
     "DownloadTimeoutError",
     "ResponseDataLossError",
     "close_at_start",
+    "jitter_of",
     "slot_clock",
     "slot_of",
 )
@@ -82,6 +83,13 @@ def slot_of(settings: BaseSettings, domain: str) -> Slot:
     # Scrapy before 2.19
     randomize = given.get("randomize_delay", settings.getbool("RANDOMIZE_DOWNLOAD_DELAY"))
     return Slot(concurrency, delay, randomize)
+
+
+def jitter_of(slot: Slot) -> float:
+    """Return the part of its delay by which the delays of a slot differ."""
+    # Scrapy before 2.19 has randomize_delay, which is half of the delay.
+    found: Any = slot.jitter if hasattr(slot, "jitter") else slot.randomize_delay
+    return found if isinstance(found, float) else 0.5 * bool(found)
 
 
 def close_at_start(crawler: Crawler, reason: str) -> None:

@@ -53,12 +53,14 @@ class Feed(msgspec.Struct, omit_defaults=True):
     ``slots``: number of slots, which a crawl or the first push has set.
     ``open``: whether a job's own frontier accepts requests; one that a user has named always does.
     ``own_fingerprints``: the crawl does not use Scrapy's default fingerprints, so each request needs its ``fp``.
+    ``spread``: the slot of a request follows from its host and its fingerprint, not from its host alone.
     ``stamps``: a number by slot that changes with each write of requests.
     """
 
     slots: int | None = None
     open: bool = True
     own_fingerprints: bool = False
+    spread: bool = False
     stamps: dict[str, int] = {}
 
 

@@ -1,6 +1,7 @@
 """The frontier (platform-api.md, Frontier objects; Frontier), and the slot of a request.
 
-The slot is a pure function of the host over a fixed number of slots. Crawls and whoever feeds them choose slots by
+The slot is a pure function of the host over a fixed number of slots; in a crawl by several workers, of the host and the
+fingerprint (:func:`spread_slot`). Crawls and whoever feeds them choose slots by
 this rule alone. A slot has its own set of fingerprints, so a request in another slot than the crawl's would not be
 recognized as a duplicate.
 """
@@ -153,6 +154,14 @@ def next_fingerprint(fp: str) -> str:
 def slot_of_url(url: str, chosen: object, slots: int) -> int:
     """Return the slot of a request, 0 to ``slots - 1``; ``chosen`` is its meta ``frontier_slot``."""
     return slot_of_netloc(urlparse(url).netloc, slots) if chosen is None else chosen_slot(chosen, slots)
+
+
+def spread_slot(netloc: str, fp: str, slots: int, cookiejar: object = None) -> int:
+    """Return the slot of a request in a frontier that spreads hosts: it follows from the host and Scrapy's fingerprint
+    ``fp``, so that the same page has one slot. Requests with a ``cookiejar`` have the slot of its name: one worker has
+    the jar."""
+    key = f"{hostname(netloc)} {fp}" if cookiejar is None else f"cookiejar {cookiejar}"
+    return _slot_of_key(key, slots)
 
 
 def chosen_slot(chosen: object, slots: int) -> int:

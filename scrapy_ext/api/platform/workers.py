@@ -15,6 +15,15 @@ from msgspec import Meta
 from scrapy_ext.api.fields import Field, checked, flag
 from scrapy_ext.api.platform.jobs import MAX_NAME
 from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.api.platform.permits import (
+    MAX_DOMAIN,
+    MOST_BUDGETS,
+    MOST_DOMAINS,
+    BudgetReport,
+    DomainReport,
+    Grant,
+    Permit,
+)
 from scrapy_ext.api.platform.stat_kinds import Stat
 from scrapy_ext.api.violations import ContractError, Violation
 
@@ -30,6 +39,9 @@ _BOUNDS_RULE: Final = f"must be a number of workers from 1 to {MOST_WORKERS}, or
 _BOUNDS_REMEDY: Final = 'Write "4" or "4..32".'
 _COUNT_REMEDY: Final = "Write a whole number, 0 or more."
 
+#: Names without NUL, which PostgreSQL does not store.
+_Domain = Annotated[str, Meta(min_length=1, max_length=MAX_DOMAIN, pattern=r"^[^\0]*$")]
+_Budget = Annotated[str, Meta(pattern="^[a-z_]{1,40}$")]
 _Count = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 _Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 
@@ -135,6 +147,22 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
             'Write {"item_scraped_count": ["sum", 5]}.',
         ),
     ] = None
+    #: Domains of which this worker has a permit, or wants one. One that is left out stays as it is.
+    domains: Annotated[
+        Annotated[dict[_Domain, DomainReport], Meta(max_length=MOST_DOMAINS)] | None,
+        Field(
+            "must be an object with limit, want, held, delay, randomize, starts and pause by domain, "
+            f"{MOST_DOMAINS} at most",
+            'Write {"example.com": {"limit": 8, "want": 3}}.',
+        ),
+    ] = None
+    budgets: Annotated[
+        Annotated[dict[_Budget, BudgetReport], Meta(max_length=MOST_BUDGETS)] | None,
+        Field(
+            f"must be an object with limit, used, held, want and former by name, {MOST_BUDGETS} at most",
+            'Write {"requests": {"limit": 100, "want": 1}}.',
+        ),
+    ] = None
     #: The reason for which this worker closes the crawl.
     closing: Annotated[str | None, Field("must be a close reason", "Leave it out while the crawl runs.")] = None
     #: This worker alone ends.
@@ -204,7 +232,8 @@ class Totals(Counts, frozen=True, omit_defaults=True):
 
 class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The answer to a report. ``attempt``, ``worker`` and ``token``: after a join. ``leave``: the group shrinks by this
-    worker. ``run_start``: this worker alone runs ``start()``. ``started``: its requests and items are stored."""
+    worker. ``run_start``: this worker alone runs ``start()``. ``started``: its requests and items are stored.
+    ``permits``, ``grants``: by domain and by budget, for a new report."""
 
     attempt: int | None = None
     worker: int | None = None
@@ -214,6 +243,8 @@ class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     leave: bool = False
     run_start: bool = False
     started: bool = False
+    permits: dict[str, Permit] = {}
+    grants: dict[str, Grant] = {}
     totals: Totals = Totals()
 
 

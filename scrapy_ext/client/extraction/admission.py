@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -92,9 +92,10 @@ class _Domain(Generic[T]):
 class Admission(Generic[T]):
     """The state machine. A ticket identifies a waiting request; a cap of 0 is none.
 
-    ``cap_of(domain)`` replaces ``per_domain``, and may change at any time. ``delay_of(domain)`` returns the seconds
-    between the starts of two requests to a domain. As in Scrapy's downloader, it is called anew whenever a request
-    could start, and after each start.
+    ``may_start(domain, active)``: takes the permit to start one more request; without it, the domain waits for
+    :meth:`offer`. ``cap_of(domain)`` replaces ``per_domain``, and may change at any time. ``delay_of(domain)`` returns
+    the seconds between the starts of two requests to a domain. As in Scrapy's downloader, it is called anew whenever a
+    request could start, and after each start.
     """
 
     def __init__(
@@ -103,11 +104,13 @@ class Admission(Generic[T]):
         per_domain: int,
         cap_of: Callable[[str], int] | None = None,
         delay_of: Callable[[str], float] | None = None,
+        may_start: Callable[[str, int], bool] | None = None,
     ) -> None:
         self._window = Window(total)
         self._per_domain = per_domain
         self._cap_of = cap_of
         self._delay_of = delay_of
+        self._may_start = may_start
         #: Start of the last request of each domain, if there are delays.
         self._started: dict[str, float] = {}
         #: Whether a request has finished. A service that has just started may take a second for the first one, so that
@@ -197,6 +200,8 @@ class Admission(Generic[T]):
             return False
         if self._ready or self._must_wait(domain, state, now):
             return False  # Others come first, or a delay has grown.
+        if self._may_start is not None and not self._may_start(domain, state.active):
+            return False
         self._activate(domain, state, now)
         return True
 
@@ -207,6 +212,17 @@ class Admission(Generic[T]):
         self._queued[domain] = state
         self.waiting += 1
         self._offer(domain, state)
+
+    def offer(self, domain: str) -> None:
+        """Give a domain its turn, which may start a request now."""
+        state = self._queued.get(domain)
+        if state is not None:
+            self._offer(domain, state)
+
+    def demand(self) -> Iterator[tuple[str, int, int]]:
+        """Yield the domains, with their active and their waiting requests."""
+        for name, state in self._domains.items():
+            yield name, state.active, len(state.waiting)
 
     def leave(self, domain: str, ticket: T) -> None:
         """Remove a queued request."""
@@ -276,6 +292,8 @@ class Admission(Generic[T]):
             domain, _ = self._ready.popitem(last=False)
             state = self._domains.get(domain)
             if state is None or not self._may_go(state, now) or self._must_wait(domain, state, now):
+                continue
+            if self._may_start is not None and not self._may_start(domain, state.active):
                 continue
             ticket, _ = state.waiting.popitem(last=False)
             if not state.waiting:

@@ -42,8 +42,9 @@ class Limiter:
         *,
         cap_of: Callable[[str], int] | None = None,
         delay_of: Callable[[str], float] | None = None,
+        may_start: Callable[[str, int], bool] | None = None,
     ) -> None:
-        self._admission: Admission[asyncio.Future[None]] = Admission(total, per_domain, cap_of, delay_of)
+        self._admission: Admission[asyncio.Future[None]] = Admission(total, per_domain, cap_of, delay_of, may_start)
         self._timer: asyncio.TimerHandle | None = None
         self._backing_off: set[asyncio.Future[None]] = set()
         #: Requests that wait for another attempt, or for an identical request.
@@ -94,6 +95,15 @@ class Limiter:
         number of the domain's requests that the caller has begun or is about to begin. A pause of everything does not
         count: it holds back all requests here."""
         return self._admission.has_room(domain, others, asyncio.get_running_loop().time())
+
+    def offer(self, domain: str) -> None:
+        """Send requests of a domain that have got a permit from outside."""
+        self._admission.offer(domain)
+        self._advance()
+
+    def demand(self) -> Iterator[tuple[str, int, int]]:
+        """Yield the domains, with their active and their waiting requests."""
+        return self._admission.demand()
 
     def is_limited(self, domain: str) -> bool:
         """Return whether the service limits a domain, or many of its requests wait for another attempt."""

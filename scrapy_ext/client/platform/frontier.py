@@ -130,6 +130,8 @@ class Frontier(Resource):
     async def declare(self, project: int, frontier: str, feed: Feed, *, attempts: int | None = None) -> None:
         """Declare a crawl's frontier, whose ``stamps`` are left out."""
         fields = {"slots": feed.slots, "open": feed.open, "own_fingerprints": feed.own_fingerprints}
+        if feed.spread:
+            fields["spread"] = True
         body = msgspec.json.encode(fields)
         call = put(Host.STORAGE, _feed(project, frontier), body, content_type=JSON, attempts=attempts)
         await self._transport.send(call)

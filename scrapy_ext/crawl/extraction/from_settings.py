@@ -5,7 +5,7 @@ Every function raises :class:`~scrapy_ext.settings.SettingError`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -117,29 +117,34 @@ def limiter_of(settings: BaseSettings, concurrency: int | None = None) -> Limite
     )
 
 
-def limiter_for(crawler: Crawler) -> Limiter:
-    """Return a limiter with the limits and delays of the slots of a crawl's downloader, as they are at any time."""
+def limiter_for(crawler: Crawler, may_start: Callable[[str, int], bool] | None = None) -> Limiter:
+    """Return a limiter with the limits and delays of the slots of a crawl's downloader, as they are at any time.
+
+    ``may_start``: see :class:`~scrapy_ext.client.extraction.admission.Admission`.
+    """
     slots = DownloaderSlots(crawler)
     return Limiter(
         crawler.settings.getint("CONCURRENT_REQUESTS"),
         crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
         cap_of=slots.concurrency_of,
         delay_of=slots.delay_of,
+        may_start=may_start,
     )
 
 
-def ledger_path(settings: BaseSettings, job: JobKey | None) -> Path | None:
+def ledger_path(settings: BaseSettings, job: JobKey | None, worker: int = 0) -> Path | None:
     """Return the path of the ledger of a crawl that can be resumed, by its directory or its job; None for other
-    crawls."""
+    crawls. Each worker of a job has one of its own, which its successor with the same number continues."""
     if not names.EXTRACT_API_LEDGER.read(settings):
         return None
+    suffix = f"-worker-{worker}" if worker else ""
     if directory := job_dir(settings):
-        return Path(directory, "extract-ledger.sqlite")
+        return Path(directory, f"extract-ledger{suffix}.sqlite")
     if job is None:
         return None
     folder = project_data("extract-ledger")
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{str(job).replace('/', '-')}.sqlite"
+    return folder / f"{str(job).replace('/', '-')}{suffix}.sqlite"
 
 
 class ClientOptions(msgspec.Struct, frozen=True):

@@ -29,6 +29,7 @@ from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.extraction.from_settings import ClientOptions, ledger_path, limiter_for
 from scrapy_ext.crawl.extraction.plan import FOLLOW_REDIRECT, Exchange
+from scrapy_ext.crawl.session.grants import SharedBudget, former_spent
 from scrapy_ext.crawl.session.scrapy_engine import watch
 from scrapy_ext.crawl.session.session import Session
 
@@ -56,7 +57,7 @@ class Service:
         self._crawler = crawler
         self._session = session
         self._options = ClientOptions.of(crawler.settings)
-        self.limiter = limiter_for(crawler)
+        self.limiter = limiter_for(crawler, session.may_start)
         session.route(self.limiter)
         self.counts = Counts(crawler)
         #: Fields that the service accepts besides those of the contract; None until an answer has shown them.
@@ -170,7 +171,7 @@ class Service:
             options.policy.at_first(),
             extra_fields=options.extra_fields,
             strict=options.strict,
-            budget=Budget(options.max_requests, options.max_cost, msgspec.structs.replace(spent)),
+            budget=self._budget(spent),
             prices=options.prices,
             ledger=ledger,
             memory=options.memory,
@@ -179,6 +180,14 @@ class Service:
         self._job_id = str(job) if job else None
         if not names.EXTRACT_API_URL.read(self._crawler.settings):
             self._learn(frozenset(EXTENSIONS))  # The embedded service is of this version.
+
+    def _budget(self, spent: Spent) -> Budget:
+        options, group = self._options, self._session.group
+        if group is None:
+            return Budget(options.max_requests, options.max_cost, msgspec.structs.replace(spent))
+        former = former_spent(self._session.job.former)
+        group.budget = budget = SharedBudget(options.max_requests, options.max_cost, former, group.hurry)
+        return budget
 
     def _observe(self, attempt: RequestAttempt) -> None:
         self.counts.add(attempt, self._client)
@@ -198,7 +207,8 @@ class KeptAnswers:
         """Open the ledger of a crawl that can be resumed; None for another one. Raises :class:`LedgerError`."""
         settings = crawler.settings
         by_commit = session.items is not None
-        path = ledger_path(settings, session.job_key if by_commit else None)
+        worker = session.job.worker if session.job_key is not None else 0
+        path = ledger_path(settings, session.job_key if by_commit else None, worker)
         if path is None:
             return None
         interval: float = names.PLATFORM_FLUSH_INTERVAL.read(settings)

@@ -29,9 +29,14 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Enqueuing:
-    """Sends the requests of a crawl to ``slots``, of which there are ``count``, or keeps them in this process."""
+    """Sends the requests of a crawl to ``slots``, of which there are ``count``, or keeps them in this process.
 
-    def __init__(self, crawler: Crawler, memory: Memory, slots: Slots, filtering: Filtering, count: int) -> None:
+    ``spreads``: whether the requests of a host have different slots.
+    """
+
+    def __init__(
+        self, crawler: Crawler, memory: Memory, slots: Slots, filtering: Filtering, count: int, *, spreads: bool
+    ) -> None:
         self._crawler = crawler
         #: Bound once, since the look-up takes as long as the count.
         self._count = crawler.stats.inc_value
@@ -39,6 +44,7 @@ class Enqueuing:
         self._slots = slots
         self._filtering = filtering
         self._slot_count = count
+        self._spreads = spreads
         self._fingerprints = SlotFingerprints(crawler.request_fingerprinter)
         self._sharing = SharingWarning()
 
@@ -80,7 +86,7 @@ class Enqueuing:
             self._filtering.log(request)
             return False
         fp = self._fingerprints.of(request, plain, origin, is_filtered=is_filtered)
-        slot = slot_of(request, self._slot_count)
+        slot = slot_of(request, self._slot_count, plain if self._spreads else None)
         is_new = is_anywhere or not is_filtered
         is_direct = is_new and sent.takes_direct and memory.takes_direct
         mark = None if is_direct else sent.mark()

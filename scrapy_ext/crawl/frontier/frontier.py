@@ -45,6 +45,7 @@ class Options(msgspec.Struct, frozen=True):
     """Options of a frontier.
 
     ``slots``: number of slots.
+    ``spreads``: whether the requests of a host have different slots.
     ``alone``: whether no other worker works on it.
     ``exclusive``: whether it is empty, and no other process will send to it.
     ``order``: order of requests of one priority.
@@ -60,6 +61,7 @@ class Options(msgspec.Struct, frozen=True):
     first_item: int
     keep_alive: KeepAlive | None = None
     liveness: Liveness | None = None
+    spreads: bool = False
 
 
 class CrawlFrontier:
@@ -86,7 +88,7 @@ class CrawlFrontier:
         self._feeder = feeder = self._new_feeder(skipping)
         # Run, and enqueue what that yields.
         self.running = Running(crawler, memory, feeder, results, log=ownership.log, liveness=options.liveness)
-        self._enqueuing = Enqueuing(crawler, memory, slots, filtering, options.slots)
+        self._enqueuing = Enqueuing(crawler, memory, slots, filtering, options.slots, spreads=options.spreads)
 
     def _new_committer(self, skipping: Skipping, first_item: int) -> Committer:
         session, ownership, slots = self._session, self._ownership, self._slots

@@ -223,6 +223,12 @@ class HostQueue(Generic[T]):
         self._line_up(host)
         return host_name in self._turns
 
+    def waiting(self) -> Iterator[tuple[str, int]]:
+        """Yield the hosts that may be served, with their waiting requests."""
+        for host in self._hosts.values():
+            if host.queue and not host.not_before:
+                yield host.name, len(host.queue)
+
     def remove(self, unwanted: Callable[[T], bool]) -> list[T]:
         """Remove and return the waiting requests that are unwanted."""
         taken: list[T] = []

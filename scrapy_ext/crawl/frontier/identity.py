@@ -4,7 +4,8 @@ A slot has its own queue and its own set of fingerprints, and accepts each finge
 
 - The slot is a pure function of the request's host over a fixed number of slots, so it never changes. Workers own whole
   slots: with another number of workers, slots move between them, and no fingerprint moves. One host is in one slot, so
-  that one worker crawls it, with its politeness limits.
+  that one worker crawls it, with its politeness limits. In a job with several workers, which share these limits, it is
+  a function of host and fingerprint, and the same page is in one slot.
 - A request that Scrapy would filter as a duplicate has Scrapy's fingerprint. Any other has one of its own, made of its
   parent's and its own. A repeated run of its parent does not queue it a second time, and a later request for the same
   page, which Scrapy has not seen before, is not taken for a duplicate of it.
@@ -22,7 +23,7 @@ from scrapy import Request
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import RequestFingerprinterProtocol, fingerprint
 
-from scrapy_ext.api.platform.frontier import META_KEY, chosen_slot, slot_of_netloc
+from scrapy_ext.api.platform.frontier import META_KEY, chosen_slot, slot_of_netloc, spread_slot
 from scrapy_ext.crawl.commit.tracking import Entry
 from scrapy_ext.crawl.frontier.marks import is_start_request
 
@@ -122,12 +123,16 @@ def host_of(request: Request) -> str:
     return str(slot) if slot is not None else urlparse_cached(request).hostname or ""
 
 
-def slot_of(request: Request, slots: int) -> int:
-    """Return the slot of a request, 0 to ``slots - 1``.
+def slot_of(request: Request, slots: int, spread_by: bytes | None = None) -> int:
+    """Return the slot of a request, 0 to ``slots - 1``. ``spread_by``: its fingerprint by Scrapy, in a frontier that
+    spreads hosts over slots.
 
     Meta ``frontier_slot`` overrides the host: a number is the slot itself, text is hashed in place of the host.
     """
     chosen: Any = request.meta.get(META_KEY)
+    if chosen is None and spread_by is not None:
+        netloc = urlparse_cached(request).netloc
+        return spread_slot(netloc, spread_by.hex(), slots, request.meta.get("cookiejar"))
     if chosen is None:
         return slot_of_netloc(urlparse_cached(request).netloc, slots)
     return chosen_slot(chosen, slots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -12,6 +13,7 @@ from scrapy_ext.crawl.commit.tracking import Entry, Tracker, current
 from scrapy_ext.crawl.frontier.hosts import HostQueue, Order, not_before
 from scrapy_ext.crawl.frontier.marks import hand_on
 from scrapy_ext.crawl.frontier.sent import MAX_DIRECT, MAX_DIRECT_BYTES, SentRequests
+from scrapy_ext.crawl.session.permits import Demand
 from scrapy_ext.crawl.session.scrapy_engine import is_between_stages, wake
 from scrapy_ext.crawl.session.session import Session
 
@@ -126,6 +128,10 @@ class Memory:
         if self._queue.look_again(host):
             self.wake()
 
+    def demand(self) -> Iterator[Demand]:
+        """Yield the hosts with waiting requests."""
+        return (Demand(host, 0, waiting) for host, waiting in self._queue.waiting())
+
     def park_host(self, host: str, seconds: float) -> None:
         """Send nothing more to a host for some seconds."""
         self._queue.park(host, time.time() + seconds)
@@ -170,8 +176,11 @@ class Memory:
 
     def _has_room(self, host: str, out: int) -> bool:
         """Return true if one more request of a host may go to the downloader. As in Scrapy, delay and concurrency of
-        the host do not limit the number in the downloader; only a host that the service limits has to wait."""
-        limiter = self._session.limiter
+        the host do not limit the number in the downloader; only a host that the service limits has to wait, and with
+        several workers one of which this worker has no permit."""
+        permits, limiter = self._session.permits, self._session.limiter
+        if permits is not None and not permits.has_room(host, out):
+            return False
         return limiter is None or not limiter.is_limited(host) or limiter.has_room(host, out)
 
     def _set_alarm(self) -> None:

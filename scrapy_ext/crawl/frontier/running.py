@@ -16,6 +16,7 @@ from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.frontier.memory import Memory
 from scrapy_ext.crawl.frontier.reading import Feeder
 from scrapy_ext.crawl.frontier.results import Results
+from scrapy_ext.crawl.session.permits import Permits
 from scrapy_ext.crawl.session.scrapy_engine import on_fetched, watch
 
 
@@ -44,10 +45,11 @@ class Running:
         self._results = results
         self._log = log
         self._liveness = liveness
+        self._permits: Permits | None = None
 
-    def connect(self, limiter: Limiter | None, *, notes_items: bool) -> None:
-        """Follow the requests through Scrapy's engine. ``limiter``: that of routed requests. ``notes_items``: whether
-        items count when they have passed the pipelines."""
+    def connect(self, limiter: Limiter | None, permits: Permits | None, *, notes_items: bool) -> None:
+        """Follow the requests through Scrapy's engine. ``limiter``: that of routed requests. ``permits``: those of a
+        worker of a group. ``notes_items``: whether items count when they have passed the pipelines."""
         memory, connect = self._memory, self._crawler.signals.connect
         watch(self._crawler, self._finished)
         on_fetched(self._crawler, self._fetched)
@@ -59,6 +61,13 @@ class Running:
             limiter.on_pause.append(memory.park_host)
             limiter.on_sleep.append(memory.asleep)
             limiter.on_room.append(memory.has_room_again)
+        if permits is not None:
+            self._permits = permits
+            permits.sources.append(memory.demand)
+            permits.on_room.append(memory.has_room_again)
+            permits.on_pause.append(memory.park_host)
+            if limiter is not None:
+                limiter.on_pause.append(permits.pause)
         memory.open()
 
     def next(self) -> Request | None:
@@ -90,6 +99,8 @@ class Running:
         if seconds is not None:
             self._count("frontier/parked_hosts")
             self._memory.park_host(host_of(request), seconds)
+            if self._permits is not None:
+                self._permits.pause(host_of(request), seconds)
 
     def _item_scraped(self) -> None:
         entry = current.get()

@@ -29,14 +29,27 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.job_data import attempt_of_journal
 from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED
 from scrapy_ext.api.platform.stat_kinds import Stat
-from scrapy_ext.api.platform.workers import INTERVAL, Closing, Counts, LiveWorker, Queue, Report, ReportAnswer, Silent
+from scrapy_ext.api.platform.workers import (
+    INTERVAL,
+    Closing,
+    Counts,
+    LiveWorker,
+    Queue,
+    Report,
+    ReportAnswer,
+    Silent,
+    Totals,
+    bounds_of,
+)
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, PlatformError, Unreachable
 from scrapy_ext.client.retry import Outage, Retry
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.assignment import Sightings
 from scrapy_ext.crawl.commit.leases import REPLACED
+from scrapy_ext.crawl.session.grants import SharedBudget
 from scrapy_ext.crawl.session.job import CrawlJob
+from scrapy_ext.crawl.session.permits import Permits
 
 logger = logging.getLogger(__name__)
 
@@ -64,12 +77,18 @@ def group_of(settings: BaseSettings) -> str | None:
     return settings.get(SETTING) or None
 
 
+def workers_of(settings: BaseSettings) -> int:
+    """Return the highest number of workers of the group that the crawl is to join."""
+    return bounds_of(settings[SETTING].removeprefix(_RESUME)).most
+
+
 class Group:
     """This worker in its group. ``answer`` is that of its join, which was sent at ``joined`` (``clock``).
 
     Set before :meth:`start`: ``queue`` and ``stats`` (and :attr:`counts`), which a report has; ``on_lost``, called with
     the error when this worker must write nothing more. Set when the spider is open: ``on_closing``, called once when
-    the crawl closes. ``before_start`` is awaited before this worker runs ``start()``.
+    the crawl closes. ``before_start`` is awaited before this worker runs ``start()``. ``permits``: of domains, set
+    before :meth:`start`. ``budget``: of extraction. ``on_totals`` is called with the totals of each answer.
     """
 
     def __init__(
@@ -93,6 +112,9 @@ class Group:
         self.on_lost: Callable[[Exception], None] = _ignore
         self.on_closing: Callable[[Closing], None] | None = None
         self.before_start: Callable[[], Awaitable[None]] | None = None
+        self.permits: Permits | None = None
+        self.budget: SharedBudget | None = None
+        self.on_totals: Callable[[Totals], None] | None = None
         self._client = client
         self._key = key
         self._outage = outage or Outage(logger)
@@ -198,6 +220,13 @@ class Group:
         if reason not in _OWN_REASONS:
             self._closing = reason
             self.hurry()
+
+    def end_shares(self) -> None:
+        """Use no permits and grants any more: the crawl has failed."""
+        if self.permits is not None:
+            self.permits.end()
+        if self.budget is not None:
+            self.budget.end()
 
     def hurry(self) -> None:
         """Send a report at once."""
@@ -321,12 +350,20 @@ class Group:
             start=self._start,  # type: ignore[arg-type]
             counts=self.counts(),
             stats=self.stats() if self._number % _STATS_EVERY == 0 else None,
+            domains=self.permits.reported() if self.permits is not None else None,
+            budgets=self.budget.reported() if self.budget is not None else None,
             closing=self._closing,
             silent=self._silent,
         )
 
     def _take(self, answer: ReportAnswer) -> None:
         self._answer = answer
+        if self.permits is not None:
+            self.permits.answered(answer.permits)
+        if self.budget is not None:
+            self.budget.answered(answer.grants)
+        if self.on_totals is not None:
+            self.on_totals(answer.totals)
         now = self._clock()
         self._silent = tuple(
             Silent(worker.attempt, worker.number)

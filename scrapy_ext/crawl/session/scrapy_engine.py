@@ -14,6 +14,8 @@ Scrapy that would make it needless. The names:
   signal reports it.
 - ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the engine
   looks for the next one.
+- ``engine.downloader._process_queue(slot)`` sends the requests of a slot that may be sent. It calls
+  ``free_transfer_slots`` of the slot before each one.
 - ``engine.downloader._get_slot(request)`` makes the slot of a request, which ``slots`` then has.
 - ``engine.downloader.fetch`` is called with each request, before the downloader middlewares; no signal reports that a
   middleware replaced a request.
@@ -46,7 +48,8 @@ from twisted.internet.defer import Deferred
 
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.compatibility.required import SUPPORTED
-from scrapy_ext.compatibility.scrapy import slot_clock, slot_of
+from scrapy_ext.compatibility.scrapy import jitter_of, slot_clock, slot_of
+from scrapy_ext.crawl.session.permits import Demand, Permits, SiteLimits
 
 
 class UnsupportedScrapyError(RuntimeError):
@@ -247,6 +250,60 @@ class LentPlaces:
             wake(self._crawler)
 
 
+class _PermittedSlot(Slot):
+    """Slot of Scrapy's downloader that sends a request when this worker has a permit for it."""
+
+    def __init__(self, key: str, slot: Slot, permits: Permits) -> None:
+        super().__init__(slot.concurrency, slot.delay, jitter_of(slot))
+        self._key = key
+        self._permits = permits
+
+    def free_transfer_slots(self) -> int:
+        """Called before each request is sent: take the permit for one."""
+        return int(bool(self.queue) and self._permits.take(self._key, len(self.transferring)))
+
+    def download_delay(self) -> float:
+        """Return 0: permits have the times of the starts."""
+        return 0.0
+
+
+class _PermittedSlots(dict[str, Slot]):
+    """Slots of a downloader by key."""
+
+    def __init__(self, permits: Permits) -> None:
+        super().__init__()
+        self._permits = permits
+
+    def __setitem__(self, key: str, slot: Slot) -> None:
+        super().__setitem__(key, _PermittedSlot(key, slot, self._permits))
+
+
+def use_permits(crawler: Crawler, permits: Permits) -> None:
+    """Let Scrapy's downloader send requests as the permits of this worker allow. Call this before the first request.
+
+    Raises :class:`UnsupportedScrapyError`.
+    """
+    downloader: Any = crawler.engine.downloader
+    process: Callable[[Slot], None] | None = getattr(downloader, "_process_queue", None)
+    if not (isinstance(getattr(downloader, "slots", None), dict) and callable(process)):
+        raise UnsupportedScrapyError(
+            "this downloader has no slots as Scrapy's, by which several workers keep to the limits of a site together: "
+            f"the add-on works with that of {SUPPORTED}. Remove DOWNLOADER, or run one worker."
+        )
+    downloader.slots = slots = _PermittedSlots(permits)
+
+    def demand() -> Iterator[Demand]:
+        return (Demand(key, len(slot.transferring), len(slot.queue)) for key, slot in slots.items())
+
+    def send(key: str) -> None:
+        slot = slots.get(key)
+        if slot is not None and slot.queue:
+            process(slot)
+
+    permits.sources.append(demand)
+    permits.on_room.append(send)
+
+
 class DownloaderSlots:
     """Slots of Scrapy's downloader for routed requests: their delays and limits count, those that an extension such as
     AutoThrottle changes as well, and spiders look them up in ``engine.downloader.slots``. Their keys are the hosts of
@@ -256,6 +313,11 @@ class DownloaderSlots:
         self._crawler = crawler
         #: Slots that the user's downloader does not make.
         self._own: dict[str, Slot] = {}
+
+    def limits_of(self, key: str) -> SiteLimits:
+        """Return the limits of a slot, whatever the permits of this worker are."""
+        slot = self._slot(key)
+        return SiteLimits(int(slot.concurrency), slot.delay, jitter_of(slot) > 0)
 
     def delay_of(self, key: str) -> float:
         """Return the seconds between two requests, drawn anew by each call if they are random."""

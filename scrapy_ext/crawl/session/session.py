@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +31,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JOB_DELETED
-from scrapy_ext.api.platform.workers import Closing
+from scrapy_ext.api.platform.workers import Closing, Totals
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unauthorized
@@ -40,17 +41,21 @@ from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.leases import REPLACED
 from scrapy_ext.crawl.commit.target import Target
+from scrapy_ext.crawl.session.close_limits import CloseLimits
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
 from scrapy_ext.crawl.session.group import Group, group_of
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
+from scrapy_ext.crawl.session.permits import Demand, Permits
 from scrapy_ext.crawl.session.plain_stats import plain_reason
 from scrapy_ext.crawl.session.scrapy_engine import (
+    DownloaderSlots,
     UnsupportedScrapyError,
     check_names,
     close_after_start_items,
     on_close,
+    use_permits,
 )
 from scrapy_ext.crawl.session.services import Services, new_platform_client, services
 from scrapy_ext.crawl.session.stats import JobStats, counts_of, exporting_crawl
@@ -215,6 +220,15 @@ class Session:
         return self._opened.group if self._opened is not None else None
 
     @property
+    def permits(self) -> Permits | None:
+        """Permits of a worker of a group; None: this process is the only worker."""
+        return self.group.permits if self.group is not None else None
+
+    def may_start(self, domain: str, active: int) -> bool:
+        """Take the permit for one more routed request to a domain (:meth:`Permits.take`)."""
+        return self.permits is None or self.permits.take(domain, active)
+
+    @property
     def failure(self) -> Exception | None:
         """Error that kept the session from opening."""
         return self.ending.failure
@@ -248,6 +262,8 @@ class Session:
     def fail(self, error: Exception, reason: str) -> None:
         """Close the spider after a fatal error; the command will report a failure."""
         self.ending.fail(error, reason)
+        if self.group is not None:
+            self.group.end_shares()
 
     def refuse(self, error: Exception) -> None:
         """Record that the crawl cannot be opened: the spider is closed as soon as Scrapy permits it."""
@@ -271,7 +287,7 @@ class Session:
             self._opened = _Opened(await self._resources.enter_async_context(found))
             if self._needs.platform:
                 await self._open_platform(self._opened)
-        except (SettingError, EmbeddedServerError, PlatformError) as error:
+        except (SettingError, EmbeddedServerError, PlatformError, UnsupportedScrapyError) as error:
             self.refuse(error)
             await self._resources.aclose()
 
@@ -311,10 +327,23 @@ class Session:
         group.counts = partial(counts_of, self._crawler.stats)
         if self.job_stats is not None:
             group.stats = self.job_stats.reported
+        group.permits = permits = Permits(DownloaderSlots(self._crawler).limits_of, group.hurry)
+        use_permits(self._crawler, permits)
+        if self.limiter is not None:
+            permits.sources.append(partial(_demand, self.limiter))
+            permits.on_room.append(self.limiter.offer)
+        self._resources.callback(permits.close)
+        group.on_totals = partial(self._close_at, CloseLimits(settings))
         on_close(self._crawler, group.close)
         group.start(opened.client)
         self._resources.push_async_callback(group.stop)
         return job
+
+    def _close_at(self, limits: CloseLimits, totals: Totals) -> None:
+        """Close the spider when all workers together reach a limit."""
+        engine, reason = self._crawler.engine, limits.reason(totals)
+        if reason is not None and self._closing is None and engine.spider is not None:
+            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=reason))
 
     def _close_with_group(self, closing: Closing) -> None:
         """Close the spider, since a worker or a user closes the crawl."""
@@ -381,3 +410,7 @@ def _secrets_of(crawler: Crawler) -> Secrets:
     keys = [("token", str(key.read(settings) or "")) for key in (names.EXTRACT_API_KEY, names.PLATFORM_API_KEY)]
     arguments = [] if crawler.spider is None else list(vars(crawler.spider).items())
     return Secrets([*given, *keys, *((name, value) for name, value in arguments if isinstance(value, str))])
+
+
+def _demand(limiter: Limiter) -> Iterator[Demand]:
+    return (Demand(*each) for each in limiter.demand())

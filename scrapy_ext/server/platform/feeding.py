@@ -24,10 +24,12 @@ from scrapy_ext.server.store.frontier.feeds import Push, push_lines
 ROUTES: Final = Routes(Access.PROCESS)
 _FEED: Final = "/hcf/{project}/{frontier}/feed"
 _MAX_DECLARATION: Final = 4096
-_EXAMPLE: Final = '{"slots": 8, "open": true, "own_fingerprints": false}'
+_EXAMPLE: Final = '{"slots": 8, "open": true, "own_fingerprints": false, "spread": false}'
 _SLOTS: Final[schemas.Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_SLOTS}
+#: Flags of a declaration with their defaults.
+_FLAGS: Final = {"open": True, "own_fingerprints": False, "spread": False}
 _DECLARATION: Final[schemas.Schema] = schemas.record(
-    {"slots": _SLOTS, "open": {"type": "boolean"}, "own_fingerprints": {"type": "boolean"}}, "slots", only=True
+    {"slots": _SLOTS, **{flag: {"type": "boolean"} for flag in _FLAGS}}, "slots", only=True
 )
 
 
@@ -60,11 +62,11 @@ async def _declare(call: Call) -> Response:
     slots = fields.get("slots")
     if not isinstance(slots, int) or isinstance(slots, bool) or not 1 <= slots <= MAX_SLOTS:
         raise refused("slots", f"must be a whole number from 1 to {MAX_SLOTS}", f"Write {_EXAMPLE}.")
-    flags = {each: fields.get(each, default) for each, default in (("open", True), ("own_fingerprints", False))}
+    flags = {each: fields.get(each, default) for each, default in _FLAGS.items()}
     for each, value in flags.items():
         if not isinstance(value, bool):
             raise refused(each, "must be true or false", f"Write {_EXAMPLE}.")
-    feed = Feed(slots, flags["open"], flags["own_fingerprints"])
+    feed = Feed(slots, flags["open"], flags["own_fingerprints"], flags["spread"])
     await call.store.feeds.declare(call.project, name, feed, call.attempt)
     return empty()
 

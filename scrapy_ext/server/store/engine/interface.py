@@ -106,6 +106,9 @@ class Transaction(Protocol):
         Rows with equal keys need ``ON CONFLICT DO NOTHING``.
         """
 
+    async def time(self) -> int:
+        """Return the time of the database now, in milliseconds: one clock for all servers on it."""
+
     async def script(self, sql: str) -> None:
         """Run the statements of a migration."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlparse
 
 import msgspec
 
@@ -25,6 +26,7 @@ from scrapy_ext.api.platform.frontier import (
     FrontierRequest,
     revived,
     slot_of_url,
+    spread_slot,
 )
 from scrapy_ext.api.platform.job_data import job_of_frontier
 from scrapy_ext.api.platform.jobs import JobState
@@ -62,6 +64,13 @@ class PushedRequest(NamedTuple):
     url: str
     chosen_slot: int | str | None
     queued: QueuedRequest
+    fp: str
+    cookiejar: object = None
+
+    def slot(self, row: _Row) -> int:
+        if row.spread and self.chosen_slot is None:
+            return spread_slot(urlparse(self.url).netloc, self.fp, row.slots, self.cookiejar)
+        return slot_of_url(self.url, self.chosen_slot, row.slots)
 
 
 def pushed(requests: Iterable[tuple[int, Fed]], push: str) -> list[PushedRequest]:
@@ -72,23 +81,25 @@ def pushed(requests: Iterable[tuple[int, Fed]], push: str) -> list[PushedRequest
 def _pushed(fed: Fed, push: str, index: int) -> PushedRequest:
     record = fed.record(push, index)
     queued = QueuedRequest(record.fp.encode(), _encode([record.fp, record.qdata]), None, record.p)
-    return PushedRequest(fed.form["url"], fed.chosen_slot, queued)
+    cookiejar = fed.form.get("meta", {}).get("cookiejar")
+    return PushedRequest(fed.form["url"], fed.chosen_slot, queued, fed.fp, cookiejar)
 
 
 class _Row(NamedTuple):
     slots: int
     accepting: bool
     own_fingerprints: bool
+    spread: bool
 
 
 async def _row(tx: Transaction, project: int, frontier: str, *, lock: bool = False) -> _Row | None:
     row = await tx.fetchrow(
-        f"SELECT slots, accepting, own_fingerprints FROM frontier_feeds WHERE {_FEED}"
+        f"SELECT slots, accepting, own_fingerprints, spread FROM frontier_feeds WHERE {_FEED}"
         + (" FOR UPDATE" if lock else ""),
         project,
         frontier,
     )
-    return _Row(row[0], bool(row[1]), bool(row[2])) if row else None
+    return _Row(row[0], *map(bool, row[1:])) if row else None
 
 
 async def get(tx: Transaction, project: int, frontier: str) -> Feed | None:
@@ -102,21 +113,23 @@ async def get(tx: Transaction, project: int, frontier: str) -> Feed | None:
     stamps = {name: stamp for name, stamp in slots if name.isdigit()}
     if row is None:
         return Feed(open=job_of_frontier(project, frontier) is None, stamps=stamps)
-    return Feed(row.slots, row.accepting, row.own_fingerprints, stamps)
+    return Feed(row.slots, row.accepting, row.own_fingerprints, row.spread, stamps)
 
 
 async def declare(tx: Transaction, project: int, frontier: str, feed: Feed, attempt: Attempt | None = None) -> None:
     """Store what a crawl declares about its frontier. ``attempt``: that of the process that declares it."""
     await check_attempt(tx, attempt)
     await tx.execute(
-        """INSERT INTO frontier_feeds (project, frontier, slots, accepting, own_fingerprints)
-           VALUES ($1, $2, $3, $4, $5) ON CONFLICT (project, frontier) DO UPDATE
-           SET slots = excluded.slots, accepting = excluded.accepting, own_fingerprints = excluded.own_fingerprints""",
+        """INSERT INTO frontier_feeds (project, frontier, slots, accepting, own_fingerprints, spread)
+           VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project, frontier) DO UPDATE
+           SET slots = excluded.slots, accepting = excluded.accepting, own_fingerprints = excluded.own_fingerprints,
+               spread = excluded.spread""",
         project,
         frontier,
         feed.slots or DEFAULT_SLOTS,
         int(feed.open),
         int(feed.own_fingerprints),
+        int(feed.spread),
     )
 
 
@@ -139,7 +152,7 @@ async def _push(tx: Transaction, push: Push, requests: Sequence[PushedRequest], 
         )
     by_slot: dict[str, list[QueuedRequest]] = {}
     for request in requests:
-        slot = str(slot_of_url(request.url, request.chosen_slot, row.slots))
+        slot = str(request.slot(row))
         by_slot.setdefault(slot, []).append(request.queued)
     await _hold_for_new_slots(tx, push, by_slot)
     new = 0

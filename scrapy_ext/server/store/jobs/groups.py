@@ -47,6 +47,7 @@ from scrapy_ext.server.store.jobs.attempt_rows import (
 )
 from scrapy_ext.server.store.jobs.group_ends import EndedWorker, add_vacant, worker_ended, write_stats
 from scrapy_ext.server.store.jobs.group_rows import Group, has_group, lock_group, open_group, save_group
+from scrapy_ext.server.store.jobs.group_shares import Given, take_shares
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
 
@@ -82,12 +83,15 @@ async def _report(tx: Transaction, key: JobKey, report: Report, stamp: Stamp) ->
         group = _with_starter(group, own, rows)
     if group != before:
         await save_group(tx, key, group)
+    given = Given({}, {})
     if this.is_new:
+        live = {row.attempt for row in rows if not row.has_ended}
+        given = await take_shares(tx, key, own.attempt, report, live)
         rows = await _with_end(this, group, rows)
-    return _answer(this, group, rows)
+    return _answer(this, group, rows, given)
 
 
-def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow]) -> ReportAnswer:
+def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow], given: Given) -> ReportAnswer:
     is_join, own = this.report.is_join, this.own
     return ReportAnswer(
         attempt=own.attempt if is_join else None,
@@ -96,6 +100,8 @@ def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow]) -> Repor
         closing=group.closing,
         run_start=group.start_attempt == own.attempt and not group.started,
         started=group.started,
+        permits={**given.permits},
+        grants={**given.grants},
         totals=group.ended.totals(rows, this.stamp.now),
     )
 

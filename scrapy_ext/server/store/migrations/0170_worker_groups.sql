@@ -56,21 +56,20 @@ CREATE TABLE record_streams (
     PRIMARY KEY (project, kind, spider, job, writer, start)
 ) /*sqlite WITHOUT ROWID*/;
 
--- Limits of a domain in a job, on the clock of the database (ms). next_start: first time that is not reserved.
+-- Times of a domain in a job, on the clock of the database (ms). next_start: first one that is not reserved.
 CREATE TABLE group_domains (
     project BIGINT NOT NULL,
     spider BIGINT NOT NULL,
     job BIGINT NOT NULL,
     domain TEXT NOT NULL,
-    concurrency BIGINT NOT NULL,
-    delay BIGINT NOT NULL,
     next_start BIGINT NOT NULL DEFAULT 0,
     paused_until BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (project, spider, job, domain)
 ) /*sqlite WITHOUT ROWID*/;
 
--- Permits and grants by attempt. name: 'domain:…' or 'budget:…'. amount: what it may use; used: what it has reported.
--- expires (ms): for permits, on the clock of the database; grants do not expire.
+-- Permits and grants by attempt. name: 'domain:…' or 'budget:…'. amount: what it may use. Of a permit: most, want and
+-- delay (ms) that it has reported, and expires (ms, on the clock of the database). Of a grant, which does not expire:
+-- used, as it has reported. Attempt 0 of a budget: what was used before the job had a group.
 CREATE TABLE group_shares (
     project BIGINT NOT NULL,
     spider BIGINT NOT NULL,
@@ -79,6 +78,9 @@ CREATE TABLE group_shares (
     attempt BIGINT NOT NULL,
     amount BIGINT NOT NULL,
     used BIGINT NOT NULL DEFAULT 0,
+    most BIGINT NOT NULL DEFAULT 0,
+    want BIGINT NOT NULL DEFAULT 0,
+    delay BIGINT NOT NULL DEFAULT 0,
     expires BIGINT,
     PRIMARY KEY (project, spider, job, name, attempt)
 ) /*sqlite WITHOUT ROWID*/;

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.feeding import parsed
-from scrapy_ext.api.platform.frontier import slot_of_url
+from scrapy_ext.api.platform.frontier import slot_of_url, spread_slot
 from tests.support.http import Answer, Http
 
 
@@ -60,6 +60,24 @@ async def test_urls_and_objects_are_queued_in_the_slots_of_a_crawl(http: Http, f
         slot = str(slot_of_url(request.form["url"], None, 8))
         expected.setdefault(slot, []).append((request.fp, request.form))
     assert await queued(http, project) == expected
+
+
+async def test_requests_of_a_spread_host_are_queued_in_the_slots_of_their_pages(
+    http: Http, feed: str, project: int
+) -> None:
+    await declare(http, feed, {"slots": 16, "spread": True})
+    assert (await http.get(feed)).json["spread"] is True
+    body = [f"https://a.example/{number}" for number in range(20)]
+    body.append('{"url": "https://a.example/jar", "meta": {"cookiejar": 7}}')
+    await http.post(feed, lines(*map(str.encode, body)))
+    slots = {}
+    for line in body:
+        request = parsed(line, "")
+        jar = request.form.get("meta", {}).get("cookiejar")
+        slots[request.fp] = str(spread_slot("a.example", request.fp, 16, jar))
+    found = {fp: slot for slot, requests in (await queued(http, project)).items() for fp, _ in requests}
+    assert found == slots
+    assert len(set(slots.values())) > 4
 
 
 async def test_known_requests_are_counted_and_not_queued_again(http: Http, feed: str, project: int) -> None:

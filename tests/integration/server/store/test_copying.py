@@ -162,7 +162,7 @@ async def _group(tx: Transaction) -> None:
         "worker_groups (project, spider, job, least, most, target, changed) VALUES (1, 1, 1, 1, 2, 2, 1)",
         """record_streams (project, kind, spider, job, writer, start, place, records)
            VALUES (1, 'items', 1, 1, 2, 0, 750, 1)""",
-        "group_domains (project, spider, job, domain, concurrency, delay) VALUES (1, 1, 1, 'bücher.example', 8, 0)",
+        "group_domains (project, spider, job, domain) VALUES (1, 1, 1, 'bücher.example')",
         "group_shares (project, spider, job, name, attempt, amount) VALUES (1, 1, 1, 'budget:cost', 2, 5)",
     ):
         await tx.execute(f"INSERT INTO {statement}")

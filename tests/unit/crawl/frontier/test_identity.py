@@ -11,7 +11,7 @@ from scrapy.utils.request import RequestFingerprinter, fingerprint
 
 from scrapy_ext.api.platform.frontier import next_fingerprint
 from scrapy_ext.crawl.commit.tracking import Entry, current
-from scrapy_ext.crawl.frontier.identity import SlotFingerprints, fingerprint_by
+from scrapy_ext.crawl.frontier.identity import SlotFingerprints, fingerprint_by, slot_of
 from scrapy_ext.crawl.frontier.marks import Parent, mark
 
 URL = "http://a.example/"
@@ -170,3 +170,14 @@ def test_bytes_are_kept_and_so_is_the_text_of_scrapys_former_fingerprints():
 def test_an_object_is_no_fingerprint():
     with pytest.raises(TypeError, match=r"_Prints \(REQUEST_FINGERPRINTER_CLASS\) returned object"):
         fingerprint_by(_Prints(object()), Request("https://a.example/"))
+
+
+def test_a_spread_host_has_one_slot_for_each_page_and_for_each_jar() -> None:
+    pages = [Request(f"https://a.example/{number}") for number in range(50)]
+    slots = [slot_of(page, 8, fingerprint(page)) for page in pages]
+    assert set(slots) == set(range(8))
+    assert slots == [slot_of(page.replace(priority=1), 8, fingerprint(page)) for page in pages]
+    in_jar = [page.replace(meta={"cookiejar": 7}) for page in pages]
+    assert len({slot_of(page, 8, fingerprint(page)) for page in in_jar}) == 1
+    chosen = Request("https://a.example/", meta={"frontier_slot": 3, "cookiejar": 7})
+    assert slot_of(chosen, 8, fingerprint(chosen)) == 3

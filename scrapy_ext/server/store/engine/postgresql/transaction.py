@@ -88,6 +88,12 @@ class PostgresqlTransaction:
         ]
         return insert.statement, columns
 
+    async def time(self) -> int:
+        now: int = await self._connection.fetchval(
+            "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+        )
+        return now
+
     async def script(self, sql: str) -> None:
         await self._connection.execute("SET LOCAL statement_timeout = 0")
         await self._connection.execute(_for_postgresql(sql), timeout=MAINTENANCE_SECONDS)

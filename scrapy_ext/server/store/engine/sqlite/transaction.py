@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -84,6 +85,10 @@ class SqliteTransaction:
             arguments = [value for row in part for value in row]
             returned += self._connection.execute(_multiplied(sql, len(part)), arguments).fetchall()
         return returned
+
+    async def time(self) -> int:
+        # All processes that share the file are on one machine.
+        return time.time_ns() // 1_000_000
 
     async def script(self, sql: str) -> None:
         # ``executescript`` would commit the transaction first.

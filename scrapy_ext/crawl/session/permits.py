@@ -1,0 +1,229 @@
+"""Permits of this worker: the part of each domain's limits that it may use, renewed by its reports.
+
+A permit is used until some seconds after the *sending* of the report that was answered with it, on a clock that counts
+suspend; the platform counts longer (:mod:`scrapy_ext.api.platform.permits`). Until the answer to the next report, no
+more is used than that report says. So the requests of all workers that are open at a domain never exceed its limit, and
+a lost answer changes nothing.
+
+Scrapy's downloader and the limiter of routed requests take a permit for each request that they send. The frontier hands
+out requests of domains with room only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.permits import LATE, MAX_DOMAIN, MOST_DOMAINS, DomainReport, Permit
+from scrapy_ext.compatibility.python import elapsing
+
+#: Seconds for which the permit of a domain without requests is kept, so that a request that follows need not wait.
+_KEPT: Final = 2.5
+#: Seconds that a start may be late at least: timers of a busy event loop are late by that much.
+_LATE: Final = 0.02
+#: Bytes of a fingerprint in place of a name that is too long for a report.
+_DIGEST: Final = 16
+
+
+class SiteLimits(NamedTuple):
+    """SiteLimits of a domain, as the settings or an extension of Scrapy have them. ``delay``: seconds."""
+
+    concurrency: int
+    delay: float = 0.0
+    randomize: bool = False
+
+
+class Demand(NamedTuple):
+    """Requests of a domain that are being sent, and that wait."""
+
+    domain: str
+    open: int
+    waiting: int
+
+
+@dataclass(slots=True, eq=False)
+class _Domain:
+    used: float
+    concurrency: int = 0
+    until: float = 0.0
+    delay: float = 0.0
+    starts: deque[float] = field(default_factory=deque)
+    #: Seconds of a pause that is not reported yet.
+    pause: float = 0.0
+    timer: asyncio.TimerHandle | None = None
+
+    def room(self, now: float) -> int:
+        """Return the number of requests that may be open."""
+        return self.concurrency if now < self.until else 0
+
+    def drop_late(self, now: float) -> None:
+        """Drop start times that have passed: the next worker's start is a delay after them."""
+        late = max(LATE * self.delay, _LATE)
+        while self.starts and self.starts[0] + late < now:
+            self.starts.popleft()
+
+
+class Permits:
+    """Permits by domain. ``limits_of``: limits of a domain as in a crawl with one worker.
+
+    ``hurry``: called when a report is due at once. ``sources``: functions that return the requests by domain.
+    ``on_room``: called with a domain that may have room. ``on_pause``: with a domain and the seconds for which all
+    workers leave it alone.
+    """
+
+    def __init__(
+        self,
+        limits_of: Callable[[str], SiteLimits],
+        hurry: Callable[[], None],
+        clock: Callable[[], float] = elapsing,
+    ) -> None:
+        self._limits_of = limits_of
+        self._hurry = hurry
+        self._clock = clock
+        self._domains: dict[str, _Domain] = {}
+        #: Domains of the last report by their names there, and the time when it was sent.
+        self._reported: dict[str, str] = {}
+        self._sent = 0.0
+        self._has_ended = False
+        self.sources: list[Callable[[], Iterable[Demand]]] = []
+        self.on_room: list[Callable[[str], None]] = []
+        self.on_pause: list[Callable[[str, float], None]] = []
+
+    def has_room(self, domain: str, active: int) -> bool:
+        """Return whether one more request may be sent to a domain soon, besides the ``active`` ones."""
+        if self._has_ended or not domain:
+            return True
+        return self._wanted(domain).room(self._clock()) > active
+
+    def take(self, domain: str, active: int) -> bool:
+        """Take the permit to send a request now, besides the ``active`` ones; false: it waits for ``on_room``."""
+        if not domain:
+            return active < self._limits_of(domain).concurrency
+        if self._has_ended:
+            return active < 1
+        now, state = self._clock(), self._wanted(domain)
+        state.used = now
+        if state.room(now) <= active:
+            return False
+        if not state.delay:
+            return True
+        state.drop_late(now)
+        if not state.starts:
+            return False
+        if state.starts[0] > now:
+            self._set_timer(domain, state, state.starts[0] - now)
+            return False
+        state.starts.popleft()
+        return True
+
+    def pause(self, domain: str, seconds: float) -> None:
+        """Let all workers leave a domain alone for some seconds."""
+        if domain:
+            self._wanted(domain).pause = seconds
+            self._hurry()
+
+    def end(self) -> None:
+        """Use no permits any more: this worker is lost, and sends the requests under way one by one."""
+        if not self._has_ended:
+            self._has_ended = True
+            for domain in list(self._domains):
+                self._notify(domain)
+
+    def close(self) -> None:
+        """Cancel the timers."""
+        for state in self._domains.values():
+            if state.timer is not None:
+                state.timer.cancel()
+
+    # ── reports ──
+
+    def reported(self) -> dict[str, DomainReport]:
+        """Return what a report has that is sent now, and use no more than that until its answer."""
+        now = self._sent = self._clock()
+        demands = self._demands()
+        for domain in demands.keys() - self._domains.keys():
+            self._domains[domain] = _Domain(now)
+        # Those with open requests first: a request must be counted as long as it is open.
+        ranked = sorted(self._domains, key=lambda domain: -demands.get(domain, (0, 0))[0])[:MOST_DOMAINS]
+        self._reported = {_name(domain): domain for domain in ranked}
+        return {
+            name: self._report(domain, *demands.get(domain, (0, 0)), now) for name, domain in self._reported.items()
+        }
+
+    def _report(self, domain: str, active: int, waiting: int, now: float) -> DomainReport:
+        state = self._domains[domain]
+        if active or waiting:
+            state.used = now
+        want = active + waiting or int(now < state.used + _KEPT)
+        held = state.concurrency = max(active, min(state.room(now), want))
+        state.drop_late(now)
+        limits = self._limits_of(domain)
+        return DomainReport(
+            limit=max(limits.concurrency, 1),
+            want=want,
+            held=held,
+            delay=round(limits.delay * 1000),
+            randomize=limits.randomize,
+            starts=len(state.starts),
+            pause=state.pause,
+        )
+
+    def answered(self, permits: Mapping[str, Permit]) -> None:
+        """Take the permits of the answer to the last report."""
+        now = self._clock()
+        for name, permit in permits.items():
+            domain = self._reported.get(name, "")
+            state = self._domains.get(domain)
+            if state is None:
+                continue
+            state.pause = 0.0
+            state.concurrency, state.until = permit.concurrency, self._sent + permit.seconds
+            state.delay = permit.delay / 1000
+            state.starts.extend(now + start / 1000 for start in permit.starts)
+            if permit.pause:
+                for notify in self.on_pause:
+                    notify(domain, permit.pause)
+            if not permit.seconds and state.timer is None:
+                del self._domains[domain]
+            self._notify(domain)
+
+    def _demands(self) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        for source in self.sources:
+            for domain, active, waiting in source():
+                if domain and (active or waiting):
+                    # Direct and routed requests have the limit each, as with one worker.
+                    former = found.get(domain, (0, 0))
+                    found[domain] = max(former[0], active), former[1] + waiting
+        return found
+
+    def _wanted(self, domain: str) -> _Domain:
+        """Return the state of a domain; report at once that a new one is wanted."""
+        state = self._domains.get(domain)
+        if state is None:
+            state = self._domains[domain] = _Domain(self._clock())
+            self._hurry()
+        return state
+
+    def _set_timer(self, domain: str, state: _Domain, seconds: float) -> None:
+        if state.timer is None:
+            state.timer = asyncio.get_running_loop().call_later(seconds, self._due, domain, state)
+
+    def _due(self, domain: str, state: _Domain) -> None:
+        state.timer = None
+        self._notify(domain)
+
+    def _notify(self, domain: str) -> None:
+        for notify in self.on_room:
+            notify(domain)
+
+
+def _name(domain: str) -> str:
+    """Return the name of a domain in a report."""
+    if len(domain) <= MAX_DOMAIN and "\0" not in domain:
+        return domain
+    return hashlib.blake2b(domain.encode(errors="surrogatepass"), digest_size=_DIGEST).hexdigest()
