@@ -21,6 +21,7 @@ from scrapy_ext.server.jobs.attempts.plan import (
     JobLimits,
     NoScriptError,
     environment_of,
+    group_settings_of,
     launch_of,
     limits_of,
     settings_of,
@@ -207,6 +208,8 @@ class Execution:
             return SHUTDOWN
         stored = await _retried(lambda: self._store.projects.settings(key.project))
         settings = settings_of(job, stored)
+        if await _retried(lambda: self._store.groups.exists(key)):
+            settings |= group_settings_of(job)
         self._limits = limits_of(job, settings, self._terms.unit_memory, self._terms.timeout)
         try:
             launch = await asyncio.to_thread(launch_of, job, prepared, settings, self._limits)

@@ -23,18 +23,12 @@ Look = Callable[[str], Any]
 
 
 @pytest.fixture
-async def job(store: Store, change: Change) -> JobKey:
+async def job(store: Store) -> JobKey:
     """A job with workers 0 to 2 on node ``a``, whose attempts are 1 to 3."""
     await store.nodes.join(StoredNode("a", "host", 6, frozenset(), 1, 1, 1, draining=False))
-    (key,) = await store.jobs.add(1, [NewJob("spider", JobState.PENDING, {})], "tests")
+    (key,) = await store.jobs.add(1, [NewJob("spider", JobState.PENDING, {"job_workers": "3"})], "tests")
     assert isinstance(key, JobKey)
-    await store.attempts.place()
-    await store.groups.open(key, 2, 3)
-    for number in (2, 3):
-        await change(
-            f"""INSERT INTO attempts (project, spider, job, attempt, node, units, placed, worker)
-                VALUES ({key.project}, {key.spider}, {key.job}, {number}, 'a', 1, 1, {number - 1})"""
-        )
+    assert [attempt.number for attempt in await store.attempts.place()] == [1, 2, 3]
     return key
 
 
@@ -98,7 +92,7 @@ async def test_a_job_of_which_nobody_has_found_the_end_waits_again(
     assert stored is not None
     assert stored.metadata["frameworkstats"] == {"n": 2}
     clock.now += 5000
-    assert await look("SELECT started, losses, last_attempt FROM worker_groups") == [(1, 0, 1)]
+    assert await look("SELECT started, losses, last_attempt FROM worker_groups") == [(1, 0, 3)]
 
 
 async def test_a_dead_node_releases_each_of_its_workers(store: Store, job: JobKey, look: Look) -> None:
