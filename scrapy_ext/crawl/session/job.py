@@ -21,16 +21,27 @@ logger = logging.getLogger(__name__)
 
 class CrawlJob(msgspec.Struct, frozen=True):
     """Job of the platform that this crawl runs. ``resumed``: it existed before, and may have run. ``begun``: it has not
-    run before, as far as its node knows. ``former``: its metadata before it was resumed."""
+    run before, as far as its node knows. ``former``: its metadata before it was resumed. ``attempt``: that of this
+    process in a group of workers, whose records are streams of their own; None: it is the only worker. ``worker``: its
+    number in the group, for people."""
 
     key: JobKey
     resumed: bool
     begun: bool = False
     former: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    attempt: int | None = None
+    worker: int = 0
+
+    @property
+    def may_have_records(self) -> bool:
+        """Return true if the indexes of this process may not begin at 0: it continues after those of former ones."""
+        return self.resumed and self.attempt is None
 
 
-async def open_job(client: PlatformClient, project: int, spider_name: str, resume: str | None) -> CrawlJob:
-    """Create a running job, or resume the job ``resume``.
+async def open_job(
+    client: PlatformClient, project: int, spider_name: str, resume: str | None, *, is_shared: bool = False
+) -> CrawlJob:
+    """Create a running job, or resume the job ``resume``. ``is_shared``: it may run in other workers of its group.
 
     Raises :class:`SettingError` for a job that cannot be resumed or a spider that cannot have one, and errors of the
     client.
@@ -57,6 +68,8 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
     if "attempt" in metadata and metadata.get("state") == JobState.RUNNING.value:
         # A node has started it, and makes sure that no other process runs it.
         return CrawlJob(key, resumed=True, begun=metadata["attempt"] == 1, former=metadata)
+    if metadata.get("state") == JobState.RUNNING.value and is_shared:
+        return CrawlJob(key, resumed=True, former=metadata)
     if metadata.get("state") == JobState.RUNNING.value:
         logger.info("Job %s is listed as running, as after a crash. If its process is alive, this one replaces it", key)
     else:

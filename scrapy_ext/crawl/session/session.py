@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
+import msgspec
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import is_asyncio_available
@@ -28,22 +29,31 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import JOB_DELETED
+from scrapy_ext.api.platform.jobs import JOB_DELETED, SHUTDOWN
+from scrapy_ext.api.platform.workers import Closing
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.client.retry import Retry
 from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.leases import REPLACED
+from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
+from scrapy_ext.crawl.session.group import Group, group_of
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
 from scrapy_ext.crawl.session.plain_stats import plain_reason
-from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, check_names, close_after_start_items
+from scrapy_ext.crawl.session.scrapy_engine import (
+    UnsupportedScrapyError,
+    check_names,
+    close_after_start_items,
+    on_close,
+)
 from scrapy_ext.crawl.session.services import Services, new_platform_client, services
-from scrapy_ext.crawl.session.stats import JobStats, exporting_crawl
+from scrapy_ext.crawl.session.stats import JobStats, counts_of, exporting_crawl
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.crawl.session.writers import ITEMS, ItemSink, Writers
 from scrapy_ext.settings import SettingError
@@ -98,6 +108,7 @@ class _Opened:
     services: Services
     client: PlatformClient | None = None
     job: CrawlJob | None = None
+    group: Group | None = None
 
 
 class Session:
@@ -109,6 +120,7 @@ class Session:
         self._resources = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
         self._opened: _Opened | None = None
+        self._closing: asyncio.Future[None] | None = None
         self.ending = Ending(crawler)
         self.writers = Writers(crawler, on_lost=partial(self.ending.fail, reason="platform_unavailable"))
         #: Writer of the job's stats; None: no component needs the platform.
@@ -193,6 +205,16 @@ class Session:
         return self.job.key if self._opened is not None and self._opened.job is not None else None
 
     @property
+    def writer(self) -> int | None:
+        """Attempt whose streams have the records of this process; None: it is the only worker of its job."""
+        return self.job.attempt if self.job_key is not None else None
+
+    @property
+    def group(self) -> Group | None:
+        """Membership in the group of the job's workers; None: this process is the only worker."""
+        return self._opened.group if self._opened is not None else None
+
+    @property
     def failure(self) -> Exception | None:
         """Error that kept the session from opening."""
         return self.ending.failure
@@ -207,16 +229,19 @@ class Session:
         return self.failure is None
 
     async def record_writer(self, resource: str, *, vital: bool = False) -> BatchWriter:
-        """Return a writer of the job's ``items``, ``requests`` or ``logs`` that continues after the stored records."""
+        """Return a writer of the job's ``items``, ``requests`` or ``logs`` that continues after the stored records, or
+        of the stream of this worker."""
         records = getattr(self.client, resource)
-        key = self.job.key
-        start = (await records.stats(key)).totals.input_values if self.job.resumed else 0
+        key, target = self.job.key, Target(self.job.key, self.job.attempt)
+        start = (await records.stats(key)).totals.input_values if self.job.may_have_records else 0
 
         async def send(body: bytes, index: int) -> None:
             if resource == ITEMS:
                 # Whoever reads both while the crawl runs finds no items of answers that are not there.
                 await self.writers.requests_stored()
-            await records.write(key, body, index, attempts=1)
+            unknown = await target.write(records, body, index)
+            if unknown:
+                self._crawler.stats.inc_value("platform/requests/parents_unknown", unknown)
 
         return self.writers.add(resource, send, start=start, vital=vital)
 
@@ -255,6 +280,9 @@ class Session:
         opened.client = client = await self._resources.enter_async_context(client)
         opened.job = job = await self._open_job(client, opened.services.project)
         logger.info("Job %s %s", job.key, "started" if job.begun else "resumed")
+        given = group_of(self._crawler.settings)
+        if given is not None:
+            job = await self._join(opened, client, job, given)
         if self.job_stats is not None:
             await self.job_stats.open(client, job)
         self._crawler.stats.set_value("platform/job", str(job.key))
@@ -263,12 +291,56 @@ class Session:
             f"To stop the crawl meanwhile, press Ctrl-C twice; PLATFORM_JOB={job.key} resumes it later."
         )
 
+    async def _join(self, opened: _Opened, client: PlatformClient, job: CrawlJob, given: str) -> CrawlJob:
+        """Join the group of the job. From then on calls have the token of the attempt, until it has ended."""
+        settings, outage = self._crawler.settings, self.writers.outage
+        retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=outage)
+        opened.group = group = await Group.join(client, job.key, given, retry, outage)
+        opened.job = job = group.job(job)
+        found = msgspec.structs.replace(opened.services, platform_key=group.token)
+        opened.client = await self._resources.enter_async_context(new_platform_client(settings, found))
+        logger.info("This is worker %d of job %s (attempt %d)", group.worker, job.key, group.attempt)
+
+        async def leave(reason: str) -> bool:
+            is_last = await group.leave(reason, retry)
+            opened.client = client
+            return is_last
+
+        self.ending.leave_group = leave
+        group.on_lost = partial(self.fail, reason=REPLACED)
+        group.counts = partial(counts_of, self._crawler.stats)
+        if self.job_stats is not None:
+            group.stats = self.job_stats.reported
+        on_close(self._crawler, group.close)
+        group.start(opened.client)
+        self._resources.push_async_callback(group.stop)
+        return job
+
+    def _close_with_group(self, closing: Closing) -> None:
+        """Close the spider, since a worker or a user closes the crawl."""
+        if closing.reason == JOB_DELETED:
+            self.fail(Gone(f"Job {self.job.key} was deleted"), JOB_DELETED)
+            return
+        engine = self._crawler.engine
+        if engine.spider is not None:
+            logger.info("The crawl closes for all workers (%s)", closing.reason)
+            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=closing.reason))
+
+    def _leave_group(self) -> None:
+        """Close the spider of this worker alone, since the job needs fewer workers."""
+        engine = self._crawler.engine
+        if engine.spider is not None:
+            logger.info("This worker ends, since the job needs fewer; the others go on")
+            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=SHUTDOWN))
+
     async def _open_job(self, client: PlatformClient, project: int) -> CrawlJob:
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
         given: str | None = names.PLATFORM_JOB.read(self._crawler.settings)
         if given is None and self._needs.job_file is not None:
             return await open_job_of(client, project, spider_name, self._needs.job_file)
-        return await open_job(client, project, spider_name, given)
+        return await open_job(
+            client, project, spider_name, given, is_shared=group_of(self._crawler.settings) is not None
+        )
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()
@@ -282,6 +354,9 @@ class Session:
         if not await self.open():
             reason = next(reason for kind, reason in _REASONS if isinstance(self.failure, kind))
             close_at_start(self._crawler, reason)
+        if self.group is not None:
+            self.group.on_closing = self._close_with_group
+            self.group.on_leave = self._leave_group
 
     async def _spider_closed(self, reason: str) -> None:
         self.ending.closed(self.secrets.masked(plain_reason(reason)))

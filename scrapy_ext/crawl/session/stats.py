@@ -26,11 +26,13 @@ from scrapy_ext.api.platform.stat_kinds import (
     ITEMS,
     MAX_BYTES,
     RESPONSES,
+    Stat,
     StatKinds,
     combined,
     is_number,
     with_durations,
 )
+from scrapy_ext.api.platform.workers import Counts
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, TooLarge
 from scrapy_ext.compatibility.scrapy import replace_stats_method
@@ -77,7 +79,8 @@ class JobStats:
     async def open(self, client: PlatformClient, job: CrawlJob) -> None:
         """Read what former runs of the job have counted; raises :class:`PlatformError`."""
         self._began = _now()
-        if job.begun:
+        if job.begun or job.attempt is not None:
+            # The platform adds the stats of the workers of a group, also those of former runs.
             return
         stats, rows = job.former.get(CRAWL_STATS), job.former.get(RUNS)
         former = stats if isinstance(stats, dict) else {}
@@ -128,6 +131,10 @@ class JobStats:
         except Exception as error:
             logger.error("The stats of job %s could not be stored: %s", job.key, error)
 
+    def reported(self) -> dict[str, Stat]:
+        """Return the stats of this worker, with their kinds."""
+        return self._kinds.reported(self._plain(MAX_BYTES).stats)
+
     def _fields(self, reason: object, most: int) -> dict[str, Any]:
         plain = self._plain(most)
         ended = _now()
@@ -173,6 +180,12 @@ class JobStats:
                 f"; {plain.left_out} were left out" if plain.left_out else "",
             )
         return plain
+
+
+def counts_of(stats: StatsCollector) -> Counts:
+    """Return the numbers that limits of a group of workers compare."""
+    found = (stats.get_value(name, 0) for name in (ITEMS, "response_received_count", "spider_exceptions/count"))
+    return Counts(*(max(_whole(value), 0) for value in found))
 
 
 def _now() -> int:

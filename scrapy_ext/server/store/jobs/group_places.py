@@ -44,8 +44,8 @@ def scaled(group: Group, rows: Sequence[AttemptRow], now: int) -> Group:
 
 
 def beyond_target(group: Group, rows: Sequence[AttemptRow]) -> frozenset[int]:
-    """Return the attempts of the workers that are to leave: those with the highest numbers."""
-    live = [row.attempt for row in rows if not row.has_ended]
+    """Return the attempts of the workers of nodes that are to leave: those with the highest numbers."""
+    live = [row.attempt for row in rows if row.node and not row.has_ended]
     return frozenset(live[group.target :])
 
 
