@@ -1,9 +1,10 @@
 """Number of workers of a crawl: when it grows, and when it shrinks.
 
-- A crawl grows while each of its workers has requests that wait and is busy: by a quarter every ten seconds, and by one
+- A crawl grows while each of its workers is busy and has requests that wait: by a quarter every ten seconds, and by one
   if that is less. One and two workers wait longer, so that the number at most doubles in :data:`_DOUBLING` seconds.
-- It shrinks by one when the others could do the work and none of them would be busy enough to grow again. The idle
-  share of a worker is a mean over the last :data:`MEMORY` seconds, so that a pause of a few seconds changes nothing.
+- It shrinks by one when the others could do the work and would still be idle for a third of their time, so that it
+  does not grow again soon. The shares of a worker's time are means over its last seconds (:data:`_MEMORY`), so that a
+  pause or a burst of a few seconds changes nothing.
 - Shrinking must not follow growth at once: after a change the crawl needs time until the shares are those of the new
   number.
 """
@@ -21,29 +22,29 @@ _GROWTH: Final = 10.0
 _DOUBLING: Final = 30.0
 #: Seconds without a change after which a crawl shrinks by a worker.
 _SHRINKING: Final = 30.0
-#: A worker that is idle for less of its time is busy.
+#: A worker that is idle for less of its time is busy; one that is left by another must be idle for so much.
 _BUSY: Final = 0.2
-#: Seconds in which the weight of an idle share falls to a third.
-MEMORY: Final = 10.0
+_SPARE: Final = 0.35
+#: Seconds in which the weight of an interval falls to a third.
+_MEMORY: Final = 10.0
 
 
 class Load(NamedTuple):
-    """Load of a worker. ``idle``: mean share of its time without a request to run, None before its first report.
+    """Mean shares of a worker's time: ``idle`` without a request to run, ``waiting`` with requests that it could not
+    start yet."""
 
-    ``waits``: it has requests that it could not start yet.
-    """
+    idle: float
+    waiting: float
 
-    idle: float | None
-    waits: bool
+    def after(self, idle: float, waiting: float, seconds: float) -> Load:
+        """Return the load after another interval with these shares."""
+        kept = math.exp(-max(seconds, 0.0) / _MEMORY)
+        means = ((self.idle, idle), (self.waiting, waiting))
+        return Load(*(before * kept + min(max(share, 0.0), 1.0) * (1 - kept) for before, share in means))
 
 
-def mean_idle(before: float | None, share: float, seconds: float) -> float:
-    """Return the mean idle share after another interval with a share. ``before``: None for the first interval."""
-    share = min(max(share, 0.0), 1.0)
-    if before is None:
-        return share
-    kept = math.exp(-max(seconds, 0.0) / MEMORY)
-    return before * kept + share * (1 - kept)
+#: Load of a worker that has just begun.
+NEW: Final = Load(0.5, 0.5)
 
 
 def proposal(target: int, bounds: Bounds, loads: Sequence[Load], unchanged: float, *, has_room: bool = True) -> int:
@@ -69,10 +70,10 @@ def _step_time(target: int) -> float:
 
 def _is_busy(target: int, loads: Sequence[Load]) -> bool:
     """Return true if all workers run, and each is busy and has requests that wait."""
-    return len(loads) >= target and all(load.idle is not None and load.idle < _BUSY and load.waits for load in loads)
+    return len(loads) >= target and all(load.idle < _BUSY and load.waiting > 1 - _BUSY for load in loads)
 
 
 def _is_idle(loads: Sequence[Load]) -> bool:
-    """Return true if one worker less would leave the others so much time that the crawl does not grow again."""
-    work = sum(1.0 if load.idle is None else 1.0 - load.idle for load in loads)
-    return len(loads) > 1 and work / (len(loads) - 1) < 1 - _BUSY
+    """Return true if one worker less would leave the others enough spare time."""
+    work = sum(1.0 - load.idle for load in loads)
+    return len(loads) > 1 and work / (len(loads) - 1) < 1 - _SPARE

@@ -10,7 +10,7 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import SHUTDOWN
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.scaling import mean_idle
+from scrapy_ext.api.platform.scaling import NEW, Load
 from scrapy_ext.api.platform.stat_kinds import Stat
 from scrapy_ext.api.platform.workers import Counts, LiveWorker, Queue, Report, WorkerRow, reason_text
 from scrapy_ext.server.store.engine.interface import Row, Transaction
@@ -22,7 +22,7 @@ _OF_JOB: Final = "project = $1 AND spider = $2 AND job = $3"
 class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
     """Last report of a worker, as stored. ``item_time``: time (ms) of the report with its last item.
 
-    ``reported``: time (ms) of the last report; ``mean_idle``: share of its last time without a request to run.
+    ``reported``: time (ms) of the last report; ``load``: of its last time.
     """
 
     nonce: str = ""
@@ -31,7 +31,7 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
     item_time: int | None = None
     leaving: bool = False
     reported: int | None = None
-    mean_idle: float | None = None
+    load: Load = NEW
 
     def after(self, report: Report, now: int) -> WorkerState:
         """Return the state after a report, which may leave out what has not changed."""
@@ -43,14 +43,14 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
             now if counts.items > self.counts.items else self.item_time,
             report.leaving or self.leaving,
             now,
-            self._mean_idle(report, now),
+            self._load_after(report, now),
         )
 
-    def _mean_idle(self, report: Report, now: int) -> float | None:
+    def _load_after(self, report: Report, now: int) -> Load:
         seconds = 0.0 if self.reported is None else (now - self.reported) / 1000
         if report.queue is None or seconds <= 0:
-            return self.mean_idle
-        return mean_idle(self.mean_idle, report.queue.idle / seconds, seconds)
+            return self.load
+        return self.load.after(report.queue.idle / seconds, float(report.queue.memory > 0), seconds)
 
 
 class AttemptRow(NamedTuple):

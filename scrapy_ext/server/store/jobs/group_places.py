@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.scaling import Load, proposal
+from scrapy_ext.api.platform.scaling import proposal
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS, Bounds
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Transaction
@@ -37,7 +37,7 @@ def scaled(group: Group, rows: Sequence[AttemptRow], now: int) -> Group:
     live = [row for row in rows if not row.has_ended]
     if group.closing is not None or group.ended.found_end or not all(row.node for row in live):
         return group
-    loads = [Load(row.state.mean_idle, row.state.queue.memory > 0) for row in live]
+    loads = [row.state.load for row in live]
     bounds, unchanged = Bounds(group.least, group.most), (now - group.changed) / 1000
     target = proposal(group.target, bounds, loads, unchanged)
     return group if target == group.target else group._replace(target=target, changed=now)
