@@ -8,43 +8,19 @@ from typing import Any
 import pytest
 
 from tests.support.eventually import eventually_async
-from tests.support.running_jobs import Platform
-
-
-async def workers(platform: Platform, job: str) -> list[dict[str, Any]]:
-    return (await platform.http.get(f"/jobq/{platform.project}/workers?job={job}")).lines
-
-
-async def working(platform: Platform, job: str, count: int) -> list[dict[str, Any]]:
-    """Wait until so many workers of a job have sent reports."""
-
-    async def look() -> list[dict[str, Any]] | None:
-        found = await workers(platform, job)
-        return found if sum(each["number"] > 0 for each in found) == count == len(found) else None
-
-    found: list[dict[str, Any]] = await eventually_async(look, what=f"{count} workers of job {job}")
-    return found
-
-
-async def check(platform: Platform, job: str, pages: int) -> list[dict[str, Any]]:
-    """The job is finished, with each item once; return the items."""
-    metadata = await platform.ended(job)
-    assert metadata["close_reason"] == "finished", await platform.log(job)
-    items = await platform.records("items", job)
-    assert sorted(item["number"] for item in items) == list(range(pages))
-    assert metadata["frameworkstats"]["item_scraped_count"] == pages
-    return items
+from tests.support.running_jobs import Platform, has_each_item_once
 
 
 @pytest.mark.long(keep=1)
 async def test_several_workers_run_one_job(either: Platform) -> None:
     job = await either.run("spread", n="120", job_workers="2")
-    items = await check(either, job, 120)
+    items = await has_each_item_once(either, job, 120)
+    assert (await either.metadata(job))["frameworkstats"]["item_scraped_count"] == 120
     assert len({item["process"] for item in items}) == 2
     log = await either.log(job)
     assert {line[:4] for line in log} == {"[0] ", "[1] "}
     assert [line[4:] for line in log if "Closing spider" in line] == ["Closing spider (finished)"] * 2
-    assert await workers(either, job) == []
+    assert await either.workers(job) == []
 
 
 @pytest.fixture
@@ -55,11 +31,11 @@ def gate(tmp_path: Path) -> Path:
 @pytest.mark.long
 async def test_a_stopped_job_ends_all_of_its_workers(either: Platform, gate: Path) -> None:
     job = await either.run("spread", n="200", gate=str(gate), job_workers="3")
-    await working(either, job, 3)
+    await either.working(job, 3)
     await either.stop(job)
     gate.touch()
     assert await either.reason(job) == "cancelled"
-    assert await workers(either, job) == []
+    assert await either.workers(job) == []
     items = [item["number"] for item in await either.records("items", job)]
     assert len(items) == len(set(items))
 
@@ -67,13 +43,13 @@ async def test_a_stopped_job_ends_all_of_its_workers(either: Platform, gate: Pat
 @pytest.mark.long
 async def test_a_deleted_job_ends_all_of_its_workers(either: Platform, gate: Path) -> None:
     job = await either.run("spread", n="200", gate=str(gate), job_workers="2")
-    await working(either, job, 2)
+    await either.working(job, 2)
     fields = {"project": str(either.project), "job": job}
     assert (await either.http.call("POST", "/api/jobs/delete.json", fields)).status == 200
     gate.touch()
 
     async def ended() -> bool:
-        return not await workers(either, job)
+        return not await either.workers(job)
 
     await eventually_async(ended, what="the end of the workers")
     assert (await either.http.get(f"/items/{job}")).status == 410
@@ -82,15 +58,15 @@ async def test_a_deleted_job_ends_all_of_its_workers(either: Platform, gate: Pat
 @pytest.mark.long
 async def test_a_running_job_gets_other_numbers_of_workers(either: Platform, gate: Path) -> None:
     job = await either.run("spread", n="100", gate=str(gate), job_workers="2")
-    await working(either, job, 2)
+    await either.working(job, 2)
     for number in (4, 1):
         fields = {"project": str(either.project), "job": job, "job_workers": str(number)}
         answer = await either.http.call("POST", "/api/jobs/update.json", fields)
         assert answer.status == 200, answer.text
         gate.touch() if number == 1 else None
-        await working(either, job, number)
-    assert [each["worker"] for each in await workers(either, job)] == [0]
-    await check(either, job, 100)
+        await either.working(job, number)
+    assert [each["worker"] for each in await either.workers(job)] == [0]
+    await has_each_item_once(either, job, 100)
 
 
 @pytest.mark.parametrize(
