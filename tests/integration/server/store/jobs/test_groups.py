@@ -129,11 +129,10 @@ async def test_a_job_is_finished_if_the_end_was_found_after_the_last_loss(
     assert (await state(store, job))[0] == expected
 
 
-async def test_no_number_of_an_attempt_is_used_again(store: Store, job: JobKey, change: Change) -> None:
-    await change("UPDATE worker_groups SET last_attempt = 3")
+async def test_no_number_of_an_attempt_is_used_again(store: Store, job: JobKey) -> None:
     for attempt in (1, 2, 3):
         await store.attempts.give_back(Attempt(job, attempt))
-    assert await store.attempts.place() == [Attempt(job, 4)]
+    assert await store.attempts.place() == [Attempt(job, number) for number in (4, 5, 6)]
     assert (await report(store, job, 4)).run_start
     with pytest.raises(ContractError, match="attempt: 3 of job 1/1/1 is over"):
         await report(store, job, 3)
