@@ -69,6 +69,15 @@ async def test_a_running_job_gets_other_numbers_of_workers(either: Platform, gat
     await has_each_item_once(either, job, 100)
 
 
+@pytest.mark.long
+async def test_a_busy_job_grows_and_each_item_is_there_once(either: Platform, gate: Path) -> None:
+    job = await either.run("spread", n="600", gate=str(gate), job_workers="1..2")
+    await either.working(job, 1)
+    await either.working(job, 2)
+    gate.touch()
+    await has_each_item_once(either, job, 600)
+
+
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
