@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 _SPIDERS = '''
+import asyncio
+import os
 import time
 
 import scrapy
@@ -37,6 +39,30 @@ class Endless(scrapy.Spider):
         number = int(response.text)
         yield {"number": number}
         yield scrapy.Request(f"data:,{number + 1}")
+
+
+class Spread(scrapy.Spider):
+    """Yields the item of each of ``n`` pages, which any worker of its job may have; waits at the last ones for the
+    file ``gate``, if it is given."""
+
+    name = "spread"
+    gate = None
+    custom_settings = {"DOWNLOAD_DELAY": 0.02, "FRONTIER_POLL_INTERVAL": 0.2}
+
+    async def start(self):
+        yield self.page(0)
+
+    def page(self, number):
+        return scrapy.Request(f"data:,{number}", meta={"frontier_slot": str(number % 16)})
+
+    async def parse(self, response):
+        number, last = int(response.text), int(self.n)
+        yield {"number": number, "process": os.getpid()}
+        for child in (2 * number + 1, 2 * number + 2):
+            if child < last:
+                yield self.page(child)
+        while number >= last // 2 and self.gate and not os.path.exists(self.gate):
+            await asyncio.sleep(0.05)
 '''
 _BROKEN_SPIDERS = '''
 import scrapy

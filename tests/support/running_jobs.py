@@ -69,6 +69,22 @@ class Platform:
         """The lines of a job's log."""
         return [record["message"] for record in await self.records("logs", job)]
 
+    async def workers(self, job: str) -> list[dict[str, Any]]:
+        """The workers of a job that has several."""
+        return (await self.http.get(f"/jobq/{self.project}/workers?job={job}")).lines
+
+    async def working(self, job: str, count: int, without: Sequence[int] = ()) -> list[dict[str, Any]]:
+        """Wait until a job has so many workers, none of them among these attempts, and each has sent a
+        report."""
+
+        async def look() -> list[dict[str, Any]] | None:
+            found = await self.workers(job)
+            begun = [each for each in found if each["number"] > 0 and each["attempt"] not in without]
+            return found if len(begun) == count == len(found) else None
+
+        found: list[dict[str, Any]] = await eventually_async(look, what=f"{count} workers of job {job}")
+        return found
+
     async def says(self, job: str, text: str) -> None:
         """Wait until a job's log has a line with this text."""
 
@@ -76,6 +92,15 @@ class Platform:
             return any(text in line for line in await self.log(job))
 
         await eventually_async(look, what=f"{text!r} in the log of job {job}")
+
+
+async def has_each_item_once(platform: Platform, job: str, pages: int) -> list[dict[str, Any]]:
+    """Wait until a job of the spider ``spread`` is finished, and check its items; returns them."""
+    metadata = await platform.ended(job)
+    assert metadata["close_reason"] == "finished", await platform.log(job)
+    items = await platform.records("items", job)
+    assert sorted(item["number"] for item in items) == list(range(pages))
+    return items
 
 
 async def run(http: Http, spider: str, **fields: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.keys import STEPS
+from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING, JOB_WORKERS, bounds_faults
 from scrapy_ext.api.violations import Violation
 
 MIN_PRIORITY: Final = 0
@@ -56,6 +57,7 @@ RESERVED_SETTINGS: Final = frozenset(
         "PLATFORM_API_KEY",
         "PLATFORM_PROJECT",
         "PLATFORM_JOB",
+        GROUP_SETTING,
     }
 )
 #: Environment variables that the node sets; clients of the hosted platform read ``SHUB_`` and ``SH_``.
@@ -77,6 +79,7 @@ RUN_PARAMETERS: Final = (
     "priority",
     "job_settings",
     "units",
+    JOB_WORKERS,
     "meta",
     "environment",
     "cmd_args",
@@ -226,6 +229,7 @@ def violations_of_job(spider: str, metadata: Mapping[str, Any]) -> Iterator[Viol
     yield from violations_of_settings("job_settings", metadata.get("job_settings"))
     yield from _of_environment(metadata.get("environment"))
     yield from _of_words(spider, metadata.get("cmd_args"))
+    yield from _of_workers(spider, metadata.get(JOB_WORKERS))
     tags = metadata.get("node_tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) and is_name(tag) for tag in tags):
         yield Violation("node_tags", "must be an array of names", 'Write "node_tags": ["gpu"].')
@@ -286,6 +290,15 @@ def _of_words(spider: str, words: object) -> Iterator[Violation]:
             shlex.split(words)
         except ValueError as error:
             yield Violation("cmd_args", f"cannot be split into words: {error}", "Close what is quoted.")
+
+
+def _of_workers(spider: str, bounds: object) -> Iterator[Violation]:
+    if bounds is None:
+        return
+    if spider.startswith(SCRIPT):
+        yield Violation(JOB_WORKERS, "is for spiders: a script has one process", "Leave it out.")
+    else:
+        yield from bounds_faults(JOB_WORKERS, bounds)
 
 
 def _is_time(value: object) -> bool:

@@ -5,8 +5,7 @@ The hosted platform does not have these calls: it answers 404.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -25,18 +24,13 @@ from scrapy_ext.api.platform.permits import (
     Permit,
 )
 from scrapy_ext.api.platform.stat_kinds import Stat
+from scrapy_ext.api.platform.worker_bounds import BOUNDS_REMEDY, BOUNDS_RULE, MOST_WORKERS, bounds_faults
 from scrapy_ext.api.violations import ContractError, Violation
 
 #: Seconds between two reports of a worker.
 INTERVAL: Final = 2.0
-#: Workers of a group, at most.
-MOST_WORKERS: Final = 256
 #: Bytes of a report: all stats, and their kinds.
 MAX_REPORT: Final = 2 * 1024 * 1024
-#: Text of ``workers``: a number, or its lower and upper bound.
-_BOUNDS: Final = re.compile(r"([1-9][0-9]{0,2})(?:\.\.([1-9][0-9]{0,2}))?", re.ASCII)
-_BOUNDS_RULE: Final = f"must be a number of workers from 1 to {MOST_WORKERS}, or two with .. between them"
-_BOUNDS_REMEDY: Final = 'Write "4" or "4..32".'
 _COUNT_REMEDY: Final = "Write a whole number, 0 or more."
 
 #: Names without NUL, which PostgreSQL does not store.
@@ -44,30 +38,6 @@ _Domain = Annotated[str, Meta(min_length=1, max_length=MAX_DOMAIN, pattern=r"^[^
 _Budget = Annotated[str, Meta(pattern="^[a-z_]{1,40}$")]
 _Count = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 _Seconds = Annotated[float, Meta(ge=0, le=1e9)]
-
-
-class Bounds(msgspec.Struct, frozen=True):
-    """The lowest and the highest number of workers of a group."""
-
-    least: int
-    most: int
-
-
-def bounds_of(text: str, field: str = "workers") -> Bounds:
-    """Return the bounds of ``4`` or ``4..32``; raises :class:`ContractError`."""
-    found = _BOUNDS.fullmatch(text)
-    least = int(found[1]) if found else 0
-    most = int(found[2] or least) if found else 0
-    if not 1 <= least <= most <= MOST_WORKERS:
-        raise ContractError([Violation(field, _BOUNDS_RULE, _BOUNDS_REMEDY)])
-    return Bounds(least, most)
-
-
-def _bounds_faults(field: str, text: str) -> Iterator[Violation]:
-    try:
-        bounds_of(text, field)
-    except ContractError as error:
-        yield from error.violations
 
 
 class Queue(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -127,7 +97,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         int, Meta(ge=1, le=MAX_NUMBER), Field("must be a whole number, 1 or more", "Count the reports from 1.")
     ]
     #: In a join: the number of workers, or its bounds. They make the group of a job that has none.
-    workers: Annotated[str | None, Field(_BOUNDS_RULE, _BOUNDS_REMEDY, check=_bounds_faults)] = None
+    workers: Annotated[str | None, Field(BOUNDS_RULE, BOUNDS_REMEDY, check=bounds_faults)] = None
     #: In a join: no earlier worker is alive, and their attempts are over.
     resume: Annotated[bool, flag()] = False
     queue: Annotated[
@@ -187,7 +157,7 @@ def report_of(given: Mapping[str, Any]) -> Report:
     faults = [Violation(name, "cannot be sent in a join", "Join first.") for name in early]
     if report.is_join and report.nonce is None:
         faults.append(Violation("nonce", "is required to join", "Send 32 random hexadecimal digits."))
-    if not report.is_join and (report.workers or report.resume):
+    if not report.is_join and report.nonce is None and (report.workers or report.resume):
         faults.append(Violation("attempt", "has joined", "Leave out workers and resume, which a join has."))
     if report.last and report.outcome is None:
         faults.append(Violation("outcome", "is required with last", "Send the close reason of the crawl."))

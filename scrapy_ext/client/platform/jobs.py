@@ -12,6 +12,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList, JudgedJobs, PushedJob, QueueEntry
 from scrapy_ext.api.platform.keys import Host
 from scrapy_ext.api.platform.periodic import PeriodicJob
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, ClientCall, Value, delete, form, get, path, post, send_json
@@ -36,13 +37,15 @@ class Jobs(Resource):
         settings: Mapping[str, Any] | None = None,
         priority: int | None = None,
         units: int | None = None,
+        workers: str | None = None,
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
         cmd_args: str | None = None,
     ) -> JobKey:
         """Schedule a job of a spider, given by name or ``jobq_id``, or of a script, named ``py:…``, with its command
-        line in ``cmd_args``. Sent once: a second attempt could start a second job. Raises
+        line in ``cmd_args``. ``workers``: their number, or its bounds as ``4..32``.
+        Sent once: a second attempt could start a second job. Raises
         :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when an equal job is pending or running."""
         arguments = arguments or {}
         taken = [name for name in arguments if name in RUN_PARAMETERS]
@@ -57,6 +60,7 @@ class Jobs(Resource):
             ("jobq_id", jobq_id),
             ("priority", priority),
             ("units", units),
+            (JOB_WORKERS, workers),
             ("add_tag", tags),
             ("job_settings", _json(settings)),
             ("meta", _json(metadata)),
@@ -128,6 +132,10 @@ class Jobs(Resource):
     ) -> None:
         tags = (("add_tag", add), ("remove_tag", remove))
         await self._app(form("/api/jobs/update.json", ("project", project), ("job", str(job)), *tags))
+
+    async def set_workers(self, project: int, job: JobKey, workers: str) -> None:
+        """Change the number of workers of a pending or running job, or its bounds as ``4..32``."""
+        await self._app(form("/api/jobs/update.json", ("project", project), ("job", str(job)), (JOB_WORKERS, workers)))
 
     async def stop(self, project: int, job: JobKey) -> None:
         """Ask a running job to stop."""

@@ -24,6 +24,7 @@ from scrapy_ext.api.platform.jobs import (
     Job,
     JobState,
 )
+from scrapy_ext.api.platform.worker_bounds import BOUNDS_HELP
 from scrapy_ext.client.platform.errors import Gone, PlatformError
 from scrapy_ext.commands.follow import LONGEST, Poller, Rows, followed
 from scrapy_ext.commands.options import argument, pair, repeated, view_options
@@ -211,6 +212,7 @@ async def _scheduled(view: View) -> JobKey:
         settings=dict(options.job_setting) or None,
         priority=options.priority,
         units=options.units,
+        workers=options.workers,
         tags=options.tag,
         metadata={"version": options.version} if options.version else None,
         environment=dict(options.env) or None,
@@ -234,6 +236,7 @@ SUBCOMMANDS: Final = (
                 "with an argument and a tag; prints the job",
             ),
             ("scrapy platform run books --job-setting CLOSESPIDER_ITEMCOUNT=10", "with a setting of the job"),
+            ("scrapy platform run books --workers 4", "with four workers, as one job"),
             ("scrapy platform run py:report.py -- --days 7", "run a script, with its arguments"),
         ),
         arguments=(
@@ -254,6 +257,7 @@ SUBCOMMANDS: Final = (
                 metavar="1-6",
                 help="units of a node that the job uses (default: 1)",
             ),
+            argument("--workers", metavar="N|N..M", help=BOUNDS_HELP + " (default: 1)"),
             repeated("--env", type=pair, metavar="NAME=VALUE", help="an environment variable of the job"),
             argument("--version", metavar="VERSION", help="deployed version to run (default: the current one)"),
             argument(

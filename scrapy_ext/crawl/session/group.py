@@ -29,6 +29,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.job_data import attempt_of_journal
 from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED
 from scrapy_ext.api.platform.stat_kinds import Stat
+from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING, bounds_of
 from scrapy_ext.api.platform.workers import (
     INTERVAL,
     Closing,
@@ -39,7 +40,6 @@ from scrapy_ext.api.platform.workers import (
     ReportAnswer,
     Silent,
     Totals,
-    bounds_of,
 )
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, PlatformError, Unreachable
@@ -55,7 +55,7 @@ logger = logging.getLogger(__name__)
 
 #: Setting by which whoever starts the workers of a job makes each of them join: the number of workers, or its bounds as
 #: ``4..32``. ``resume`` before it: no worker of an earlier start is alive. Not for users.
-SETTING: Final = "CRAWL_GROUP"
+SETTING: Final = GROUP_SETTING
 _RESUME: Final = "resume "
 #: Seconds without a new report after which a worker is considered dead, and after which a worker considers itself so.
 _SILENT: Final = 6.0
@@ -87,8 +87,9 @@ class Group:
 
     Set before :meth:`start`: ``queue`` and ``stats`` (and :attr:`counts`), which a report has; ``on_lost``, called with
     the error when this worker must write nothing more. Set when the spider is open: ``on_closing``, called once when
-    the crawl closes. ``before_start`` is awaited before this worker runs ``start()``. ``permits``: of domains, set
-    before :meth:`start`. ``budget``: of extraction. ``on_totals`` is called with the totals of each answer.
+    the crawl closes, and ``on_leave``, called once when this worker alone is to end. ``before_start`` is awaited before
+    this worker runs ``start()``. ``permits``: of domains, set before :meth:`start`. ``budget``: of extraction.
+    ``on_totals`` is called with the totals of each answer.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Group:
         self.stats: Callable[[], dict[str, Stat]] = dict
         self.on_lost: Callable[[Exception], None] = _ignore
         self.on_closing: Callable[[Closing], None] | None = None
+        self.on_leave: Callable[[], None] | None = None
         self.before_start: Callable[[], Awaitable[None]] | None = None
         self.permits: Permits | None = None
         self.budget: SharedBudget | None = None
@@ -129,6 +131,7 @@ class Group:
         self._is_closing = False
         self._closing: str | None = None
         self._has_closed = False
+        self._leaves = False
         #: Set when a report is due at once, and after each report.
         self._due = asyncio.Event()
         self._round = asyncio.Event()
@@ -217,7 +220,7 @@ class Group:
         if self._is_closing:
             return
         self._is_closing = True
-        if reason not in _OWN_REASONS:
+        if reason not in _OWN_REASONS and not self._leaves:
             self._closing = reason
             self.hurry()
 
@@ -353,6 +356,7 @@ class Group:
             domains=self.permits.reported() if self.permits is not None else None,
             budgets=self.budget.reported() if self.budget is not None else None,
             closing=self._closing,
+            leaving=self._leaves,
             silent=self._silent,
         )
 
@@ -378,6 +382,9 @@ class Group:
         if answer.closing is not None and self.on_closing is not None and not self._has_closed:
             self._has_closed = True
             self.on_closing(answer.closing)
+        elif answer.leave and self.on_leave is not None and not (self._leaves or self._has_closed):
+            self._leaves = True
+            self.on_leave()
 
 
 _REPORT: Final = "report to the other workers"

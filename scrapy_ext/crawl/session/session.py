@@ -30,7 +30,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import JOB_DELETED
+from scrapy_ext.api.platform.jobs import JOB_DELETED, SHUTDOWN
 from scrapy_ext.api.platform.workers import Closing, Totals
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
@@ -355,6 +355,13 @@ class Session:
             logger.info("The crawl closes for all workers (%s)", closing.reason)
             self._closing = asyncio.ensure_future(engine.close_spider_async(reason=closing.reason))
 
+    def _leave_group(self) -> None:
+        """Close the spider of this worker alone, since the job needs fewer workers."""
+        engine = self._crawler.engine
+        if engine.spider is not None:
+            logger.info("This worker ends, since the job needs fewer; the others go on")
+            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=SHUTDOWN))
+
     async def _open_job(self, client: PlatformClient, project: int) -> CrawlJob:
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
         given: str | None = names.PLATFORM_JOB.read(self._crawler.settings)
@@ -378,6 +385,7 @@ class Session:
             close_at_start(self._crawler, reason)
         if self.group is not None:
             self.group.on_closing = self._close_with_group
+            self.group.on_leave = self._leave_group
 
     async def _spider_closed(self, reason: str) -> None:
         self.ending.closed(self.secrets.masked(plain_reason(reason)))

@@ -12,6 +12,7 @@ from scrapy_ext.api.platform import jobs
 from scrapy_ext.api.platform.alerts import settings_faults
 from scrapy_ext.api.platform.jobs import MAX_NAME, JobState, is_name, violations_of_job, violations_of_project
 from scrapy_ext.api.platform.keys import JobKey, number_of
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import Checks, ContractError, refused
 from scrapy_ext.server.http import bodies
 
@@ -131,8 +132,9 @@ def run_metadata(form: Form) -> tuple[dict[str, Any], jobs.JobState]:
     for name in _OBJECTS:
         if (value := checks.passed(partial(form.object, name))) is not None:
             metadata[name] = value
-    if cmd_args := form.get("cmd_args"):
-        metadata["cmd_args"] = cmd_args
+    for name in ("cmd_args", JOB_WORKERS):
+        if text := form.get(name):
+            metadata[name] = text
     extra = checks.passed(partial(form.object, "meta")) or {}
     given = extra.pop("state", jobs.JobState.PENDING.value)
     state = checks.passed(lambda: parse_state(given, "meta.state")) or jobs.JobState.PENDING

@@ -18,6 +18,7 @@ from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.users import Action
+from scrapy_ext.api.platform.worker_bounds import BOUNDS_HELP, BOUNDS_PATTERN, JOB_WORKERS, bounds_of
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import json, not_found
@@ -67,6 +68,7 @@ def _form(*required: str, **fields: object) -> schemas.Body:
     return schemas.Body(schemas.FORM, schemas.record({"project": schemas.NUMBER, **fields}, *required))
 
 
+_WORKERS: Final = {"type": "string", "pattern": BOUNDS_PATTERN, "description": BOUNDS_HELP}
 _RUN: Final = _form(
     "project",
     spider=schemas.NAME,
@@ -74,6 +76,7 @@ _RUN: Final = _form(
     add_tag=_TAGS,
     priority={"type": "integer", "minimum": jobs.MIN_PRIORITY, "maximum": jobs.MAX_PRIORITY},
     units={"type": "integer", "minimum": jobs.MIN_UNITS, "maximum": jobs.MAX_UNITS},
+    job_workers=_WORKERS,
     job_settings={"type": "string", "description": "a JSON object"},
     meta={"type": "string", "description": "a JSON object"},
     environment={"type": "string", "description": "a JSON object"},
@@ -217,9 +220,12 @@ def iso_time(milliseconds: int) -> str:
 
 @ROUTES.add(
     "POST /api/jobs/update.json",
-    "Add tags to jobs and remove tags.",
+    "Add tags to jobs and remove tags; change the number of workers of jobs that are pending, or run with several.",
     schemas.value("The number of jobs.", _OK),
-    body=_form("project", job=_JOBS, spider=schemas.NAME, add_tag=_TAGS, remove_tag=schemas.STRINGS),
+    body=_form(
+        "project", job=_JOBS, spider=schemas.NAME, add_tag=_TAGS, remove_tag=schemas.STRINGS, job_workers=_WORKERS
+    ),
+    errors=(409,),
     action=Action.TAG,
     event=ChangeEvents.TAGS_CHANGED,
 )
@@ -228,7 +234,11 @@ async def _update(call: Call) -> Response:
     keys, name = form.jobs(), form.get("spider")
     add, remove = check_tags("add_tag", form.all("add_tag")), form.all("remove_tag")
     tags = {"add": list(add), "remove": list(remove)}
-    call.noted |= {"jobs": [str(key) for key in keys], **tags} if keys else {"spider": name, **tags}
+    workers = form.get(JOB_WORKERS)
+    changed = tags if workers is None else {**tags, JOB_WORKERS: workers}
+    call.noted |= {"jobs": [str(key) for key in keys], **changed} if keys else {"spider": name, **changed}
+    if workers is not None:
+        await _set_workers(call, keys, workers)
     if keys:
         return json({"count": await call.store.jobs.tag(keys, add, remove), "status": "ok"})
     if not name:
@@ -239,6 +249,14 @@ async def _update(call: Call) -> Response:
         async for page in call.store.jobs.of_spider(project, spider):
             count += await call.store.jobs.tag(page, add, remove)
     return json({"count": count, "status": "ok"})
+
+
+async def _set_workers(call: Call, keys: Sequence[JobKey], workers: str) -> None:
+    bounds = bounds_of(workers, JOB_WORKERS)
+    if not keys:
+        raise refused(JOB_WORKERS, "is changed for jobs that are named", "Name the jobs.")
+    for key in keys:
+        await call.store.groups.set_bounds(key, bounds)
 
 
 async def _named(call: Call, remedy: str) -> tuple[Form, list[JobKey]]:

@@ -32,7 +32,10 @@ _EXAMPLE: Final = '{"job": "1/2/3", "attempt": 4, "number": 5}'
     "Report as a worker of a job, or join its workers.",
     schemas.value("The other workers, and what this one is to do.", ReportAnswer),
     body=schemas.Body(
-        schemas.JSON, Report, "Without attempt, the caller joins. A repeated report has the number of the first one."
+        schemas.JSON,
+        Report,
+        "Without attempt, the caller joins: with an API key as a new worker, with the token of an attempt as that one. "
+        "A repeated report has the number of the first one.",
     ),
     errors=(409, 413),
     access=Access.PROCESS,

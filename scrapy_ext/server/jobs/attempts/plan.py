@@ -19,11 +19,12 @@ from scrapy_ext.api.platform.jobs import (
     SPIDER_SETTINGS,
 )
 from scrapy_ext.api.platform.versions import LOCAL
+from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING, Bounds
 from scrapy_ext.jobprocess.messages import Launch
 from scrapy_ext.server.jobs.confining import words_of
 from scrapy_ext.server.jobs.versions.environments import Prepared
 from scrapy_ext.server.jobs.versions.variables import job_environment, local_environment
-from scrapy_ext.server.store.jobs.rows import StoredJob, needs_of
+from scrapy_ext.server.store.jobs.rows import StoredJob, needs_of, workers_of
 
 #: Folders of scripts within a project.
 _SCRIPT_FOLDERS: Final = ("", "scripts", "bin")
@@ -41,6 +42,10 @@ class JobLimits(NamedTuple):
     memory: int
     seconds: float | None
 
+    def after(self, seconds: float) -> JobLimits:
+        """Return the limits of a job that has run for some seconds."""
+        return self if self.seconds is None else self._replace(seconds=max(self.seconds - seconds, 0.0))
+
 
 def settings_of(job: StoredJob, stored: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the settings over those of the code: of the project, of the spider and of the job, the last with the
@@ -52,6 +57,18 @@ def settings_of(job: StoredJob, stored: Mapping[str, bytes]) -> dict[str, Any]:
         if isinstance(part, dict):
             merged.update(part)
     return {name: value for name, value in merged.items() if name not in RESERVED_SETTINGS}
+
+
+def group_settings_of(job: StoredJob) -> dict[str, Any]:
+    """Return the settings of a worker of a job with several."""
+    bounds = workers_of(job.metadata) or Bounds(1, 1)
+    return {GROUP_SETTING: bounds.text}
+
+
+def running_seconds(job: StoredJob, now: int) -> float:
+    """Return for how long a running job has run, by the clock of the server."""
+    began = job.metadata.get("running_time")
+    return max(now - began, 0) / 1000 if isinstance(began, int) else 0.0
 
 
 def limits_of(job: StoredJob, settings: Mapping[str, Any], unit_memory: int, timeout: float | None) -> JobLimits:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.api.platform.jobs import SHUTDOWN
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.scaling import NEW, Load
 from scrapy_ext.api.platform.stat_kinds import Stat
 from scrapy_ext.api.platform.workers import Counts, LiveWorker, Queue, Report, WorkerRow, reason_text
 from scrapy_ext.server.store.engine.interface import Row, Transaction
@@ -18,13 +20,18 @@ _OF_JOB: Final = "project = $1 AND spider = $2 AND job = $3"
 
 
 class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Last report of a worker, as stored. ``item_time``: time (ms) of the report with its last item."""
+    """Last report of a worker, as stored. ``item_time``: time (ms) of the report with its last item.
+
+    ``reported``: time (ms) of the last report; ``load``: of its last time.
+    """
 
     nonce: str = ""
     queue: Queue = Queue()
     counts: Counts = Counts()
     item_time: int | None = None
     leaving: bool = False
+    reported: int | None = None
+    load: Load = NEW
 
     def after(self, report: Report, now: int) -> WorkerState:
         """Return the state after a report, which may leave out what has not changed."""
@@ -35,7 +42,15 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
             counts,
             now if counts.items > self.counts.items else self.item_time,
             report.leaving or self.leaving,
+            now,
+            self._load_after(report, now),
         )
+
+    def _load_after(self, report: Report, now: int) -> Load:
+        seconds = 0.0 if self.reported is None else (now - self.reported) / 1000
+        if report.queue is None or seconds <= 0:
+            return self.load
+        return self.load.after(report.queue.idle / seconds, float(report.queue.memory > 0), seconds)
 
 
 class AttemptRow(NamedTuple):
@@ -107,15 +122,26 @@ async def lock_local(tx: Transaction, key: JobKey) -> None:
     await tx.fetch(f"SELECT attempt FROM attempts WHERE {_OF_JOB} AND node = '' ORDER BY attempt FOR UPDATE", *key)
 
 
-async def add_local(tx: Transaction, key: JobKey, row: AttemptRow) -> None:
-    """Add the attempt of a worker that no node runs, and that has sent no report."""
+async def add_row(tx: Transaction, key: JobKey, row: AttemptRow, units: int = 0) -> None:
+    """Add the attempt of a worker that has sent no report. ``units``: those of its node that it uses."""
     await tx.execute(
         """INSERT INTO attempts (project, spider, job, attempt, node, units, placed, worker, reports, state)
-           VALUES ($1, $2, $3, $4, $5, 0, $6, $7, 0, $8)""",
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9)""",
         *key,
-        *(row.attempt, row.node, row.placed, row.worker),
+        *(row.attempt, row.node, units, row.placed, row.worker),
         msgspec.json.encode(row.state),
     )
+
+
+def new_row(attempt: int, worker: int, node: str, now: int, nonce: str = "") -> AttemptRow:
+    """Return the row of a worker that is placed on a node, or joins."""
+    return AttemptRow(attempt, worker, node, now, 0, None, WorkerState(nonce))
+
+
+def lowest_free(rows: Iterable[AttemptRow]) -> int:
+    """Return the lowest number of a worker that no other has."""
+    numbers = {row.worker for row in rows}
+    return next(number for number in count() if number not in numbers)
 
 
 async def store_report(tx: Transaction, key: JobKey, row: AttemptRow, report: Report, now: int) -> None:

@@ -6,7 +6,7 @@ A worker of a node ends when its process has (:mod:`.attempts`), any other one w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_ext.api.platform.jobs import FINISHED, SHUTDOWN, JobState
 from scrapy_ext.api.platform.keys import JobKey
@@ -14,12 +14,11 @@ from scrapy_ext.api.platform.workers import Closing
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.attempt_rows import AttemptRow, RemovedRow, rows_of, stats_of
+from scrapy_ext.server.store.jobs.group_places import set_vacant, wanted
 from scrapy_ext.server.store.jobs.group_rows import Group, lock_group, save_group
 from scrapy_ext.server.store.jobs.group_stats import job_fields
 from scrapy_ext.server.store.jobs.rows import StoredJob, get_job, save
 from scrapy_ext.server.store.jobs.states import Stamp
-
-_OF_JOB: Final = "project = $1 AND spider = $2 AND job = $3"
 
 
 class EndedWorker(NamedTuple):
@@ -47,8 +46,8 @@ async def worker_ended(tx: Transaction, key: JobKey, worker: EndedWorker, stamp:
         rows = await rows_of(tx, key)
         if rows:
             await write_stats(tx, job, group, rows, stamp.now)
-            if worker.removed.row.node and group.closing is None and worker.outcome != FINISHED:
-                await add_vacant(tx, key)
+            if worker.removed.row.node:
+                await set_vacant(tx, key, wanted(group, rows))
         else:
             await _end_job(tx, job, group, worker, stamp)
             group = group._replace(ended=group.ended.next_run())
@@ -70,7 +69,7 @@ async def _end_job(tx: Transaction, job: StoredJob, group: Group, worker: EndedW
     """End a job whose last worker has ended, or make it wait again."""
     reason = _reason(group, worker)
     job = await _with_stats(tx, job, group, (), group.ended.run((), stamp.now, reason))
-    await tx.execute(f"UPDATE jobs SET vacant = 0 WHERE {_OF_JOB} AND vacant <> 0", *job.key)
+    await set_vacant(tx, job.key, 0)
     if reason is None:
         await job_states.wait_again(tx, job, stamp)
     else:
@@ -101,8 +100,3 @@ async def _with_stats(
     stats = group.ended.with_live(rows, await stats_of(tx, job.key))
     fields = job_fields(job.metadata, stats, run)
     return job._replace(metadata={**job.metadata, **fields})
-
-
-async def add_vacant(tx: Transaction, key: JobKey) -> None:
-    """Count a place of a job that has no worker, which a node is to fill."""
-    await tx.execute(f"UPDATE jobs SET vacant = vacant + 1 WHERE {_OF_JOB}", *key)

@@ -8,7 +8,8 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import JOB_DELETED, NODE_LOST, SHUTDOWN, JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.workers import Bounds, Closing, reason_text
+from scrapy_ext.api.platform.worker_bounds import Bounds
+from scrapy_ext.api.platform.workers import Closing, reason_text
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.group_stats import Ended
 from scrapy_ext.server.store.jobs.rows import StoredJob, get_job
@@ -64,6 +65,11 @@ class Group(NamedTuple):
         if bounds is None:
             return group
         return group._replace(least=bounds.least, most=bounds.most, target=bounds.least, changed=now)
+
+    def bounded(self, bounds: Bounds, now: int) -> Group:
+        """Return the group with these bounds, and its target within them."""
+        target = bounds.clamped(self.target)
+        return self._replace(least=bounds.least, most=bounds.most, target=target, changed=now)
 
 
 async def open_group(tx: Transaction, key: JobKey, bounds: Bounds, now: int) -> None:

@@ -13,23 +13,20 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import count
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import FINISHED, JobState
+from scrapy_ext.api.platform.jobs import FINISHED, SHUTDOWN, JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.worker_bounds import MOST_WORKERS, Bounds, bounds_of
 from scrapy_ext.api.platform.workers import (
-    MOST_WORKERS,
-    Bounds,
     Closing,
     Report,
     ReportAnswer,
     Silent,
     WorkerRow,
-    bounds_of,
     reason_text,
 )
 from scrapy_ext.api.violations import ContractError, Violation
@@ -37,15 +34,17 @@ from scrapy_ext.server.store.engine.interface import EngineStore, Method, Transa
 from scrapy_ext.server.store.fencing import Attempt, over
 from scrapy_ext.server.store.jobs.attempt_rows import (
     AttemptRow,
-    WorkerState,
-    add_local,
+    add_row,
     lock_local,
     lock_row,
+    lowest_free,
+    new_row,
     remove_row,
     rows_of,
     store_report,
 )
-from scrapy_ext.server.store.jobs.group_ends import EndedWorker, add_vacant, worker_ended, write_stats
+from scrapy_ext.server.store.jobs.group_ends import EndedWorker, worker_ended, write_stats
+from scrapy_ext.server.store.jobs.group_places import beyond_target, scaled, set_bounds, set_vacant, wanted
 from scrapy_ext.server.store.jobs.group_rows import Group, has_group, lock_group, open_group, save_group
 from scrapy_ext.server.store.jobs.group_shares import Given, take_shares
 from scrapy_ext.server.store.jobs.rows import get_job
@@ -81,8 +80,11 @@ async def _report(tx: Transaction, key: JobKey, report: Report, stamp: Stamp) ->
     rows = await rows_of(tx, key)
     if this.is_new:
         group = _with_starter(group, own, rows)
+        group = scaled(group, rows, stamp.now)
     if group != before:
         await save_group(tx, key, group)
+        if own.node:
+            await set_vacant(tx, key, wanted(group, rows))
     given = Given({}, {})
     if this.is_new:
         live = {row.attempt for row in rows if not row.has_ended}
@@ -92,12 +94,13 @@ async def _report(tx: Transaction, key: JobKey, report: Report, stamp: Stamp) ->
 
 
 def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow], given: Given) -> ReportAnswer:
-    is_join, own = this.report.is_join, this.own
+    is_join, own = this.report.nonce is not None, this.own
     return ReportAnswer(
         attempt=own.attempt if is_join else None,
         worker=own.worker if is_join else None,
         workers=tuple(row.live for row in rows),
         closing=group.closing,
+        leave=own.attempt in beyond_target(group, rows),
         run_start=group.start_attempt == own.attempt and not group.started,
         started=group.started,
         permits={**given.permits},
@@ -131,7 +134,8 @@ async def _applied(this: _Reporting, group: Group) -> Group:
         group = group._replace(ended=msgspec.structs.replace(group.ended, found_end=True))
     for silent in report.silent:
         group = await _without_silent(this, group, silent)
-    if reason := reason_text(report.closing):
+    # A node stops the process of a worker by a signal: then this worker leaves, and the others go on.
+    if (reason := reason_text(report.closing)) and not (own.node and reason == SHUTDOWN):
         group = group.closed(Closing(reason, attempt=own.attempt))
     return group
 
@@ -145,8 +149,6 @@ async def _without_silent(this: _Reporting, group: Group, silent: Silent) -> Gro
     removed = await remove_row(tx, key, row.attempt)
     if removed is None:
         return group
-    if row.node and group.closing is None:
-        await add_vacant(tx, key)
     return group._replace(ended=group.ended.plus(removed)).lost(row.attempt)
 
 
@@ -202,9 +204,8 @@ async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> Att
         raise _refused("job", f"{key} has {len(rows)} workers", "Start fewer.")
     group = group._replace(last_attempt=group.last_attempt + 1)
     await save_group(tx, key, group)
-    worker, state = lowest_free(row.worker for row in rows), WorkerState(report.nonce or "")
-    row = AttemptRow(group.last_attempt, worker, "", now, 0, None, state)
-    await add_local(tx, key, row)
+    row = new_row(group.last_attempt, lowest_free(rows), "", now, report.nonce or "")
+    await add_row(tx, key, row)
     return row
 
 
@@ -230,12 +231,6 @@ async def _without_former(tx: Transaction, key: JobKey, group: Group, former: Se
     return group
 
 
-def lowest_free(taken: Iterable[int]) -> int:
-    """Return the lowest number of a worker that no other has."""
-    numbers = set(taken)
-    return next(number for number in count() if number not in numbers)
-
-
 def _no_group(key: JobKey) -> ContractError:
     rule = f"{key} does not exist, or has no group of workers"
     return ContractError([Violation("job", rule, "Join with the number of workers, which makes the group.", 404)])
@@ -249,14 +244,29 @@ async def _listed(tx: Transaction, key: JobKey) -> list[WorkerRow]:
     return [row.listed for row in await rows_of(tx, key)]
 
 
+async def _worker(tx: Transaction, attempt: Attempt) -> int | None:
+    """Return the worker number of an attempt; None if its job has no group, or it is over."""
+    if not await has_group(tx, attempt.key):
+        return None
+    return next((row.worker for row in await rows_of(tx, attempt.key) if row.attempt == attempt.number), None)
+
+
 class GroupStore(EngineStore):
     """The groups of jobs."""
 
     listed = Method("read", _listed)
+    worker = Method("read_inline", _worker)
 
     async def open(self, key: JobKey, least: int, most: int) -> None:
         """Make the group of a job, unless it has one."""
         await self._engine.write(open_group, key, Bounds(least, most), self._clock())
+
+    async def set_bounds(self, key: JobKey, bounds: Bounds) -> None:
+        """Change the bounds of the number of workers of a job that is pending, or runs on nodes with a group.
+
+        Raises :class:`ContractError` (404, 409).
+        """
+        await self._engine.write(set_bounds, key, bounds, self._clock())
 
     async def report(self, key: JobKey, report: Report) -> ReportAnswer:
         """Store a report of a worker, or the join of one. The answer to a join has no token.

@@ -2,7 +2,7 @@
 
 Notifications report pending jobs, and jobs that are placed on a node. They are sent with the commit of what they
 report, or not at all, and contain no state: without them, the same jobs run. A trigger on ``jobs`` notifies all nodes
-of pending jobs, whatever program adds them.
+of pending jobs, whatever program adds them, and of places without a worker.
 """
 
 from __future__ import annotations
@@ -25,16 +25,25 @@ PENDING: Final = "scrapy_ext_jobs_pending"
 _CHANNEL: Final = "scrapy_ext_node."
 #: Bytes of a node's name in the name of its channel, which has at most 63. The end of the name is random.
 _LONGEST: Final = 63 - len(_CHANNEL)
-_TRIGGER: Final = f"""
+_FUNCTION: Final = f"""
 CREATE OR REPLACE FUNCTION scrapy_ext_notify_pending() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('{PENDING}', '');
     RETURN NULL;
 END;
 $$;
+"""
+#: Triggers by name. An existing one is never replaced: a change of one needs another name.
+_TRIGGERS: Final = {
+    "scrapy_ext_notify_pending": """
 CREATE TRIGGER scrapy_ext_notify_pending AFTER INSERT OR UPDATE OF state ON jobs
     FOR EACH ROW WHEN (NEW.state = 'pending') EXECUTE FUNCTION scrapy_ext_notify_pending();
-"""
+""",
+    "scrapy_ext_notify_vacant": """
+CREATE TRIGGER scrapy_ext_notify_vacant AFTER UPDATE OF vacant ON jobs
+    FOR EACH ROW WHEN (NEW.vacant > OLD.vacant) EXECUTE FUNCTION scrapy_ext_notify_pending();
+""",
+}
 
 
 class StoredNode(NamedTuple):
@@ -135,14 +144,13 @@ async def notify_node(tx: Transaction, node: str, _key: JobKey, _attempt: int) -
 
 
 async def prepare_notifications(tx: Transaction) -> None:
-    """Create the trigger, unless it exists."""
+    """Create the triggers that do not exist."""
     # Other processes that start at the same time wait here.
     await tx.fetchrow("SELECT version FROM schema_version WHERE version = 0 FOR UPDATE")
-    row = await tx.fetchrow(
-        "SELECT 1 FROM pg_trigger WHERE tgname = 'scrapy_ext_notify_pending' AND tgrelid = 'jobs'::regclass"
-    )
-    if row is None:
-        await tx.script(_TRIGGER)
+    for name, trigger in _TRIGGERS.items():
+        row = await tx.fetchrow("SELECT 1 FROM pg_trigger WHERE tgname = $1 AND tgrelid = 'jobs'::regclass", name)
+        if row is None:
+            await tx.script(_FUNCTION + trigger)
 
 
 class NodeStore(EngineStore):

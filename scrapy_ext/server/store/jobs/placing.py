@@ -1,5 +1,7 @@
 """Placing: the choice of the next pending job, and of its node.
 
+A place of a running job without a worker (``jobs.vacant``) waits as a pending job does.
+
 Jobs with equal needs (units and tags) are in one queue, so that its first job is found without reading the others. Of
 the first jobs of all queues, the one with the highest priority is next, then the one that has waited longest. A queue
 that fits no node delays no other. A job that must wait for units reserves the node with most free units: otherwise
@@ -13,12 +15,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import MAX_RUNNING, JobState
+from scrapy_ext.api.platform.jobs import MAX_RUNNING
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.interface import EngineStore, Method, Transaction
 from scrapy_ext.server.store.jobs import states as job_states
+from scrapy_ext.server.store.jobs.attempt_rows import add_row, new_row
+from scrapy_ext.server.store.jobs.group_places import begin_group, fill_place, lock_pending_group
 from scrapy_ext.server.store.jobs.nodes import StoredNode, nodes
-from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
 from scrapy_ext.server.store.version_rows import current_version
 
@@ -33,6 +36,10 @@ _STEPS: Final = 200
 #: Maximum groups of pending jobs on a page, and jobs counted per group.
 _GROUPS: Final = 50
 _COUNTED: Final = 10_000
+
+#: Conditions of jobs that wait for a node: those without a process, and those with a place without a worker.
+_PENDING: Final = "state = 'pending'"
+_VACANT: Final = "state = 'running' AND vacant > 0"
 
 _decode_tags: Final = msgspec.json.Decoder(list[str]).decode
 
@@ -66,13 +73,15 @@ class _Head(NamedTuple):
     rank: tuple[int, ...]
     key: JobKey
     queue: _Queue
+    is_vacant: bool
 
 
 async def may_place(tx: Transaction) -> bool:
     """Return false when no job can be placed, without taking locks."""
-    if await tx.fetchrow("SELECT 1 FROM jobs WHERE state = 'pending' LIMIT 1") is None:
-        return False
-    return any(node.free for node in await nodes(tx))
+    for which in (_PENDING, _VACANT):
+        if await tx.fetchrow(f"SELECT 1 FROM jobs WHERE {which} LIMIT 1") is not None:
+            return any(node.free for node in await nodes(tx))
+    return False
 
 
 async def place_one(tx: Transaction, stamp: Stamp, notify: Notify | None) -> Placed | None:
@@ -84,20 +93,21 @@ async def place_one(tx: Transaction, stamp: Stamp, notify: Notify | None) -> Pla
     if await tx.fetchrow("SELECT created FROM locks WHERE name = 'placing' FOR UPDATE SKIP LOCKED") is None:
         return None
     room = {node.name: node for node in await nodes(tx)}
-    queues = await _queues(tx, room.values())
+    queues = [each for which in (_PENDING, _VACANT) for each in await _queues(tx, room.values(), which)]
+    queues = list(dict.fromkeys(queues))
     #: Projects with the maximum of running jobs, and by queue those whose code no fitting node has.
     full: set[int] = set()
     without: dict[_Queue, set[int]] = {queue: set() for queue in queues}
     for _ in range(_STEPS):
-        heads = [head for queue in queues if (head := await _head(tx, queue, full | without[queue])) is not None]
+        heads = [head for queue in queues for head in await _heads(tx, queue, full, without[queue])]
         if not heads or not any(node.free for node in room.values()):
             return None
-        _, key, queue = min(heads)
+        _, key, queue, is_vacant = min(heads)
         able = await _with_code(tx, key.project, [node for node in room.values() if queue.fits(node)])
         if not able:
             without[queue].add(key.project)
             continue
-        if await _is_full(tx, key.project):
+        if not is_vacant and await _is_full(tx, key.project):
             full.add(key.project)
             continue
         node = max(able, key=lambda node: (node.free, node.name))
@@ -106,43 +116,48 @@ async def place_one(tx: Transaction, stamp: Stamp, notify: Notify | None) -> Pla
             queues.remove(queue)
             room[node.name] = node._replace(used=node.units)
             continue
-        return await _give(tx, key, node._replace(used=queue.units), stamp, notify)
+        place = _fill if is_vacant else _give
+        return await place(tx, key, node._replace(used=queue.units), stamp, notify)
     return None
 
 
 async def _give(tx: Transaction, key: JobKey, node: StoredNode, stamp: Stamp, notify: Notify | None) -> Placed | None:
     """Place a job on a node; ``node.used`` is the number of its units."""
-    job = await get_job(tx, key, lock=True)
-    if job is None or job.state is not JobState.PENDING:
-        return None  # another operation has changed it meanwhile
-    number = await job_states.start_on(tx, job, node.name, stamp)
-    await tx.execute(
-        """INSERT INTO attempts (project, spider, job, attempt, node, units, placed)
-           VALUES ($1, $2, $3, $4, $5, $6, $7)""",
-        *key,
-        number,
-        node.name,
-        node.used,
-        stamp.now,
-    )
+    locked = await lock_pending_group(tx, key, stamp.now)
+    if locked is None:
+        return None
+    job, group = locked
+    number = job_states.next_attempt(job) if group is None else await begin_group(tx, job, group, stamp.now)
+    await job_states.start_on(tx, job, node.name, number, stamp)
+    await add_row(tx, key, new_row(number, 0, node.name, stamp.now), node.used)
     if notify is not None:
         await notify(tx, node.name, key, number)
     await job_states.report_started(tx, key, stamp)
     return key, number
 
 
-async def _queues(tx: Transaction, room: Collection[StoredNode]) -> list[_Queue]:
-    """Return the queues that fit some node; each step skips to the next entry of the index with other needs."""
+async def _fill(tx: Transaction, key: JobKey, node: StoredNode, stamp: Stamp, notify: Notify | None) -> Placed | None:
+    """Place a worker of a running job on a node, as :func:`_give` does."""
+    number = await fill_place(tx, key, node.name, node.used, stamp.now)
+    if number is None:
+        return None
+    if notify is not None:
+        await notify(tx, node.name, key, number)
+    return key, number
+
+
+async def _queues(tx: Transaction, room: Collection[StoredNode], which: str) -> list[_Queue]:
+    """Return the queues of jobs with a condition that fit some node; each step skips to the next entry of the index."""
     found: list[_Queue] = []
     last = _Queue("", 0)
     for _ in range(_ALL_QUEUES):
         # Two steps: SQLite would read all jobs with equal tags to compare both columns at once.
         row = await tx.fetchrow(
-            """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND node_tags = $1 AND units > $2
+            f"""SELECT node_tags, units FROM jobs WHERE {which} AND node_tags = $1 AND units > $2
                ORDER BY units LIMIT 1""",
             *last,
         ) or await tx.fetchrow(
-            """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND node_tags > $1
+            f"""SELECT node_tags, units FROM jobs WHERE {which} AND node_tags > $1
                ORDER BY node_tags, units LIMIT 1""",
             last.tags,
         )
@@ -156,11 +171,18 @@ async def _queues(tx: Transaction, room: Collection[StoredNode]) -> list[_Queue]
     return found
 
 
-async def _head(tx: Transaction, queue: _Queue, held: Collection[int]) -> _Head | None:
+async def _heads(tx: Transaction, queue: _Queue, full: set[int], without: set[int]) -> list[_Head]:
+    """Return the first pending job and the first vacant place of a queue. A project that runs the maximum of jobs gets
+    workers for them."""
+    heads = [await _head(tx, queue, full | without, _PENDING), await _head(tx, queue, without, _VACANT)]
+    return [head for head in heads if head is not None]
+
+
+async def _head(tx: Transaction, queue: _Queue, held: Collection[int], which: str) -> _Head | None:
     marks = ", ".join(f"${place}" for place in range(3, 3 + len(held)))
     row = await tx.fetchrow(
         f"""SELECT priority, since, project, queued, spider, job FROM jobs
-            WHERE state = 'pending' AND node_tags = $1 AND units = $2{f" AND project NOT IN ({marks})" if held else ""}
+            WHERE {which} AND node_tags = $1 AND units = $2{f" AND project NOT IN ({marks})" if held else ""}
             ORDER BY priority DESC, since, project, queued LIMIT 1""",
         *queue,
         *held,
@@ -168,7 +190,7 @@ async def _head(tx: Transaction, queue: _Queue, held: Collection[int]) -> _Head 
     if row is None:
         return None
     priority, since, project, queued, spider, job = row
-    return _Head((-priority, since, project, queued), JobKey(project, spider, job), queue)
+    return _Head((-priority, since, project, queued), JobKey(project, spider, job), queue, which == _VACANT)
 
 
 async def _with_code(tx: Transaction, project: int, fitting: Sequence[StoredNode]) -> list[StoredNode]:

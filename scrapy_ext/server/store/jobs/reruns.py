@@ -7,11 +7,14 @@ from typing import Any, Final
 
 from scrapy_ext.api.platform.imports import IMPORTED
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, RUNS, without_chosen_id
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob
 from scrapy_ext.server.store.jobs.states import ENTERED
 
 #: Members that are fields of ``run.json``. The version is the current one.
-_GIVEN: Final = ("spider_args", "job_settings", "environment", "cmd_args", "tags", "priority", "units", "node_tags")
+_GIVEN: Final = (
+    *("spider_args", "job_settings", "environment", "cmd_args", "tags", "priority", "units", JOB_WORKERS, "node_tags"),
+)
 #: Members that are written for a job: by this platform, by its crawl, by schedules and imports, and by the hosted
 #: platform for jobs that were imported from it.
 _WRITTEN: Final = PROTECTED.union(

@@ -24,6 +24,7 @@ from scrapy_ext.api.platform.jobs import (
 )
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.verdicts import UNJUDGED, Finished, Verdict, reasons_of, verdict_of
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS, Bounds, bounds_of
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 
@@ -175,6 +176,16 @@ def needs_of(metadata: Mapping[str, Any]) -> tuple[int, str]:
     known = isinstance(units, int) and not isinstance(units, bool) and MIN_UNITS <= units <= MAX_UNITS
     named = {tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set()
     return units if known and isinstance(units, int) else DEFAULT_UNITS, msgspec.json.encode(sorted(named)).decode()
+
+
+def workers_of(metadata: Mapping[str, Any]) -> Bounds | None:
+    """Return the bounds of the number of a job's workers; None for a job of one, and for what has no bounds."""
+    text = metadata.get(JOB_WORKERS)
+    try:
+        bounds = bounds_of(text if isinstance(text, str) else "")
+    except ContractError:  # clients may write anything
+        return None
+    return bounds if bounds.most > 1 else None
 
 
 def merged(metadata: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,15 +10,13 @@ import pytest
 from scrapy_ext.api.fields import fields_of
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
+from scrapy_ext.api.platform.worker_bounds import MOST_WORKERS, Bounds, bounds_of
 from scrapy_ext.api.platform.workers import (
-    MOST_WORKERS,
-    Bounds,
     Counts,
     Queue,
     Report,
     ReportAnswer,
     Silent,
-    bounds_of,
     reason_text,
     report_of,
 )

@@ -60,7 +60,7 @@ TEXTS = {
     "frontier/fingerprint_runs.py": {"table", "key", "comparison"},
     "frontier/frontier.py": {"condition"},
     "frontier/overview.py": {"_OTHERS.replace('$3', '$4')", "which"},
-    "jobs/placing.py": {"f' AND project NOT IN ({marks})' if held else ''", "marks"},
+    "jobs/placing.py": {"which", "f' AND project NOT IN ({marks})' if held else ''", "marks"},
     "jobs/queries.py": {
         "source",
         "condition.text",

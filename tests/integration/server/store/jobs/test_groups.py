@@ -23,18 +23,12 @@ Look = Callable[[str], Any]
 
 
 @pytest.fixture
-async def job(store: Store, change: Change) -> JobKey:
+async def job(store: Store) -> JobKey:
     """A job with workers 0 to 2 on node ``a``, whose attempts are 1 to 3."""
     await store.nodes.join(StoredNode("a", "host", 6, frozenset(), 1, 1, 1, draining=False))
-    (key,) = await store.jobs.add(1, [NewJob("spider", JobState.PENDING, {})], "tests")
+    (key,) = await store.jobs.add(1, [NewJob("spider", JobState.PENDING, {"job_workers": "3"})], "tests")
     assert isinstance(key, JobKey)
-    await store.attempts.place()
-    await store.groups.open(key, 2, 3)
-    for number in (2, 3):
-        await change(
-            f"""INSERT INTO attempts (project, spider, job, attempt, node, units, placed, worker)
-                VALUES ({key.project}, {key.spider}, {key.job}, {number}, 'a', 1, 1, {number - 1})"""
-        )
+    assert [attempt.number for attempt in await store.attempts.place()] == [1, 2, 3]
     return key
 
 
@@ -98,7 +92,7 @@ async def test_a_job_of_which_nobody_has_found_the_end_waits_again(
     assert stored is not None
     assert stored.metadata["frameworkstats"] == {"n": 2}
     clock.now += 5000
-    assert await look("SELECT started, losses, last_attempt FROM worker_groups") == [(1, 0, 1)]
+    assert await look("SELECT started, losses, last_attempt FROM worker_groups") == [(1, 0, 3)]
 
 
 async def test_a_dead_node_releases_each_of_its_workers(store: Store, job: JobKey, look: Look) -> None:
@@ -135,11 +129,10 @@ async def test_a_job_is_finished_if_the_end_was_found_after_the_last_loss(
     assert (await state(store, job))[0] == expected
 
 
-async def test_no_number_of_an_attempt_is_used_again(store: Store, job: JobKey, change: Change) -> None:
-    await change("UPDATE worker_groups SET last_attempt = 3")
+async def test_no_number_of_an_attempt_is_used_again(store: Store, job: JobKey) -> None:
     for attempt in (1, 2, 3):
         await store.attempts.give_back(Attempt(job, attempt))
-    assert await store.attempts.place() == [Attempt(job, 4)]
+    assert await store.attempts.place() == [Attempt(job, number) for number in (4, 5, 6)]
     assert (await report(store, job, 4)).run_start
     with pytest.raises(ContractError, match="attempt: 3 of job 1/1/1 is over"):
         await report(store, job, 3)
